@@ -77,7 +77,9 @@ class Settings(BaseSettings):
         description="Comma-separated secrets that seal tokens at rest; the first seals, all of them open (rotation).",
     )
 
-    lease_s: float = Field(60.0, gt=0, description="Seconds a worker may be silent before its jobs are rescued.")
+    lease_s: float = Field(
+        60.0, gt=0, le=3600, description="Seconds a worker may be silent before its jobs are rescued: an hour at most."
+    )
     hint_timeout_s: float = Field(
         30.0,
         gt=0,

@@ -23,7 +23,6 @@ from commands.mail.directions import directions
 from commands.mail.labels import labels
 from commands.mail.rules import rules
 from commands.operations import AREAS
-from commands.schedules import schedules
 from commands.secrets import secrets
 from commands.users import users
 from engine.worker import inspection  # noqa: F401  # inspect sends only the names that its own process knows
@@ -43,7 +42,6 @@ __all__ = [
     "keys",
     "labels",
     "rules",
-    "schedules",
     "secrets",
     "users",
 ]

@@ -9,14 +9,14 @@ import click
 
 from commands.answers import FleetGroup, json_option, show_rows
 from commands.export_files import Written, check_folder, write
+from commands.looking import org_option, reading
 from domain.jobs.contract import parse_time
 from domain.jobs.failures import Conflict, Invalid, Transient
 from engine.runtime import runtime
 from storage.audit import counting, events, exports
-from storage.ledger import orgs
 
 LOOK_EVERY_S = 0.2
-LINE = ("at", "event", "actor_id", "job_type", "job_id", "attempt", "data")
+LINE = ("id", "at", "event", "actor_id", "job_type", "job_id", "attempt", "data")
 EXPORTED = ("file", "events", "sha256")
 EXPORTS = ("after_id", "upto_id", "exported_at", "events", "newest_at", "deleted", "emptied_at")
 
@@ -28,8 +28,8 @@ def audit() -> None:
 
 @audit.command("list")
 @click.option("--correlation", help="All events of the jobs that this request caused, in order.")
-@click.option("--org", help="What happened in this org (id or name) besides the moves of its jobs, the newest first.")
-@click.option("--before", type=click.IntRange(1), help="With --org: only events before this number, to read on.")
+@org_option
+@click.option("--before", type=click.IntRange(1), help="Only events before this number, to read on.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="How many at most.")
 @json_option
 def list_events(
@@ -39,14 +39,14 @@ def list_events(
     limit: int,
     as_json: bool,  # noqa: FBT001 - a flag of the command line
 ) -> None:
-    """List events by the request that caused them, or by org."""
-    with runtime().database.ledger() as tx:
-        if correlation and not org:
+    """List what people did and what happened besides the moves of jobs, the newest first; or what a request caused."""
+    if correlation and (org is not None or before is not None):
+        raise Invalid("options", "give --correlation, or --org and --before")
+    with reading(org) as tx:
+        if correlation:
             found = events.of_correlation(tx, correlation, limit=limit)
-        elif org and not correlation:
-            found = events.of_org(tx, orgs.find(tx, org), before=before, limit=limit)
         else:
-            raise Invalid("options", "give either --correlation or --org")
+            found = events.besides_moves(tx, before=before, limit=limit)
     show_rows(found, LINE, as_json=as_json)
 
 

@@ -9,8 +9,8 @@ from commands.answers import (
     operator,
     operator_option,
     show_document,
-    show_rows,
 )
+from commands.looking import before_option, org_option, show_looked, time_of
 from domain.jobs.failures import Invalid
 from engine.runtime import runtime
 from storage.doubts import rulings
@@ -25,14 +25,15 @@ def effects() -> None:
 
 
 @effects.command("list")
-@click.option("--org", help="Only this org: its id or name.")
+@org_option
+@before_option
 @click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="How many at most.")
 @json_option
-def list_effects(org: str | None, limit: int, as_json: bool) -> None:  # noqa: FBT001 - a flag of the command line
+def list_effects(org: str | None, before: str | None, limit: int, as_json: bool) -> None:  # noqa: FBT001 - a flag of the command line
     """List the effects of which nobody knows whether they happened, the newest first."""
     with runtime().database.ledger() as tx:
-        found = rulings.listed(tx, org_id=orgs.find_named(tx, org), limit=limit)
-    show_rows(found, LINE, as_json=as_json)
+        found = rulings.listed(tx, org_id=orgs.find_named(tx, org), before=time_of(before), limit=limit)
+    show_looked(found, LINE, limit=limit, as_json=as_json)
 
 
 @effects.command("rule")

@@ -210,7 +210,7 @@ def not_understood(group: click.Command, words: list[str]) -> str | None:
         if word not in group.commands:
             return word
         group = group.commands[word]
-    options = {name for parameter in group.params for name in parameter.opts}
+    options = {name for parameter in group.params for name in (*parameter.opts, *parameter.secondary_opts)}
     return next((word for word in words if word.startswith("--") and word not in options), None)
 
 

@@ -79,8 +79,7 @@ MAKE_JOBS = {
     "domain.jobs.contract",  # what a foreign service hands over
     "storage.schedules.schedules",  # a schedule's own payload, at each of its times
     "domain.jobs.job_request",  # what a client of the HTTP door asks for
-    "storage.operators.replays",  # a dead letter's own payload once more
-    "storage.operators.retries",  # an ended job's own payload once more
+    "operations.replays",  # the own payload of a dead letter or of an ended job once more
     "bench",  # measures the ledger's verbs by themselves
     "tests",
 }

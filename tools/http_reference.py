@@ -12,7 +12,8 @@ from settings import Settings
 from tools.reference_text import page, table
 
 SHOWN = (
-    *("EnqueuedJob", "JobPage", "JobLine", "JobView", "CanceledJob", "RetriedJob", "Reason"),
+    *("EnqueuedJob", "JobLinePage", "JobLine", "JobView", "CancelJobRequest", "CanceledJob", "RetriedJob"),
+    *("DeadLetterView", "ReplayDeadLetterRequest", "ReplayedLetter", "AddScheduleRequest", "ScheduleView"),
     *("AddedRules", "AddedRule", "RuleList", "RuleView", "RuleTrialView", "TriedLine", "TriedAction"),
     *("DirectionDocument", "AddedDirection", "DirectionList", "DirectionView", "Removed"),
     *("LabelList", "LabelView", "LabelDescription", "SettingsView", "SettingsChange", "PolicyDocument"),

@@ -23,8 +23,7 @@ from domain.payloads.mail_fields import GmailId
 from domain.payloads.outbound import AttachmentField
 from domain.redaction import redact
 from gateway.api.action_models import ActionPage, ActionRequest, UndoRequested
-from gateway.api.cursors import read_cursor, write_cursor
-from gateway.api.jobs import MOST_SHOWN, SHOWN_BY_DEFAULT
+from gateway.api.cursors import Place, read_cursor, write_cursor
 from gateway.api.reasons import read_body
 from gateway.api.repeated_requests import Keyed, replays, say_replayed
 from gateway.http.bodies import JsonBody
@@ -33,12 +32,12 @@ from gateway.http.problems import problems
 from gateway.http.request_ids import origin_of
 from gateway.http.resources import resources_of
 from operations.actions import ActionView
+from operations.pages import MOST_SHOWN, SHOWN_BY_DEFAULT
 from storage import approvals
 from storage.accounts import accounts
 from storage.actions import actions
 from storage.actions.actions import ActionFilter, ActionPlace, StoredAction
 from storage.ledger import ledger
-from storage.operators.org_jobs import Place
 from storage.postgres.database import Transaction
 from storage.rules import safety
 

@@ -3,13 +3,20 @@
 import base64
 import binascii
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from domain.jobs.contract import parse_time
 from domain.jobs.failures import Invalid
-from storage.operators.org_jobs import Place
 
 FIELD = "cursor"
+
+
+class Place(NamedTuple):
+    """Where a list stands: the last row that was shown."""
+
+    created_at: datetime
+    job_id: UUID
 
 
 def write_cursor(place: Place) -> str:

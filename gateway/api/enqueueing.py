@@ -1,20 +1,33 @@
 """Enqueues what a client asked for: once per idempotency key, in the tenant's own transaction."""
 
 from dataclasses import dataclass
+from uuid import UUID
+
+from pydantic import BaseModel, Field
 
 from domain.access.api_keys import check_job_type
 from domain.jobs.failures import Conflict, Invalid
 from domain.jobs.job import NewJob, Origin
 from domain.jobs.job_request import KEY_FIELD, JobRequest, fingerprint
 from domain.payloads import payload_types
-from gateway.api.models import EnqueuedJob
 from gateway.http.resources import Resources
 from operations.repeated_requests import KeyedRequest, of_another
 from storage.access.api_keys import Caller
 from storage.access.api_requests import StoredRequest
-from storage.ledger import ledger, payload_names
-from storage.operators import org_jobs
+from storage.ledger import job_views, ledger, payload_names
 from storage.postgres.execution import Row
+
+
+class EnqueuedJob(BaseModel):
+    """What became of a request to enqueue."""
+
+    job_id: UUID = Field(description="The job's id, or the id of the job that was there first.")
+    job_type: str = Field(description="The job type's own name, whatever alias was asked for.")
+    created: bool = Field(description="False when the job was there already: see `replayed`.")
+    replayed: bool = Field(
+        description="True when an earlier request with the same `Idempotency-Key` made the job. When false, and"
+        " `created` is too, the job type is unique and has a job of the same kind already."
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +71,7 @@ def enqueue(resources: Resources, asked: Asked) -> EnqueuedJob:
         (made,) = ledger.enqueue(tx, [job], publisher=False, hint_timeout=resources.hint_timeout)
         replayed = not made.created and job.idempotency_key is not None
         if replayed:
-            _check_same(org_jobs.read(tx, made.job_id), job)
+            _check_same(job_views.read(tx, made.job_id), job)
         asked.keyed.keep(tx, job.org_id, [made.job_id])
     return EnqueuedJob(job_id=made.job_id, job_type=made.hint.job_type, created=made.created, replayed=replayed)
 

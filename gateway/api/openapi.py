@@ -20,7 +20,7 @@ from gateway.api.action_models import ActionRequest
 from gateway.api.connecting import ConnectWish
 from gateway.api.directions import DirectionDocument
 from gateway.api.documents import SCHEMAS
-from gateway.api.reasons import Cancellation, Reason
+from gateway.api.reasons import Reason
 from gateway.api.rule_schema import RULE_SCHEMAS
 from gateway.http.problems import Problem
 
@@ -35,11 +35,7 @@ class Body(NamedTuple):
     required: bool
 
 
-BODIES = (
-    Body("/v1/jobs/{job_id}/cancel", Cancellation, required=False),
-    Body("/v1/jobs/{job_id}/retry", Reason, required=False),
-    Body("/v1/actions", ActionRequest, required=True),
-)
+BODIES = (Body("/v1/actions", ActionRequest, required=True),)
 """Besides the body of `POST /v1/jobs`, which differs from job type to job type."""
 
 VERSION = "1"
@@ -51,6 +47,7 @@ DOCUMENTS: tuple[type[BaseModel], ...] = (
     SettingsChange,
     PolicyDocument,
     ConnectWish,
+    Reason,
 )
 """The bodies that stand in no route's signature, because the routes read them with our own words for what is wrong."""
 SUMMARY = (

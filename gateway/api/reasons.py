@@ -1,4 +1,4 @@
-"""Bodies of requests, read as the API's classes; those to cancel and to retry are optional: why, and how far."""
+"""Bodies of requests, read as the API's classes."""
 
 from typing import TypeVar
 
@@ -11,17 +11,11 @@ R = TypeVar("R", bound=BaseModel)
 
 
 class Reason(BaseModel):
-    """Why somebody cancels or retries a job; it is kept with the job and in the audit log."""
+    """Why somebody does something; it is kept in the audit log."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
     reason: str | None = Field(None, min_length=1, max_length=1000)
-
-
-class Cancellation(Reason):
-    """Why somebody cancels a job, and whether what it enqueued is canceled with it."""
-
-    children: bool = Field(default=True, description="Also cancel the unfinished jobs that descend from it.")
 
 
 def read_body(kind: type[R], document: object) -> R:

@@ -6,7 +6,10 @@ from datetime import datetime
 from uuid import UUID
 
 from domain.jobs.job import JsonObject
-from storage.postgres.database import Transaction
+from storage.postgres.database import TenantTransaction, Transaction
+
+LAST = 2**63 - 1
+"""No event has a greater number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +36,13 @@ def of_correlation(tx: Transaction, correlation_id: str, *, limit: int) -> Seque
     return [Event(**row._asdict()) for row in rows]
 
 
-def of_org(tx: Transaction, org_id: UUID, *, before: int | None, limit: int) -> Sequence[Event]:
-    """What happened in an org besides the moves of its jobs, the newest first, before an event's number."""
-    rows = tx.run("list_other_events_of_org", org_id=org_id, before=before, limit=limit)
+def besides_moves(tx: Transaction, *, before: int | None, limit: int) -> Sequence[Event]:
+    """What people did, and what happened besides the moves of jobs: the newest first, before an event's number.
+
+    A tenant's transaction lists what happened in its org, the ledger's what happened in all.
+    """
+    is_of_org = isinstance(tx, TenantTransaction)
+    rows = tx.run("list_other_events_of_org" if is_of_org else "list_other_events", before=before or LAST, limit=limit)
     return [Event(**row._asdict()) for row in rows]
 
 

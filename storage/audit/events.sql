@@ -19,8 +19,15 @@ from (
 order by id limit %(limit)s
 
 -- name: list_other_events_of_org
--- What happened in an org besides the moves of its jobs, the newest first, before an event's number.
+-- What people did in the tenant's org, and what happened besides the moves of jobs, the newest first, before an event's number.
 select id, at, event, actor_type, actor_id, job_type, job_id, attempt, correlation_id, data
 from audit_entries
-where org_id = %(org_id)s and event not like 'job.%%' and (%(before)s::bigint is null or id < %(before)s::bigint)
+where (event not like 'job.%%' or event = 'job.replayed') and id < %(before)s
+order by id desc limit %(limit)s
+
+-- name: list_other_events
+-- The same of all orgs: `id > 0` names their index.
+select id, at, event, actor_type, actor_id, job_type, job_id, attempt, correlation_id, data
+from audit_entries
+where id > 0 and (event not like 'job.%%' or event = 'job.replayed') and id < %(before)s
 order by id desc limit %(limit)s

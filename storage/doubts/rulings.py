@@ -1,17 +1,19 @@
 """What a person found out about an effect that nobody else can know of."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
-
-from psycopg.types.json import Jsonb
 
 from domain.jobs.failures import Gone
 from domain.jobs.job import JsonObject, Origin
 from domain.redaction import redact
 from storage.audit import deeds
+from storage.ledger import dead_letters
 from storage.postgres.database import Transaction
+from storage.postgres.looking import Looked
+
+MOST_LOOKED_AT = 20_000
+"""How many unknown effects of all orgs a page looks at for those of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,15 +29,24 @@ class UnknownEffect:
     reason: str | None
 
 
-def listed(tx: Transaction, *, org_id: UUID | None, limit: int) -> Sequence[UnknownEffect]:
-    """Effects of which nobody knows whether they happened; of one org, or of all."""
-    return [UnknownEffect(*row) for row in tx.run("list_unknown_effects", org_id=org_id, limit=limit)]
+def listed(
+    tx: Transaction,
+    *,
+    org_id: UUID | None,
+    before: datetime | None = None,
+    limit: int,
+    most_looked_at: int = MOST_LOOKED_AT,
+) -> Looked[UnknownEffect]:
+    """Effects that are unknown since before a time, of one org or all: the newest first, one more than `limit`."""
+    rows = tx.run("look_back_at_unknown_effects", before=before, most=most_looked_at)
+    reached = rows[0].reached if rows else None
+    found = tx.run("list_unknown_effects", org_id=org_id, before=before, reached=reached, limit=limit + 1)
+    return Looked([UnknownEffect(*row) for row in found], reached)
 
 
 def rule(tx: Transaction, org_id: UUID, key: str, *, happened: bool, result: JsonObject, by: Origin) -> None:
     """Write a person's finding down; raises `Gone` when the org has no unknown effect of that key."""
-    status = "succeeded" if happened else "failed"
-    if not tx.run("rule_effect", org_id=org_id, key=key, status=status, result=Jsonb(result) if happened else None):
+    if not dead_letters.rule_effect(tx, org_id, key, happened=happened, result=result):
         raise Gone(f"there is no unknown effect {key}")
     facts = {"key": key, "happened": happened, "result": redact(result)}
     deeds.record(tx, "effect.ruled", facts, by=by, org_id=org_id)

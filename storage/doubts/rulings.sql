@@ -1,9 +1,18 @@
 -- name: list_unknown_effects
--- Effects of which nobody knows whether they happened, the newest job's first. Reads the index of all effects.
-select k.org_id, k.key, k.mode as strategy, coalesce(j.job_type, l.job_type) as job_type, k.job_id, k.last_seen_at as since,
+-- Effects of which nobody knows whether they happened, the newest doubt first, between two times.
+select k.org_id, k.key, k.mode as strategy, coalesce(j.job_type, l.job_type) as job_type, k.job_id, k.unknown_since as since,
   k.error_ref ->> 'reason' as reason
-from idempotency_keys k
+from (
+  select * from idempotency_keys
+  where kind = 'effect' and unknown_since < coalesce(%(before)s::timestamptz, 'infinity')
+    and unknown_since >= coalesce(%(reached)s::timestamptz, '-infinity') and (%(org_id)s::uuid is null or org_id = %(org_id)s::uuid)
+  order by unknown_since desc limit %(limit)s
+) as k
 left join jobs j on j.id = k.job_id
 left join dead_letters l on l.job_id = k.job_id and l.org_id = k.org_id
-where k.kind = 'effect' and k.status = 'unknown' and (%(org_id)s::uuid is null or k.org_id = %(org_id)s::uuid)
-order by k.job_id desc, k.key limit %(limit)s
+order by k.unknown_since desc, k.key
+
+-- name: look_back_at_unknown_effects
+-- How far a look at so many of them reaches, of all orgs; no row when that is to the end.
+select unknown_since as reached from idempotency_keys where unknown_since < coalesce(%(before)s::timestamptz, 'infinity')
+order by unknown_since desc offset %(most)s limit 1

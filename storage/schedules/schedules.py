@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
@@ -17,6 +18,16 @@ from storage.postgres.database import Transaction
 
 LONGEST_NAME = 100
 """In characters, as the table's rule has it."""
+
+
+FIRST_ID = UUID(int=0)
+
+
+class Position(NamedTuple):
+    """Where a schedule stands in the list."""
+
+    org_id: UUID
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +97,11 @@ def add(tx: Transaction, org_id: UUID, name: str, work: RequestedJob, timetable:
     return made
 
 
-def listed(tx: Transaction, org_id: UUID | None = None) -> Sequence[Schedule]:
-    """The schedules that this transaction may see, of one org or all."""
-    return [Schedule(**row._asdict()) for row in tx.run("list_schedules", org_id=org_id)]
+def listed(tx: Transaction, *, after: Position | None = None, limit: int) -> Sequence[Schedule]:
+    """The schedules that this transaction may see, by org and name, after one of them."""
+    org_id, name = after or (FIRST_ID, "")
+    rows = tx.run("list_schedules", last_org=org_id, last_name=name, limit=limit)
+    return [Schedule(**row._asdict()) for row in rows]
 
 
 def remove(tx: Transaction, org_id: UUID, name: str, *, by: Origin) -> Schedule:

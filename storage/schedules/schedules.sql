@@ -7,11 +7,11 @@ returning id as schedule_id, org_id, name, job_type, payload, payload_version, c
   created_at, created_by
 
 -- name: list_schedules
--- Schedules by org and name, of one org or all that the transaction may see.
+-- Schedules by org and name that the transaction may see, after one of them.
 select id as schedule_id, org_id, name, job_type, payload, payload_version, cron, zone, missed, next_run_at, last_run_at, enabled, stopped,
   created_at, created_by
-from schedules where %(org_id)s::uuid is null or org_id = %(org_id)s
-order by org_id, name
+from schedules where (org_id, name) > (%(last_org)s, %(last_name)s)
+order by org_id, name limit %(limit)s
 
 -- name: remove_schedule
 -- Forgets a schedule; its jobs stay.

@@ -15,14 +15,14 @@ import psycopg
 import pytest
 from psycopg import Connection
 
-from commands import audit, secrets
+from commands import audit, jobs, secrets
 from domain.jobs.job import ActorType, Origin
 from engine.runtime import Runtime
 from sandbox.servers.child_process import ChildProcess, Command
 from storage.audit import exports
 from tests.commands.calling import answer, refusal
 from tests.doubles.audit_entries import add_entries
-from tests.doubles.factories import enqueue_one, make_job_type
+from tests.doubles.factories import enqueue_one, make_job_type, make_org
 from tests.house import ROOT
 from tests.servers.python_processes import spawn_python
 from tests.waiting import eventually
@@ -268,4 +268,16 @@ def test_what_happened_in_an_org_besides_jobs(process: Runtime, org: UUID) -> No
         ("secret.set", "crm.api_key"),
     ]
     assert answer(audit, "list", "--org", org, "--before", rows[0]["id"]) == rows[1:]
-    assert "--correlation or --org" in refusal(audit, "list")
+    assert "give --correlation" in refusal(audit, "list", "--correlation", "c", "--org", org)
+
+
+def test_what_people_did_in_all_orgs_is_one_list(process: Runtime, database: Connection, org: UUID) -> None:
+    make_job_type(process.database)
+    job_id = enqueue_one(process.database, org)
+    answer(jobs, "cancel", job_id, "--reason", "too early")
+    answer(jobs, "retry", job_id, "--as", "eve")
+    answer(secrets, "set", "crm.api_key", "--org", make_org(database, "other"), typed="blue-horse-battery-7719")
+    rows = answer(audit, "list")
+    assert [row["event"] for row in rows] == ["secret.set", "job.replayed"]
+    assert [row["event"] for row in answer(audit, "list", "--org", org)] == ["job.replayed"]
+    assert answer(audit, "list", "--before", rows[0]["id"]) == rows[1:]

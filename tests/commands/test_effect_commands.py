@@ -9,10 +9,11 @@ from psycopg import Connection
 from commands import effects, jobs
 from domain.jobs.effects import EffectStatus, Strategy
 from engine.runtime import Runtime
+from storage.doubts import rulings
 from storage.ledger import effects as ledger_effects
 from storage.ledger import refusals
 from tests.commands.calling import answer, refusal
-from tests.doubles.factories import claim_one, enqueue_one, make_job_type
+from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_org
 
 KEY = "send:1"
 
@@ -46,6 +47,31 @@ def test_an_unknown_effect_is_listed_and_ruled(database: Connection, org: UUID, 
     assert row == ("succeeded", {"id": 7})
     told = database.execute("select actor_id, data from audit_log where event = 'effect.ruled'").fetchone()
     assert told == ("operator:ada", {"key": KEY, "happened": True, "result": {"id": 7}})
+
+
+def test_a_list_of_one_org_says_how_far_it_looked(
+    process: Runtime, database: Connection, org: UUID, unknown: UUID
+) -> None:
+    other = make_org(database, "other")
+    with process.database.ledger() as tx:
+        found = rulings.listed(tx, org_id=other, limit=5, most_looked_at=1)
+        assert (list(found.rows), found.reached) == ([], None)
+        found = rulings.listed(tx, org_id=other, limit=5, most_looked_at=0)
+        assert found.reached is not None
+        (line,) = rulings.listed(tx, org_id=org, before=found.reached + timedelta(seconds=1), limit=5).rows
+    assert (line.job_id, line.since) == (unknown, found.reached)
+    assert answer(effects, "list", "--before", line.since.isoformat()) == []
+
+
+def test_effects_that_end_well_keep_out_of_the_index_of_the_unknown(
+    database: Connection, org: UUID, unknown: UUID
+) -> None:
+    """The column is what the index is of, and it stands in unknown effects alone."""
+    assert database.execute("select job_id from idempotency_keys where unknown_since is not null").fetchall() == [
+        (unknown,)
+    ]
+    answer(effects, "rule", KEY, "--org", org, "--did-not-happen")
+    assert database.execute("select from idempotency_keys where unknown_since is not null").fetchall() == []
 
 
 @pytest.mark.parametrize(

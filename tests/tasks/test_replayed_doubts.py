@@ -6,9 +6,9 @@ from uuid import UUID
 import pytest
 
 from domain.jobs.job import Origin
+from operations import replays
+from operations.replays import Mended
 from storage.ledger import ledger
-from storage.operators import replays
-from storage.operators.replays import Mended
 from tests.doubles.mail_environment import MailEnvironment
 from tests.doubles.outgoing_orders import approved, taken_in
 from tests.tasks.drafts.test_drafts import ask

@@ -37,7 +37,9 @@ create index audit_entries_order on audit_entries using brin (id) with (pages_pe
 create index audit_entries_starts on audit_entries using brin ((id - 1)) with (pages_per_range = 32, autosummarize = on)
   where began_at is not null;
 -- For lists of what happened. What each costs: docs/decisions/2026-11-24-the-audit-log-leaves-by-exports.md.
-create index audit_entries_other on audit_entries (org_id, id) where event not like 'job.%';
+create index audit_entries_other on audit_entries (org_id, id) where event not like 'job.%' or event = 'job.replayed';
+-- Of all orgs. An org's list does not say `id > 0`: it would read the others' events here, where few orgs have any.
+create index audit_entries_deeds on audit_entries (id) where id > 0 and (event not like 'job.%' or event = 'job.replayed');
 create index audit_entries_correlation on audit_entries (correlation_id)
   where job_id is null or (event = 'job.enqueued' and correlation_id <> job_id::text);
 call postroom.fence_table('audit_entries', 'org_id', 'select');

@@ -23,12 +23,15 @@ create table idempotency_keys (
   request_digest bytea,
   result_ref jsonb,
   error_ref jsonb,
+  -- Since when nobody knows whether an effect happened. An index that named the status would end the heap-only updates of guards and effects.
+  unknown_since timestamptz generated always as (case when status = 'unknown' then last_seen_at end) stored,
   primary key (org_id, key, kind),
   constraint effect_names_its_claim check (kind = 'job' or owner_token is not null),
   constraint mode_fits_kind check ((kind = 'job') = (mode in ('while_queued', 'while_active', 'for_ttl'))),
   constraint success_has_result check (kind = 'job' or status <> 'succeeded' or result_ref is not null)
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_limit = 2000, vacuum_truncate = false);
 create index idempotency_keys_expiry on idempotency_keys (expires_at);
+create index idempotency_keys_unknown on idempotency_keys (unknown_since desc) where unknown_since is not null;
 create index idempotency_keys_job on idempotency_keys (job_id) where kind = 'effect';
 call postroom.fence_table('idempotency_keys', 'org_id', 'select');
 grant select, insert, update, delete on idempotency_keys to postroom_ledger;

@@ -126,6 +126,12 @@ create table jobs (
   output postroom.output,
   error jsonb,
   cost_microcents bigint not null default 0 check (cost_microcents >= 0),
+  -- When a job was made whose id does not say so: it is no UUIDv7, or its time is not about the job's. All other jobs are found in order by
+  -- their ids. It never changes, and only such jobs have an entry in its index.
+  foreign_at timestamptz generated always as (
+    case when uuid_extract_version(id) is distinct from 7
+      or uuid_extract_timestamp(id) - created_at not between interval '-1 minute' and interval '1 minute'
+    then created_at end) stored,
   constraint final_when_finished check ((state in ('succeeded', 'failed', 'dead', 'canceled')) = (finished_at is not null)),
   constraint claimed_with_token check ((state in ('claimed', 'running')) = (claim_token is not null and worker_id is not null and claimed_at is not null)),
   constraint running_was_started check (state <> 'running' or (started_at is not null and attempt > 0)),
@@ -146,8 +152,9 @@ create index jobs_parked on jobs (parked_by, priority desc, run_at, id) where pa
 create index jobs_parked_expiry on jobs (expires_at) where parked_by is not null and expires_at is not null;
 -- For retention alone. A block-range index costs a settlement nothing, and jobs finish in about the order of their rows.
 create index jobs_finished on jobs using brin (finished_at) with (pages_per_range = 32, autosummarize = on);
--- For lists over HTTP. What each costs: docs/decisions/2026-11-23-indexes-for-lists.md.
-create index jobs_parent on jobs (parent_id) where parent_id is not null;
+-- For lists. What each costs: docs/decisions/2026-11-23-indexes-for-lists.md.
+create index jobs_foreign on jobs (foreign_at desc, id desc) where foreign_at is not null;
+create index jobs_parent on jobs (parent_id, id) where parent_id is not null;
 create index jobs_troubled on jobs (org_id, created_at desc, id desc) where error is not null or cancel_reason is not null;
 call postroom.fence_table('jobs', 'org_id', 'select');
 grant select, insert, update, delete on jobs to postroom_ledger;
@@ -156,8 +163,15 @@ grant select (
   id, org_id, project_id, job_type, queue, state, priority, payload, payload_version, idempotency_key, guarded, light, serial_key,
   actor_type, actor_id, request_id, correlation_id, traceparent, parent_id, replay_of, attempt, max_attempts, retry_base_s, retry_cap_s,
   losses, suspect, deadline, created_at, run_at, expires_at, published_at, next_check_at, backlog_since, parked_by, claimed_at,
-  started_at, finished_at, cancel_requested_at, cancel_reason, progress, output, error, cost_microcents
+  started_at, finished_at, cancel_requested_at, cancel_reason, progress, output, error, cost_microcents, foreign_at
 ) on jobs to postroom_tenant;
+
+-- Jobs as lists show and find them. An org's handlers see their own.
+create view job_lines with (security_invoker = true) as
+select id, foreign_at, job_type, queue, state, org_id, priority, attempt, max_attempts, created_at, run_at, started_at, finished_at,
+  error, cancel_reason, next_check_at, backlog_since, parked_by
+from jobs;
+grant select on job_lines to postroom_ledger, postroom_tenant;
 
 create table job_steps (
   job_id uuid not null references jobs (id) on delete cascade,
@@ -200,7 +214,9 @@ create table dead_letters (
   constraint resolved_when_closed check ((state = 'open') = (resolved_at is null)),
   constraint replay_has_job check ((state = 'replayed') = (replay_job_id is not null))
 );
-create index dead_letters_open on dead_letters (created_at) where state = 'open';
+create index dead_letters_open on dead_letters (created_at desc, id desc) where state = 'open';
+create index dead_letters_newest on dead_letters (created_at desc, id desc);
+create index dead_letters_of_org on dead_letters (org_id, created_at desc, id desc);
 call postroom.fence_table('dead_letters', 'org_id', 'select');
 grant select, insert, update on dead_letters to postroom_ledger;
 grant select on dead_letters to postroom_tenant;

@@ -44,6 +44,7 @@ def upgrade() -> None:
         "effects",
         "audit",
         "results",
+        "lists",
         "actions",
         "agents",
         "approvals",

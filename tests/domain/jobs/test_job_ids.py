@@ -1,13 +1,14 @@
 """Ids that are made by who enqueues."""
 
 import os
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.jobs.job_ids import MOST, NOISE, make_job_ids
+from domain.jobs.job_ids import MOST, NOISE, make_job_ids, upper_job_id
 
 times = st.integers(1_600_000_000_000, 4_000_000_000_000).map(lambda ms: datetime.fromtimestamp(ms / 1000, UTC))
 
@@ -30,3 +31,13 @@ def test_the_largest_call_still_counts_up_and_a_larger_one_is_refused() -> None:
     assert {job_id.version for job_id in made} == {7}
     with pytest.raises(ValueError, match="at most 4096 ids"):
         make_job_ids(MOST + 1, at, noise)
+
+
+@given(
+    times, st.integers(-3000, 3000), st.one_of(st.uuids(), times.map(lambda at: make_job_ids(1, at, bytes(NOISE))[0]))
+)
+def test_an_id_lies_below_a_position_as_its_time_and_itself_do(at: datetime, apart: int, job_id: UUID) -> None:
+    """So one comparison of ids finds what comes before a position, whatever id the position has."""
+    (made,) = make_job_ids(1, at, os.urandom(NOISE))
+    position = at + timedelta(microseconds=apart)
+    assert (made < upper_job_id(position, job_id)) == ((at, made) < (position, job_id))

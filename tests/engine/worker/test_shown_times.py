@@ -6,14 +6,14 @@ from uuid import UUID
 from psycopg import Connection
 
 from engine.runtime import Runtime
-from storage.operators import job_views
-from storage.operators.job_views import JobTimeline
+from storage.ledger import job_views
+from storage.postgres.execution import Row
 from tests.doubles import probe_jobs
 from tests.doubles.factories import enqueue_one
 from tests.doubles.inline_worker import run_job
 
 
-def timeline(process: Runtime, job_id: UUID) -> JobTimeline:
+def timeline(process: Runtime, job_id: UUID) -> Row:
     with process.database.ledger() as tx:
         found = job_views.timeline(tx, job_id)
     assert found is not None

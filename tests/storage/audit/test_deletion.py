@@ -13,8 +13,7 @@ from domain.jobs.lifecycle import settlement_of
 from domain.jobs.retry import STANDARD
 from storage.audit import deletion, exports
 from storage.audit.exports import Range
-from storage.ledger import invariants, ledger
-from storage.operators import job_views
+from storage.ledger import invariants, job_views, ledger
 from storage.postgres.database import Database
 from tests.doubles.audit_entries import add_entries, count_all, export_all, left
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_org

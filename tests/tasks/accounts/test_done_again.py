@@ -9,10 +9,10 @@ import pytest
 from domain.jobs.job import Origin
 from domain.mail.actions.snooze import Snooze
 from engine.enqueue import enqueue_jobs
+from operations import replays
+from operations.replays import Mended
 from storage.accounts import connecting
 from storage.accounts.connecting import AddedMailbox, OrgMailbox
-from storage.operators import replays, retries
-from storage.operators.replays import Mended
 from tests.doubles.factories import make_org, pass_time
 from tests.doubles.mail_actions import ask, labels, stored_letter
 from tests.doubles.mail_environment import MailEnvironment
@@ -40,7 +40,7 @@ def test_a_job_of_a_closed_account_is_not_done_again_for_the_next_owner(
     connect(env, disconnect(env))
     called = len(env.gmail.journal())
     with env.process.database.ledger() as tx:
-        again = retries.retry(tx, job_id, by=BY, reason="it is mended")
+        again = replays.retry(tx, job_id, by=BY, reason="it is mended")
     assert (env.run(again), env.job(again)["cancel_reason"]) == ("canceled", DISCONNECTED)
     assert len(env.gmail.journal()) == called
 
@@ -74,7 +74,7 @@ def test_a_message_that_sleeps_is_brought_back_by_a_replay(env: MailEnvironment)
     env.gmail.clear_faults()
     connect(env, disconnect(env))
     with env.process.database.ledger() as tx:
-        again = retries.retry(tx, job_id, by=BY, reason="it is mended")
+        again = replays.retry(tx, job_id, by=BY, reason="it is mended")
     assert env.run(again) == "succeeded"
     assert "INBOX" in labels(env, place)
 
@@ -94,5 +94,5 @@ def test_an_onboarding_that_could_not_be_done_is_done_again(env: MailEnvironment
     assert env.job(onboard)["state"] == ("failed" if status == 403 else "dead")
     env.gmail.clear_faults()
     with env.process.database.ledger() as tx:
-        again = retries.retry(tx, onboard, by=BY, reason="it is mended")
+        again = replays.retry(tx, onboard, by=BY, reason="it is mended")
     assert env.run(again) == "succeeded"

@@ -12,11 +12,11 @@ from domain.mail.actions.label_actions import Archive
 from domain.mail.actions.requested_action import RequestedAction
 from domain.mail.actions.snooze import Snooze
 from domain.mail.actions.status import ActionStatus
+from operations import cancellations
 from sandbox.emulator.control import MessagePlace
 from storage.accounts import accounts
 from storage.actions.actions import StoredAction
 from storage.ledger import ledger
-from storage.operators import cancellations
 from tests.doubles.factories import pass_time
 from tests.doubles.mail_actions import ask, do, labels, look, stored_labels, stored_letter, undo
 from tests.doubles.mail_environment import MailEnvironment

@@ -13,7 +13,7 @@ from domain.mail.actions.label_actions import ApplyLabel, Archive, MarkRead, Mar
 from domain.mail.actions.requested_action import Delete, Restore, Trash
 from domain.mail.actions.snooze import Snooze
 from domain.mail.actions.status import ActionStatus
-from storage.operators import cancellations
+from operations import cancellations
 from tests.doubles.mail_actions import ask, do, labels, look, stored_labels, stored_letter, undo
 from tests.doubles.mail_environment import MailEnvironment
 from tests.tasks.actions.test_actions import delete_label, make_label, other_account

@@ -8,10 +8,10 @@ from domain.agents.loop import RunStatus
 from domain.jobs.job import Origin
 from domain.mail.correspondence import EmailState
 from domain.mail.triage.rules import parse_rule
+from operations import replays
 from storage.accounts import accounts
 from storage.agents import profiles
 from storage.ledger import ledger
-from storage.operators import retries
 from storage.rules import rules
 from tests.doubles.agents import BY, QUESTION, give_agent, order_run, run_agent, run_of, store_letter
 from tests.doubles.mail_environment import MailEnvironment
@@ -90,7 +90,7 @@ def test_mail_that_is_gone_or_decided_or_elsewhere_is_no_work(env: MailEnvironme
 def again(env: MailEnvironment, job_id: UUID) -> UUID:
     """The job that an operator has made of one that has ended."""
     with env.process.database.ledger() as tx:
-        return retries.retry(tx, job_id, by=Origin(actor_id="a test"), reason="it is mended")
+        return replays.retry(tx, job_id, by=Origin(actor_id="a test"), reason="it is mended")
 
 
 def paid(env: MailEnvironment) -> int:

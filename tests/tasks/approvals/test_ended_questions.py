@@ -7,11 +7,11 @@ from uuid import UUID
 import pytest
 
 from domain.jobs.job import Origin
+from operations import replays
+from operations.replays import Mended
 from sandbox.emulator.client import EmulatorControl
 from sandbox.emulator.fault_order import FaultOrder
 from storage.ledger import ledger
-from storage.operators import replays
-from storage.operators.replays import Mended
 from tests.doubles.approvals import ASKED_EARLIER, CHANNEL, ask_in_channel, messages, waiting
 from tests.doubles.factories import pass_time
 from tests.doubles.mail_environment import MailEnvironment

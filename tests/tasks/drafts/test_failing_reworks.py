@@ -7,7 +7,7 @@ import pytest
 from domain.jobs.job import Origin
 from domain.mail.correspondence import MOST_REWORKS, EmailState
 from domain.mail.replies.drafting import DRAFT_TOOL
-from storage.operators import retries
+from operations import replays
 from tests.doubles.mail_environment import MailEnvironment
 from tests.doubles.meanwhile import Meanwhile
 from tests.tasks.drafts.reworks import FIRST, draft_id, drafted, labels_of, prompts, put_rework, rework_job, words
@@ -48,7 +48,7 @@ def test_a_retry_by_an_operator_does_what_the_person_asks_by_now(env: MailEnviro
     env.pass_hour()
     env.mailbox.edit_draft(draft_id(env, place), text=f"Say no, I am away.\n\n{FIRST}")
     with env.process.database.ledger() as tx:
-        retries.retry(tx, job_id, by=Origin(actor_id="a test"), reason="it is mended")
+        replays.retry(tx, job_id, by=Origin(actor_id="a test"), reason="it is mended")
     asked = meanwhile(DRAFT_TOOL, lambda: None)
     env.drain(only="drafts.%")
     assert prompts(env) == 2

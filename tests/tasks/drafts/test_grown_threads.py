@@ -7,8 +7,8 @@ import pytest
 from domain.jobs.job import Origin
 from domain.mail.correspondence import EmailState
 from domain.mail.replies.drafting import DRAFT_TOOL
+from operations import replays
 from sandbox.emulator.control import MessagePlace
-from storage.operators import retries
 from tests.doubles.mail_environment import MailEnvironment
 from tests.doubles.meanwhile import Meanwhile
 from tests.tasks.drafts.reworks import prompts
@@ -54,7 +54,7 @@ def test_a_retry_by_an_operator_has_the_model_asked_anew(env: MailEnvironment) -
     assert row is not None
     asks_else(env, place)
     with env.process.database.ledger() as tx:
-        retries.retry(tx, row[0], by=Origin(actor_id="a test"), reason="it is mended")
+        replays.retry(tx, row[0], by=Origin(actor_id="a test"), reason="it is mended")
     env.drain(only="drafts.%")
     env.drain()
     assert (env.state(place.thread_id), len(env.mailbox.state().drafts)) == (EmailState.DRAFTED, 1)

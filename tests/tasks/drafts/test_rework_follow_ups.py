@@ -9,8 +9,8 @@ import pytest
 from domain.jobs.job import Origin
 from domain.mail.correspondence import EmailState
 from domain.mail.replies.drafting import DRAFT_TOOL
+from operations import replays
 from sandbox.emulator.control import MessagePlace
-from storage.operators import retries
 from tests.doubles.mail_environment import MailEnvironment
 from tests.doubles.meanwhile import Meanwhile
 from tests.tasks.drafts.reworks import FIRST, draft_id, drafted, put_rework, rework_job
@@ -37,7 +37,7 @@ def replayed(env: MailEnvironment, place: MessagePlace, job_id: UUID, _: Meanwhi
     env.pass_hour()
     edit(env, place)
     with env.process.database.ledger() as tx:
-        again = retries.retry(tx, job_id, by=Origin(actor_id="a test"), reason="it is mended")
+        again = replays.retry(tx, job_id, by=Origin(actor_id="a test"), reason="it is mended")
     assert env.run(again) == "succeeded"
 
 

@@ -9,12 +9,12 @@ import pytest
 from domain.jobs.job import Origin
 from domain.mail.backfill import MOST_RESTARTS, PRIORITY
 from domain.payloads.gmail import MOST_AT_ONCE
+from operations import cancellations
 from sandbox.emulator.control import MessagePlace
 from settings import Settings
 from storage.accounts import accounts
 from storage.mail import backfills
 from storage.mail.backfills import Backfill
-from storage.operators import cancellations
 from tests.doubles.factories import make_org
 from tests.doubles.mail_environment import MailEnvironment, connect, taken_in
 

@@ -11,8 +11,8 @@ from domain.jobs.failures import Failure, Invalid, Permanent
 from domain.jobs.job import Cancel, Done, Origin, Outcome, Snooze
 from domain.jobs.lifecycle import settlement_of
 from domain.jobs.retry import STANDARD
+from operations import replays
 from storage.ledger import dead_letters, effects, ledger, retention
-from storage.operators import replays, retries
 from storage.postgres.database import Database
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_org, pass_time
 from tests.storage.ledger.test_end_hooks import NOW
@@ -79,7 +79,7 @@ def test_a_late_retry_neither_acts_nor_pays_again(
     job_id = enqueue_one(store, org)
     act(store, job_id, end=end)
     with store.ledger() as tx:
-        again = retries.retry(tx, job_id, by=Origin(), reason="mended")
+        again = replays.retry(tx, job_id, by=Origin(), reason="mended")
     assert clean_up(store, database) == (1, 0), "the job that has ended goes; the one that does it again waits"
     assert act(store, again, dies=False) is Standing.DONE
 
@@ -121,7 +121,7 @@ def wait_after_acting(store: Database, org: UUID, ending: Snooze | Failure) -> U
 
 def retry(store: Database, job_id: UUID) -> UUID:
     with store.ledger() as tx:
-        return retries.retry(tx, job_id, by=Origin(), reason="now")
+        return replays.retry(tx, job_id, by=Origin(), reason="now")
 
 
 def test_a_job_that_was_canceled_after_a_long_wait_does_not_act_again_when_it_is_retried(

@@ -12,9 +12,9 @@ from domain.jobs.failures import Failure, Invalid, Permanent
 from domain.jobs.job import Cancel, ClaimedJob, Done, Origin, Outcome, Snooze
 from domain.jobs.lifecycle import settlement_of
 from domain.jobs.retry import STANDARD
+from operations import replays
 from storage.doubts import rulings
 from storage.ledger import effects, ledger, retention
-from storage.operators import replays, retries
 from storage.postgres.database import Database
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_org, pass_time
 from tests.storage.ledger.test_end_hooks import NOW
@@ -65,7 +65,7 @@ def purge(store: Database, database: Connection, *, keep_jobs_for: timedelta = 2
 
 def retry(store: Database, job_id: UUID) -> UUID:
     with store.ledger() as tx:
-        return retries.retry(tx, job_id, by=Origin(), reason="mended")
+        return replays.retry(tx, job_id, by=Origin(), reason="mended")
 
 
 def replay(store: Database, job_id: UUID) -> UUID:

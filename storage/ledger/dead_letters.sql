@@ -1,3 +1,22 @@
+-- name: list_open_letters
+-- Open dead letters after a position, the newest first: by their own index.
+select * from dead_letters
+where state = 'open' and (created_at, id) < (%(at)s, %(last_id)s)
+order by created_at desc, id desc limit %(limit)s
+
+-- name: list_dead_letters
+-- Dead letters in a state, or in any, between two positions, the newest first.
+select * from dead_letters
+where (created_at, id) < (%(at)s, %(last_id)s)
+  and created_at >= %(reached)s and (%(state)s::text is null or state = %(state)s)
+order by created_at desc, id desc limit %(limit)s
+
+-- name: look_back_at_dead_letters
+-- How far a look at so many of them reaches; no row when that is to the end.
+select created_at as reached from dead_letters
+where (created_at, id) < (%(at)s, %(last_id)s)
+order by created_at desc, id desc offset %(most)s limit 1
+
 -- name: release_dead_job
 -- Lets another job have the key of a dead one, and returns what its replay inherits.
 with freed as (
@@ -41,3 +60,19 @@ update idempotency_keys set status = %(status)s, result_ref = %(result)s, last_s
   expires_at = greatest(expires_at, now() + postroom.keep_effects_for())
 where org_id = %(org_id)s and key = %(key)s and kind = 'effect' and status = 'unknown'
 returning key
+
+-- name: lock_job_to_retry
+-- A job that somebody wants to have done again, held until the transaction ends, and the job that was made of it before.
+select j.id as job_id, j.org_id, j.project_id, j.job_type, j.state, j.priority, j.payload, j.payload_version, j.idempotency_key,
+  j.guarded, j.retry_base_s, j.retry_cap_s, j.parent_id, j.correlation_id, j.traceparent, j.created_at,
+  (select a.data ->> 'replay_job_id' from audit_log a where a.job_id = j.id and a.event = 'job.replayed' limit 1) as replay_job_id
+from jobs j
+where j.id = %(job_id)s and (%(org_id)s::uuid is null or j.org_id = %(org_id)s::uuid)
+for update of j
+
+-- name: release_ended_job
+-- Lets another job have the key of a job that has ended.
+update idempotency_keys k set expires_at = now()
+from jobs j
+where j.id = %(job_id)s and j.finished_at is not null and j.guarded
+  and k.org_id = j.org_id and k.key = j.idempotency_key and k.job_id = j.id and k.kind = 'job'

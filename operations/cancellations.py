@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from domain.jobs.contract import check_text
-from domain.jobs.job import SYSTEM_ORG, Origin
-from storage.ledger import ledger
+from domain.jobs.job import Origin
+from storage.ledger import job_views, ledger
 from storage.postgres.database import Database
 
 MOST_LEVELS = 32
@@ -47,15 +47,8 @@ def cancel(
     descendants: dict[UUID, str] = {}
     if children:
         with database.ledger() as tx:
-            rows = tx.run(
-                "list_descendants",
-                job_ids=list(job_ids),
-                org_id=org_id,
-                system_org=SYSTEM_ORG,
-                levels=MOST_LEVELS,
-                most=MOST_DESCENDANTS,
-            )
-        found = [row.id for row in rows if row.id not in asked]
+            below = job_views.descendants(tx, job_ids, org_id=org_id, levels=MOST_LEVELS, most=MOST_DESCENDANTS)
+        found = [job_id for job_id in below if job_id not in asked]
         for start in range(0, len(found), BATCH):
             with database.ledger() as tx:
                 descendants |= ledger.cancel(tx, found[start : start + BATCH], reason, by=by, org_id=org_id)

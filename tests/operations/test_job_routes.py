@@ -8,7 +8,7 @@ import pytest
 from psycopg import Connection
 
 from engine.runtime import Runtime
-from storage.operators.org_jobs import LONGEST_FIELD
+from storage.ledger.job_views import LONGEST_FIELD
 from storage.postgres.database import Database
 from tests.doubles import probe_jobs
 from tests.doubles.factories import enqueue_one, make_org
@@ -140,4 +140,4 @@ def test_times_at_the_ends_of_the_calendar_break_nothing(client: Client) -> None
 
 def test_the_org_of_a_list_is_made_of_its_own_jobs_only(client: Client, database: Connection, store: Database) -> None:
     enqueue_one(store, make_org(database, "third"), "probe_jobs.noop")
-    assert client.get("/v1/jobs").json == {"jobs": [], "next_cursor": None}
+    assert client.get("/v1/jobs").json == {"jobs": [], "next_cursor": None, "looked_back_to": None}

@@ -12,11 +12,14 @@ import click
 import pytest
 from psycopg import Connection
 
-from commands import accounts, agents, budgets, effects, jobs, keys, schedules, secrets
+from commands import accounts, agents, budgets, effects, jobs, keys, secrets
+from commands.operations import AREAS
+from domain.jobs.job import NewJob
 from engine.runtime import Runtime
+from storage.ledger import job_views, ledger
 from tests.commands.calling import answer, call, refusal
 from tests.doubles import probe_jobs
-from tests.doubles.factories import enqueue_one, make_org
+from tests.doubles.factories import HINT_TIMEOUT, enqueue_one, make_org
 from tests.doubles.inline_worker import run_job
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -59,7 +62,7 @@ def test_an_org_goes_by_its_name_unless_several_have_it(database: Connection) ->
     assert "no org" in refusal(jobs, "enqueue", "probe_jobs.ending", "--org", "nobody")
 
 
-@pytest.mark.parametrize("command", [accounts, agents, budgets, effects, jobs, keys, schedules, secrets])
+@pytest.mark.parametrize("command", [accounts, agents, budgets, effects, jobs, keys, AREAS.schedules, secrets])
 def test_an_empty_name_of_an_org_means_no_org_and_not_all_of_them(command: click.Group) -> None:
     assert "org: " in refusal(command, "list", "--org", "")
 
@@ -152,6 +155,41 @@ def test_a_job_is_shown_with_timeline_steps_effects_and_children(process: Runtim
     assert "no job" in refusal(jobs, "show", uuid4())
 
 
+def test_a_parent_of_many_shows_some_and_counts_them(process: Runtime, org: UUID, database: Connection) -> None:
+    parent = enqueued(org)
+    children = [enqueue_one(process.database, org, "probe_jobs.noop", parent_id=parent) for _ in range(3)]
+    with process.database.ledger() as tx:
+        many = [NewJob("probe_jobs.noop", org, {}, parent_id=parent) for _ in range(job_views.SHOWN)]
+        ledger.enqueue(tx, many, publisher=True, hint_timeout=HINT_TIMEOUT)
+    database.execute(
+        "update jobs set state = 'canceled', cancel_reason = 'x', finished_at = now(), next_check_at = null,"
+        " backlog_since = null where id = any (%s)",
+        (children,),
+    )
+    shown = answer(jobs, "show", parent)
+    assert [UUID(child["job_id"]) for child in shown["children"][:3]] == children
+    assert (len(shown["children"]), shown["more"]) == (job_views.SHOWN, ["children"])
+    assert shown["children_by_state"] == {"canceled": 3, "queued": job_views.SHOWN}
+    assert "there are more children" in call(jobs, "show", parent).output
+    shown = call(jobs, "children", parent, "--limit", 2)
+    rest = answer(jobs, "children", parent, "--cursor", shown.stderr.split()[-1], "--limit", 1)
+    assert [str(child) in shown.stdout for child in children] == [True, True, False]
+    assert [UUID(child["job_id"]) for child in rest] == children[2:]
+
+
+def test_the_newest_events_are_shown_in_order(org: UUID, database: Connection) -> None:
+    job_id = enqueued(org)
+    database.execute(
+        "insert into audit_entries (event, org_id, actor_type, actor_id, request_id, correlation_id, job_id, data)"
+        " select 'job.parked', %s, 'system', 'x', 'r', 'c', %s, jsonb_build_object('n', n)"
+        " from generate_series(1, 120) n",
+        (org, job_id),
+    )
+    shown = answer(jobs, "show", job_id)
+    assert [event["data"]["n"] for event in shown["events"]] == list(range(21, 121))
+    assert shown["more"] == ["events"]
+
+
 def test_what_is_shown_is_redacted_and_cannot_command_the_terminal(
     process: Runtime, org: UUID, database: Connection
 ) -> None:
@@ -171,9 +209,12 @@ def test_canceling_tells_what_became_of_each(process: Runtime, org: UUID, databa
     queued, done, unknown = enqueued(org), enqueued(org), uuid4()
     run_job(process, probe_jobs.ending, done)
     rows = answer(jobs, "cancel", queued, done, unknown, "--reason", "not needed", "--as", "ada", status=1)
-    ended = "ended before, or unknown"
-    states = {UUID(row["job_id"]): row["state"] for row in rows}
-    assert states == {queued: "canceled", done: ended, unknown: ended}
+    lines = {UUID(row["job_id"]): (row["state"], row.get("trouble")) for row in rows}
+    assert lines == {
+        queued: ("canceled", None),
+        done: ("unchanged", f"job {done} has ended"),
+        unknown: ("unchanged", f"there is no job {unknown}"),
+    }
     audited = database.execute("select actor_id, data from audit_log where event = 'job.canceled'").fetchall()
     assert audited == [("operator:ada", {"reason": "not needed"})]
     assert answer(jobs, "cancel", enqueued(org), "--reason", "not needed")[0]["state"] == "canceled"
@@ -186,7 +227,7 @@ def test_canceling_reaches_what_the_job_enqueued(
     parent = enqueued(org)
     child = enqueue_one(process.database, org, "probe_jobs.ending", parent_id=parent)
     rows = answer(jobs, "cancel", parent, "--reason", "not needed", *options)
-    assert {row["job_id"] for row in rows} == {str(parent), *([str(child)] if canceled else [])}
+    assert [(row["job_id"], row["descendants"]) for row in rows] == [(str(parent), int(canceled))]
     assert answer(jobs, "show", child)["job"]["state"] == ("canceled" if canceled else "queued")
 
 
@@ -208,13 +249,11 @@ def test_an_ended_job_is_retried_once_as_a_new_one(process: Runtime, org: UUID, 
     assert "trouble" in answer(jobs, "retry", job_id, status=1)[0]
     answer(jobs, "cancel", job_id, "--reason", "too early")
     (line,) = answer(jobs, "retry", job_id, "--reason", "now", "--as", "ada")
-    row = database.execute(
-        "select replay_of, state, actor_id from jobs where id = %s", (line["new_job_id"],)
-    ).fetchone()
+    row = database.execute("select replay_of, state, actor_id from jobs where id = %s", (line["job_id"],)).fetchone()
     assert row == (job_id, "queued", "operator:ada")
-    assert run_job(process, probe_jobs.noop, UUID(line["new_job_id"])) == "succeeded"
+    assert run_job(process, probe_jobs.noop, UUID(line["job_id"])) == "succeeded"
     (again,) = answer(jobs, "retry", job_id, status=1)
-    assert line["new_job_id"] in again["trouble"]
+    assert line["job_id"] in again["trouble"]
     (unknown,) = answer(jobs, "retry", uuid4(), status=1)
     assert "there is no job" in unknown["trouble"]
 

@@ -8,9 +8,9 @@ from psycopg import Connection
 from domain.jobs.job import SYSTEM_ORG, Cancel, Done, Origin, Outcome, State
 from domain.jobs.lifecycle import settlement_of
 from domain.jobs.retry import STANDARD
+from operations import cancellations
+from operations.cancellations import MOST_LEVELS, Canceled
 from storage.ledger import ledger
-from storage.operators import cancellations
-from storage.operators.cancellations import MOST_LEVELS, Canceled
 from storage.postgres.database import Database
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_org
 from tests.storage.ledger.test_end_hooks import NOW

@@ -1,15 +1,13 @@
-"""Closing dead letters: replay as it was, replay mended, or discard, each with its entry in the audit log."""
+"""Jobs that are done again: by their dead letters, as they were or mended, or because they failed. Each is audited."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from uuid import UUID
 
-from psycopg.types.json import Jsonb
-
 from domain.jobs.contract import check_text
 from domain.jobs.failures import Conflict, Gone, Invalid
-from domain.jobs.job import JsonObject, NewJob, Origin
+from domain.jobs.job import JsonObject, NewJob, Origin, State
 from domain.jobs.payload_changes import payload_changes
 from domain.redaction import redact
 from storage.audit import deeds
@@ -17,6 +15,8 @@ from storage.ledger import dead_letters, ledger
 from storage.ledger.dead_letters import DeadLetter
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
+
+NO_RULINGS: Mapping[str, "Ruling"] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ def replay(
     by: Origin,
     reason: str,
     mended: Mended | None = None,
-    rulings: Mapping[str, Ruling] | None = None,
+    rulings: Mapping[str, Ruling] = NO_RULINGS,
 ) -> UUID:
     """Enqueue a dead job again under a new id that names the old one; returns the new id.
 
@@ -51,20 +51,50 @@ def replay(
     """
     check_text("reason", reason)
     letter = opened(tx, letter_id)
-    rule(tx, letter, rulings or {}, by)
-    rows = tx.run("release_dead_job", job_id=letter.job_id)
-    job = _again(letter, rows[0] if rows else None, mended, by)
+    rule(tx, letter, rulings, by)
+    dead = dead_letters.release_dead_job(tx, letter.job_id)
+    job = _replay_of(letter, dead, mended, by)
     answer = ledger.enqueue(tx, [job], publisher=False, hint_timeout=timedelta(0))[0]
     if not answer.created:
         raise Conflict(f"job {answer.job_id} has the same key; let it end or cancel it first")
-    tx.run("hand_over_effects", source=letter.job_id, target=answer.job_id)
-    tx.run("hand_over_shared_effects", source=letter.job_id, target=answer.job_id)
-    if mended is None:
-        tx.run("copy_steps", source=letter.job_id, target=answer.job_id)
+    dead_letters.hand_over(tx, letter.job_id, answer.job_id, steps=mended is None)
     changes = redact(payload_changes(letter.payload, mended.payload)) if mended else []
     facts = {"replay_job_id": str(answer.job_id), "reason": reason, "changes": changes}
     _close(tx, letter, "replayed", facts, by, answer.job_id)
     return answer.job_id
+
+
+def retry(
+    tx: Transaction,
+    job_id: UUID,
+    *,
+    by: Origin,
+    reason: str,
+    org_id: UUID | None = None,
+    rulings: Mapping[str, Ruling] = NO_RULINGS,
+) -> UUID:
+    """Enqueue a failed, canceled or dead job again; returns the new job's id. The relay publishes it.
+
+    A dead job is replayed by its dead letter, which is closed. Raises `Gone` when there is no such job (of the org),
+    `Conflict` when it has not ended, has succeeded or was retried before, or when another job has its key, and
+    `Invalid` for a doubtful effect without a ruling.
+    """
+    check_text("reason", reason)
+    job = dead_letters.lock_job(tx, job_id, org_id)
+    if job is None:
+        raise Gone(f"there is no job {job_id}")
+    _check(job)
+    if job.state == State.DEAD:
+        return replay(tx, job_id, by=by, reason=reason, rulings=rulings)
+    rule(tx, job, rulings, by)
+    dead_letters.release_ended_job(tx, job_id)
+    again = ledger.enqueue(tx, [_retry_of(job, by)], publisher=False, hint_timeout=timedelta(0))[0]
+    if not again.created:
+        raise Conflict(f"job {again.job_id} has the same key; let it end or cancel it first")
+    dead_letters.hand_over(tx, job_id, again.job_id, steps=True)
+    facts = {"replay_job_id": str(again.job_id), "reason": reason}
+    deeds.record(tx, "job.replayed", facts, by=by, org_id=job.org_id, job=(job_id, job.job_type))
+    return again.job_id
 
 
 def discard(tx: Transaction, letter_id: UUID, *, by: Origin, reason: str) -> None:
@@ -86,19 +116,17 @@ def opened(tx: Transaction, letter_id: UUID) -> DeadLetter:
 
 def rule(tx: Transaction, letter: DeadLetter, rulings: Mapping[str, Ruling], by: Origin) -> None:
     """Write down what a person found out about a job's doubtful effects; each needs a ruling, nothing else has one."""
-    doubtful = {row.key for row in tx.run("find_doubtful_effects", org_id=letter.org_id, job_id=letter.job_id)}
+    doubtful = dead_letters.doubtful_effects(tx, letter.org_id, letter.job_id)
     for key in sorted(doubtful ^ set(rulings)):
         trouble = "nobody knows whether it happened: say so" if key in doubtful else "is no doubtful effect of this job"
         raise Invalid(f"effect {key}", trouble)
     for key, ruling in rulings.items():
-        status = "succeeded" if ruling.happened else "failed"
-        result = Jsonb(ruling.result) if ruling.happened else None
-        tx.run("rule_effect", org_id=letter.org_id, key=key, status=status, result=result)
+        dead_letters.rule_effect(tx, letter.org_id, key, happened=ruling.happened, result=ruling.result)
         facts = {"key": key, "happened": ruling.happened, "result": redact(ruling.result)}
         deeds.record(tx, "effect.ruled", facts, by=by, org_id=letter.org_id, job=(letter.job_id, letter.job_type))
 
 
-def _again(letter: DeadLetter, dead: Row | None, mended: Mended | None, by: Origin) -> NewJob:
+def _replay_of(letter: DeadLetter, dead: Row | None, mended: Mended | None, by: Origin) -> NewJob:
     job = NewJob(
         job_type=letter.job_type,
         org_id=letter.org_id,
@@ -136,3 +164,32 @@ def _close(
     data = {"dead_letter_id": str(letter.letter_id), **facts}
     job = (letter.job_id, letter.job_type)
     deeds.record(tx, f"deadletter.{state}", data, by=by, org_id=letter.org_id, job=job)
+
+
+def _check(job: Row) -> None:
+    state = State(job.state)
+    if not state.final:
+        raise Conflict(f"job {job.job_id} is {state.value}: it has not ended")
+    if state is State.SUCCEEDED:
+        raise Conflict(f"job {job.job_id} has succeeded; enqueue a new one")
+    if job.replay_job_id:
+        raise Conflict(f"job {job.job_id} was retried already, as job {job.replay_job_id}")
+
+
+def _retry_of(job: Row, by: Origin) -> NewJob:
+    """The new job. Like the replay of a dead letter, it keeps the correlation of the whole chain."""
+    return NewJob(
+        job_type=job.job_type,
+        org_id=job.org_id,
+        payload=job.payload,
+        payload_version=job.payload_version,
+        project_id=job.project_id,
+        origin=by._replace(correlation_id=job.correlation_id, traceparent=job.traceparent),
+        retry_base_s=job.retry_base_s,
+        retry_cap_s=job.retry_cap_s,
+        idempotency_key=named_key(job, job.job_type, job.org_id),
+        folds=True,  # the operator is told which job has the key
+        priority=job.priority,
+        parent_id=job.parent_id,
+        replay_of=job.job_id,
+    )

@@ -1,0 +1,122 @@
+"""Schedules: which jobs an org wants by cron."""
+
+from datetime import datetime
+from typing import Annotated, ClassVar
+from uuid import UUID
+
+from pydantic import Field
+
+from domain.access.api_keys import check_job_type
+from domain.jobs.failures import Invalid
+from domain.jobs.job import ActorType, JsonObject
+from domain.payloads import payload_types
+from domain.scheduling.cron import Missed, Timetable
+from operations.call import Call
+from operations.operation import Area, Option, Record, Route
+from operations.pages import Page, Window
+from storage.ledger import payload_names
+from storage.schedules import schedules
+from storage.schedules.schedules import Position, RequestedJob, Schedule
+
+SCHEDULES = Area("schedules", "Add, list, pause, resume and remove schedules: jobs that an org wants by cron.")
+
+
+class ScheduleView(Record):
+    """One schedule."""
+
+    plural: ClassVar = "schedules"
+    columns: ClassVar = (
+        "org_id", "name", "job_type", "cron", "zone", "missed", "enabled", "next_run_at", "last_run_at", "stopped",
+    )  # fmt: skip
+    schedule_id: UUID
+    org_id: UUID
+    name: str
+    job_type: str
+    payload: JsonObject
+    payload_version: int
+    cron: str
+    zone: str
+    missed: Missed
+    next_run_at: datetime
+    last_run_at: datetime | None
+    enabled: bool
+    stopped: str | None = Field(description="Why it does not run though nobody paused it.")
+    created_at: datetime
+    created_by: str
+
+
+@SCHEDULES.look("list", Route("GET", "/schedules"), org="optional")
+def list_schedules(call: Call, window: Window) -> Page[ScheduleView]:
+    """List schedules by org and name, and when they are due next."""
+    with call.reading() as tx:
+        found = schedules.listed(tx, after=window.after(Position), limit=window.rows)
+    return window.page(found, ScheduleView.model_validate, lambda one: Position(one.org_id, one.name))
+
+
+@SCHEDULES.deed("add", Route("POST", "/schedules"), org="required", events=("schedule.added",), ledger_audits=True)
+def add_schedule(  # noqa: PLR0913 - one parameter per field
+    call: Call,
+    name: str,
+    *,
+    job_type: Annotated[str, Field(max_length=100, description="The job type."), Option("--type")],
+    cron: Annotated[
+        str, Field(max_length=200, description="Minute, hour, day of month, month, day of week: '30 8 * * mon-fri'.")
+    ],
+    zone: Annotated[str, Field(max_length=100, description="Whose clocks are meant, such as Europe/Berlin.")] = "UTC",
+    payload: Annotated[JsonObject | None, Field(description="What the job is to carry.")] = None,
+    missed: Annotated[
+        Missed, Field(description="What becomes of due times that went by while nobody looked.")
+    ] = Missed.SKIP,
+) -> ScheduleView:
+    """Enqueue a job at each time that the expression names."""
+    known = payload_types.find(job_type)
+    if known is None:
+        raise Invalid("job_type", f"{job_type} is no known job type")
+    declared = known.declaration
+    if call.origin.actor_type is ActorType.API_KEY:
+        check_job_type(declared.job_type)
+    timetable = Timetable(cron, zone, missed)
+    with call.writing() as tx:
+        document = payload_names.resolve(tx, known, payload or {}, org_id=call.org)
+        known.read(document, declared.version)
+        work = RequestedJob(declared.job_type, document, declared.version)
+        return _view(schedules.add(tx, call.org, name, work, timetable, by=call.origin))
+
+
+@SCHEDULES.deed(
+    "pause",
+    Route("POST", "/schedules/{name}/pause"),
+    org="required",
+    events=("schedule.paused",),
+    ledger_audits=True,
+)
+def pause_schedule(call: Call, name: str) -> ScheduleView:
+    """Let a schedule enqueue nothing until it is resumed."""
+    with call.writing() as tx:
+        return _view(schedules.pause(tx, call.org, name, by=call.origin))
+
+
+@SCHEDULES.deed(
+    "resume",
+    Route("POST", "/schedules/{name}/resume"),
+    org="required",
+    events=("schedule.resumed",),
+    ledger_audits=True,
+)
+def resume_schedule(call: Call, name: str) -> ScheduleView:
+    """Let a schedule go on with its next due time; what lay in the pause is not made up for."""
+    with call.writing() as tx:
+        return _view(schedules.resume(tx, call.org, name, by=call.origin))
+
+
+@SCHEDULES.deed(
+    "remove", Route("DELETE", "/schedules/{name}"), org="required", events=("schedule.removed",), ledger_audits=True
+)
+def remove_schedule(call: Call, name: str) -> ScheduleView:
+    """Forget a schedule; the jobs that it enqueued stay."""
+    with call.writing() as tx:
+        return _view(schedules.remove(tx, call.org, name, by=call.origin))
+
+
+def _view(found: Schedule) -> ScheduleView:
+    return ScheduleView.model_validate(found)

@@ -1,0 +1,47 @@
+-- What a list, or who scales workers, may look at without reading a whole table.
+
+-- How far back a list may look from a position on: the time of the job after the `most` next ones; NULL when there are no more. Of those whose
+-- ids say nothing of their time a quarter as many, for they lie apart from each other. It counts the jobs of all orgs, for a tenant's list
+-- passes over them; all that a tenant learns is a time.
+create or replace function postroom.look_back_at_jobs(before_id uuid, before_at timestamptz, last_id uuid, most integer) returns timestamptz
+language sql stable security definer set search_path = pg_catalog, public, pg_temp as $$
+  select greatest(
+    (select to_timestamp(('x' || translate(left(id::text, 13), '-', ''))::bit(48)::bigint / 1000.0)
+     from jobs where id < before_id order by id desc offset most limit 1),
+    -- The first condition says that the index has them.
+    (select foreign_at from jobs where foreign_at <= before_at and (foreign_at, id) < (before_at, last_id)
+     order by foreign_at desc, id desc offset most / 4 limit 1))
+$$;
+revoke execute on function postroom.look_back_at_jobs from public;
+grant execute on function postroom.look_back_at_jobs to postroom_ledger, postroom_tenant;
+
+-- Whether each index of unfinished jobs has at most so many of them, of all orgs: of those that are claimed or running, or of all.
+create or replace function postroom.are_few_unfinished(are_held boolean, most integer) returns boolean
+language sql stable security definer set search_path = pg_catalog, public, pg_temp as $$
+  select not exists (
+      select from jobs where next_check_at < case when are_held then now() + interval '1 hour' else 'infinity' end
+      order by next_check_at offset most)
+    and (are_held or not exists (
+      select from jobs where backlog_since is not null
+      order by queue, priority desc, light, org_id, backlog_since, id offset most))
+    and (are_held or not exists (
+      select from jobs where parked_by is not null order by parked_by, priority desc, run_at, id offset most))
+$$;
+revoke execute on function postroom.are_few_unfinished from public;
+grant execute on function postroom.are_few_unfinished to postroom_ledger, postroom_tenant;
+
+-- How many jobs of a queue are due and unclaimed, for who scales the workers: no more than `most` of the backlog, and of the others those
+-- among the next 10,000 that the relay has to check.
+create or replace function postroom.queue_depth(in_queue text, most integer) returns bigint
+language sql stable security definer set search_path = pg_catalog, public, pg_temp as $$
+  select count(*) from (
+    (select from jobs where queue = in_queue and backlog_since is not null order by priority desc limit most)
+    union all
+    (select from (
+       select queue, state, run_at from jobs where next_check_at < now() + interval '1 hour' order by next_check_at limit 10000
+     ) as c
+     where c.queue = in_queue and c.state = 'queued' and c.run_at <= now() limit most)
+  ) as due
+$$;
+revoke execute on function postroom.queue_depth from public;
+grant execute on function postroom.queue_depth to postroom_ledger;

@@ -1,0 +1,131 @@
+-- name: list_jobs
+-- Jobs between two positions, the newest first. `source` says by which index they are found: by their ids (newest), or of an org those
+-- that failed, died or were canceled (troubled), or those that have not ended (unfinished), or of these the claimed and running (held).
+select id as job_id, job_type, queue, state, org_id, priority, attempt, max_attempts, created_at, run_at, started_at, finished_at,
+  left(coalesce(error ->> 'reason', cancel_reason), 1000) as reason, at
+from (
+  (select *, uuid_extract_timestamp(id) as at from job_lines
+   where %(source)s = 'newest' and foreign_at is null and id >= %(upto_id)s and id < %(before_id)s order by id desc)
+  union all
+  (select *, foreign_at as at from job_lines
+   where %(source)s = 'newest' and foreign_at >= %(upto)s
+     and (foreign_at, id) < (%(before)s, %(last_id)s))
+  union all
+  (select *, created_at as at from job_lines
+   where %(source)s = 'troubled' and (error is not null or cancel_reason is not null)
+     and created_at >= %(upto)s and (created_at, id) < (%(before)s, %(last_id)s))
+  union all
+  (select *, coalesce(foreign_at, uuid_extract_timestamp(id)) as at from job_lines
+   where %(source)s in ('unfinished', 'held')
+     and next_check_at < case when %(source)s = 'held' then now() + interval '1 hour' else 'infinity' end)
+  union all
+  (select *, coalesce(foreign_at, uuid_extract_timestamp(id)) as at from job_lines
+   where %(source)s = 'unfinished' and (backlog_since is not null or parked_by is not null))
+) as found
+where (%(states)s::text[] is null or state = any (%(states)s::text[]))
+  and (%(job_type)s::text is null or job_type = %(job_type)s::text)
+  and (%(queue)s::text is null or queue = %(queue)s::text)
+  and created_at >= coalesce(%(since)s::timestamptz, '-infinity') and created_at < coalesce(%(until)s::timestamptz, 'infinity')
+  and (at, id) < (%(before)s, %(last_id)s)
+order by at desc, id desc
+limit %(limit)s
+
+-- name: look_back_at_jobs
+-- How far a look at so many jobs of all orgs reaches; NULL: to the end.
+select postroom.look_back_at_jobs(%(before_id)s, %(before)s, %(last_id)s, %(most)s) as reached
+
+-- name: look_back_at_troubled_jobs
+-- The same for the jobs of the tenant's org that failed, died or were canceled.
+select created_at as reached from jobs
+where (error is not null or cancel_reason is not null) and (created_at, id) < (%(before)s, %(last_id)s)
+order by created_at desc, id desc offset %(most)s limit 1
+
+-- name: are_few_unfinished
+-- Whether the jobs that have not ended are so few that a list may read them all.
+select postroom.are_few_unfinished(%(source)s = 'held', %(most)s) as are_few
+
+-- name: read_job
+-- One job as its org may see it. What is larger than the answer may carry is left out and named.
+select id as job_id, job_type, queue, state, priority, payload_version, attempt, max_attempts, project_id, parent_id, replay_of,
+  actor_type, actor_id, request_id, correlation_id, created_at, run_at, expires_at, started_at, finished_at,
+  cancel_requested_at, cancel_reason,
+  case when length(payload::text) <= %(longest)s then payload end as payload,
+  case when length(progress::text) <= %(longest)s then progress end as progress,
+  case when length(output::text) <= %(longest)s then output end as output,
+  case when length(error::text) <= %(longest)s then error end as error,
+  array_remove(array[
+    case when length(payload::text) > %(longest)s then 'payload' end,
+    case when length(progress::text) > %(longest)s then 'progress' end,
+    case when length(output::text) > %(longest)s then 'output' end,
+    case when length(error::text) > %(longest)s then 'error' end], null) as left_out
+from jobs where id = %(job_id)s
+
+-- name: show_job
+-- What is known of one job, in one look: the newest of its events, and the first of what else may be many, `shown` of each. Its claim token
+-- stays here: whoever has it could write as the holder.
+with asked as (select %(job_id)s::uuid as id),
+events as (
+  select *, row_number() over (order by id desc) as nth
+  from (select * from audit_log where job_id = (select id from asked) limit %(most_events)s) as newest
+),
+steps as (select *, row_number() over (order by at, name) as nth from job_steps where job_id = (select id from asked)),
+effects as (
+  select *, row_number() over (order by first_seen_at, key) as nth
+  from idempotency_keys where job_id = (select id from asked) and kind = 'effect'
+),
+children as (
+  select id, job_type, state, row_number() over (order by id) as nth
+  from (select id, job_type, state from jobs where parent_id = (select id from asked) order by id limit %(most_children)s) as first
+)
+select
+  to_jsonb(j) - '{claim_token,foreign_at}'::text[] || jsonb_build_object('updated_at', postroom.updated_at(j.id)) as job,
+  coalesce((select jsonb_agg(jsonb_build_object('at', a.at, 'event', a.event, 'attempt', a.attempt, 'actor_id', a.actor_id,
+      'data',
+      coalesce(a.data, '{}') || jsonb_strip_nulls(jsonb_build_object(
+        'worker', a.worker_id, 'claimed_at', a.claimed_at, 'parent_id', a.parent_id, 'replay_of', a.replay_of))) order by a.id)
+    from events a where nth <= %(shown)s), '[]') as events,
+  coalesce((select jsonb_agg(jsonb_build_object('name', s.name, 'attempt', s.attempt, 'started_at', s.started_at, 'at', s.at, 'cost_microcents', s.cost_microcents,
+      'result', s.result) order by nth)
+    from steps s where nth <= %(shown)s), '[]') as steps,
+  coalesce((select jsonb_agg(jsonb_build_object('key', k.key, 'strategy', k.mode, 'status', k.status, 'first_seen_at', k.first_seen_at,
+      'last_seen_at', k.last_seen_at, 'result', k.result_ref, 'error', k.error_ref) order by nth)
+    from effects k where nth <= %(shown)s), '[]') as effects,
+  coalesce((select jsonb_agg(jsonb_build_object('job_id', c.id, 'job_type', c.job_type, 'state', c.state) order by nth)
+    from children c where nth <= %(shown)s), '[]') as children,
+  coalesce((select jsonb_object_agg(state, jobs) from (select state, count(*) as jobs from children group by state) as counted), '{}')
+    as children_by_state,
+  (select to_jsonb(d) - '{payload,history}'::text[] from dead_letters d where d.job_id = asked.id) as dead_letter,
+  array_remove(array[
+    case when exists (select from events where nth > %(shown)s) then 'events' end,
+    case when exists (select from steps where nth > %(shown)s) then 'steps' end,
+    case when exists (select from effects where nth > %(shown)s) then 'effects' end,
+    case when exists (select from children where nth > %(shown)s) then 'children' end], null) as more
+from asked
+left join jobs j on j.id = asked.id
+
+-- name: list_children
+-- The jobs that a job has enqueued, by their ids, after one of them.
+select id as job_id, job_type, state from jobs
+where parent_id = %(parent_id)s and id > %(after)s
+order by id limit %(limit)s
+
+-- name: list_refused_messages
+-- Messages that could not become jobs, the newest first, before one of them.
+select id, at, task, task_id, field, reason from refused_messages where id < %(before)s order by id desc limit %(limit)s
+
+-- name: list_descendants
+-- The unfinished descendants of jobs, by their distance: parents before their children. It begins with jobs that are unfinished or canceled:
+-- one that ended otherwise has handed its children over. Below that it goes through jobs that have ended. Those that know of a
+-- cancellation already are left out. A job of another org is a child only if its parent is the system org's, whose jobs fan out.
+with recursive family as (
+  select j.id, j.org_id, 0 as level from jobs j
+  where j.id = any (%(job_ids)s::uuid[]) and (j.finished_at is null or j.state = 'canceled')
+    and (%(org_id)s::uuid is null or j.org_id = %(org_id)s::uuid)
+  union
+  select c.id, c.org_id, f.level + 1 from family f
+  join jobs c on c.parent_id = f.id and (c.org_id = f.org_id or f.org_id = %(system_org)s)
+  where f.level < %(levels)s
+)
+select f.id from family f join jobs j on j.id = f.id
+where f.level > 0 and j.finished_at is null and (j.state = 'queued' or j.cancel_requested_at is null)
+order by f.level, f.id limit %(most)s
