@@ -9,7 +9,8 @@ import pytest
 from psycopg import Connection
 
 from domain.access.api_keys import Role
-from domain.jobs.job import Origin
+from domain.jobs.job import Origin, State
+from domain.jobs.lifecycle import Settlement
 from domain.mail.actions.label_actions import Archive
 from domain.mail.actions.requested_action import parse_action
 from domain.mail.actions.undo_hint import hint_for
@@ -19,7 +20,7 @@ from storage.actions import actions
 from storage.ledger import ledger
 from storage.postgres.database import Database
 from tests.doubles import probe_jobs
-from tests.doubles.factories import enqueue_one
+from tests.doubles.factories import claim_one, enqueue_one
 from tests.doubles.mail_factories import make_account, store_message
 from tests.gateway.api.conftest import Client, client_of
 from tests.gateway.serving import ask
@@ -33,11 +34,15 @@ HARMLESS: Mapping[str, str] = {
     "/v1/accounts/{account_id}/disconnect": "409 when it is disconnected already",
     "/v1/approvals/{action_id}/approve": "an action is decided once: 409 afterwards",
     "/v1/approvals/{action_id}/deny": "an action is decided once: 409 afterwards",
+    "/v1/dead-letters/{letter_id}/discard": "409 when it is closed already",
     "/v1/jobs/{job_id}/cancel": "a canceled job is canceled again",
     "/v1/rules/test": "makes nothing",
     "/v1/rules/{rule_id}/disable": "an off rule is off",
     "/v1/rules/{rule_id}/enable": "a rule that is on is on",
     "/v1/rules/{rule_id}/test": "makes nothing",
+    "/v1/schedules": "an org has one schedule of a name: 409 afterwards",
+    "/v1/schedules/{name}/pause": "a paused schedule is paused",
+    "/v1/schedules/{name}/resume": "a schedule that goes on goes on",
 }
 """The POST routes without a key, and why a repetition makes nothing twice."""
 
@@ -77,6 +82,14 @@ def a_retry(account: Account, store: Database, _database: Connection) -> Making:
     return Making(f"/v1/jobs/{ended}/retry", {"reason": "mended"}, {"reason": "why not"}, "jobs")
 
 
+def a_replay(account: Account, store: Database, _database: Connection) -> Making:
+    job = claim_one(store, enqueue_one(store, account.org_id, probe_jobs.noop.name))
+    with store.ledger() as tx:
+        died = Settlement(job.job_id, job.token, State.DEAD, error={"code": "bug", "reason": "made"})
+        assert not ledger.settle(tx, [died]).refused
+    return Making(f"/v1/dead-letters/{job.job_id}/replay", {"reason": "mended"}, {"reason": "why not"}, "jobs")
+
+
 def an_action(account: Account, _store: Database, _database: Connection) -> Making:
     asked = {"account_id": str(account.account_id), "message_id": "m1", "action": {"kind": "archive"}}
     return Making("/v1/actions", asked, asked | {"action": {"kind": "star"}}, "actions")
@@ -103,6 +116,7 @@ def a_direction(_account: Account, _store: Database, _database: Connection) -> M
 MAKING: Mapping[str, Callable[[Account, Database, Connection], Making]] = {
     "/v1/actions": an_action,
     "/v1/actions/{action_id}/undo": an_undo,
+    "/v1/dead-letters/{letter_id}/replay": a_replay,
     "/v1/directions": a_direction,
     "/v1/jobs": a_job,
     "/v1/jobs/{job_id}/retry": a_retry,

@@ -81,8 +81,9 @@ ANY_JOB = {"states": None, "job_type": "no.such", "queue": None, "since": None, 
 
 def looked_at(million: Connection, source: str) -> dict[str, Any]:
     """A page of jobs of a type that none has, down to where the look ends."""
-    reached = million.execute(statement("look_back_at_jobs").encode(), NEWEST | {"most": MOST}).fetchone()
-    upto = reached[0] if reached and source == "newest" else None
+    look_back = "look_back_at_troubled_jobs" if source == "troubled" else "look_back_at_jobs"
+    reached = million.execute(statement(look_back).encode(), NEWEST | {"most": MOST}).fetchone()
+    upto = reached[0] if reached and source != "held" else None
     return (
         ANY_JOB
         | NEWEST
@@ -115,7 +116,7 @@ LISTS: dict[str, tuple[str, Given, str]] = {
     "how far letters reach": ("look_back_at_dead_letters", PAGE | {"most": MOST}, "dead_letters_newest"),
     "replayed letters": (
         "list_dead_letters",
-        PAGE | {"reached": datetime.now(UTC) - timedelta(minutes=MOST), "state": "replayed"},
+        PAGE | {"reached": datetime.now(UTC) - timedelta(minutes=MOST // 9), "state": "replayed"},
         "",
     ),
     "how far effects reach": (
@@ -163,9 +164,11 @@ def check(million: Connection, listed: tuple[str, Given, str], mode: str, *, org
     assert index in indexes(reported) | {""}, indexes(reported)
     passed = ("Actual Rows", "Rows Removed by Filter", "Rows Removed by Index Recheck")
     looked = [
-        (node.get("Index Name"), sum(node.get(rows, 0) for rows in passed) * node["Actual Loops"]) for node in ran
+        (node.get("Index Name"), sum(node.get(rows, 0) for rows in passed) * node["Actual Loops"])
+        for node in ran
+        if node.get("Relation Name") in BIG
     ]
-    assert max(rows for _, rows in looked) <= MOST_ROWS, looked
+    assert max((rows for _, rows in looked), default=0) <= MOST_ROWS, looked
     assert max(node["Shared Hit Blocks"] + node["Shared Read Blocks"] for node in ran) <= MOST_ROWS
 
 
