@@ -43,8 +43,8 @@ from tasks.mail.agents.standing import standing_of
 from tasks.mail.agents.tools import Toolbox, Workplace
 from tasks.mail.drafts.effect import find_made
 from tasks.mail.language_model import boundary
+from tasks.mail.mailbox_change import open_thread
 from tasks.mail.mailbox_session import MAILBOX_AUDITS, check_connected, hold_mailbox
-from tasks.mail.thread_handle import open_thread
 
 
 @job(

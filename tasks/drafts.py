@@ -24,8 +24,8 @@ from tasks.mail.drafts.case import DraftCase, read_case
 from tasks.mail.drafts.effect import find_made
 from tasks.mail.drafts.first_draft import skipped, write_draft
 from tasks.mail.drafts.rework import REWORK_KEY, find_reworked, rework_draft
+from tasks.mail.mailbox_change import OpenThread, open_thread
 from tasks.mail.mailbox_session import MAILBOX_AUDITS, check_connected, hold_mailbox
-from tasks.mail.thread_handle import ThreadHandle, open_thread
 
 NO_RECORD = "the thread has no record"
 NO_MAIL = "the thread has no mail"
@@ -177,7 +177,7 @@ def _has_ended(ctx: JobContext, email: Email, *, by_label: bool) -> bool:
     return _is_in_record(ctx, email, by_label=by_label) and email.state is not EmailState.PENDING
 
 
-def _before_by_hand(thread: ThreadHandle, email: Email | None) -> ThreadBefore:
+def _before_by_hand(thread: OpenThread, email: Email | None) -> ThreadBefore:
     """The thread as it stands; the draft is always read, for the person may have thrown it away a moment ago."""
     if email is None:
         return ThreadBefore()
@@ -196,7 +196,7 @@ def _wait_for_cleanup(ctx: JobContext, email: Email) -> Outcome:
     return Snooze(ctx.now() + LOOK_AGAIN_AFTER, DRAFT_GONE)
 
 
-def _go_on(ctx: JobContext, thread: ThreadHandle, payload: WriteManualPayload) -> Outcome:
+def _go_on(ctx: JobContext, thread: OpenThread, payload: WriteManualPayload) -> Outcome:
     with ctx.read() as tx:
         case = read_case(tx, payload.account_id, payload.thread_id)
     if case is None:

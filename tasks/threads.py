@@ -22,8 +22,8 @@ from storage.mail import emails, outgoing_mails
 from storage.mail.emails import Email, MadeDraft
 from storage.postgres.database import Transaction
 from tasks.mail import machine_drafts
+from tasks.mail.mailbox_change import OpenThread, open_thread
 from tasks.mail.mailbox_session import MAILBOX_AUDITS, hold_mailbox
-from tasks.mail.thread_handle import ThreadHandle, open_thread
 
 SETTLES_WITHIN = timedelta(seconds=10)
 """A sent message can take some seconds to appear in its thread; before that nothing is concluded from its absence."""
@@ -61,7 +61,7 @@ class ThreadRef(NamedTuple):
     thread_id: str
 
 
-def _archive(ctx: JobContext, thread: ThreadHandle, where: ThreadRef, email: Email | None) -> Outcome:
+def _archive(ctx: JobContext, thread: OpenThread, where: ThreadRef, email: Email | None) -> Outcome:
     """Archive the thread, and discard the machine draft that its person has not touched."""
     before = email.before if email else ThreadBefore()
     draft = email.draft if email else None
@@ -90,7 +90,7 @@ def _archive(ctx: JobContext, thread: ThreadHandle, where: ThreadRef, email: Ema
     return Done({"archived": True}, writes=write)
 
 
-def _check_sent(ctx: JobContext, thread: ThreadHandle, payload: CleanupPayload, email: Email) -> Outcome:
+def _check_sent(ctx: JobContext, thread: OpenThread, payload: CleanupPayload, email: Email) -> Outcome:
     try:
         draft = thread.mailbox.draft(email.draft_id or "")
     except Gone:
@@ -113,7 +113,7 @@ def _check_sent(ctx: JobContext, thread: ThreadHandle, payload: CleanupPayload, 
 
 
 def _show(
-    ctx: JobContext, thread: ThreadHandle, thread_id: str, plan: ThreadPlan, draft: MadeDraft | None = None
+    ctx: JobContext, thread: OpenThread, thread_id: str, plan: ThreadPlan, draft: MadeDraft | None = None
 ) -> None:
     """Carry a plan out on the thread, unless the thread was deleted."""
     try:
@@ -148,7 +148,7 @@ def _without_mails_of_actions(ctx: JobContext, account_id: UUID, sent: list[Mess
     return [one for one in sent if token_named(one) not in of_actions]
 
 
-def _concluded(thread: ThreadHandle, email: Email, plan: ThreadPlan, sent: MessageFacts | None) -> Outcome:
+def _concluded(thread: OpenThread, email: Email, plan: ThreadPlan, sent: MessageFacts | None) -> Outcome:
     here, thread_id = email.account_id, email.thread_id
 
     def write(tx: Transaction) -> None:

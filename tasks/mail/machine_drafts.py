@@ -81,15 +81,6 @@ def rewrite(mailbox: Mailbox, draft: Draft, raw: bytes) -> JsonObject:
         return {"gone": True}
 
 
-def discard(mailbox: Mailbox, draft_id: str) -> JsonObject:
-    """Delete a draft; one that is gone already is no failure."""
-    try:
-        mailbox.delete_draft(draft_id)
-    except Gone:
-        return {"draft_id": draft_id, "gone": True}
-    return {"draft_id": draft_id}
-
-
 def _living(mailbox: Mailbox, draft_id: str) -> Draft | None:
     try:
         draft = mailbox.draft(draft_id)

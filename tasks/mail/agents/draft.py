@@ -28,7 +28,7 @@ from storage.mail.messages import Message
 from tasks.mail import lost_drafts, machine_drafts
 from tasks.mail.drafts import effect as draft_effect
 from tasks.mail.drafts.case import DraftCase, original_of, read_case
-from tasks.mail.thread_handle import ThreadHandle, open_thread
+from tasks.mail.mailbox_change import OpenThread, discard_draft, open_thread
 
 MADE = "A draft was saved in the thread. Its owner will read it before it is sent."
 SENT_ALREADY = "The draft was saved, and its owner has sent it already."
@@ -91,7 +91,7 @@ def save_draft(ctx: JobContext, order: DraftOrder, label_ids: Mapping[LabelRole,
 
 
 def _make(
-    ctx: JobContext, thread: ThreadHandle, order: DraftOrder, case: DraftCase, raw: bytes
+    ctx: JobContext, thread: OpenThread, order: DraftOrder, case: DraftCase, raw: bytes
 ) -> tuple[EffectGuard, JsonObject]:
     """Make the draft once; its result is still to be recorded.
 
@@ -116,7 +116,7 @@ def _make(
     return effect, left
 
 
-def _case_to_fill(ctx: JobContext, thread: ThreadHandle, order: DraftOrder) -> DraftCase:
+def _case_to_fill(ctx: JobContext, thread: OpenThread, order: DraftOrder) -> DraftCase:
     """The thread's case, whose record waits for a draft: opened, or opened again.
 
     Raises `Invalid` where no draft may be made.
@@ -135,11 +135,11 @@ def _case_to_fill(ctx: JobContext, thread: ThreadHandle, order: DraftOrder) -> D
     return _reopened(ctx, thread, order, email) if planned is Record.REOPEN else case
 
 
-def _reopened(ctx: JobContext, thread: ThreadHandle, order: DraftOrder, email: Email) -> DraftCase:
+def _reopened(ctx: JobContext, thread: OpenThread, order: DraftOrder, email: Email) -> DraftCase:
     """The case with a finished record opened again; its old draft goes first, unless a person has worked on it."""
     old = None if email.state is EmailState.SENT else email.draft
     if old is not None and is_discarded(machine_drafts.standing(thread.mailbox, old)):
-        discard = partial(machine_drafts.discard, thread.mailbox, old.draft_id)
+        discard = partial(discard_draft, thread.mailbox, old.draft_id)
         ctx.effect(f"discard:{old.draft_id}", discard, strategy=Strategy.IDEMPOTENT)
     here, thread_id = email.account_id, email.thread_id
     with ctx.tx() as tx:
@@ -150,16 +150,14 @@ def _reopened(ctx: JobContext, thread: ThreadHandle, order: DraftOrder, email: E
     return again
 
 
-def _show(ctx: JobContext, thread: ThreadHandle) -> str:
-    with ctx.tx() as tx:
-        thread.begin(tx)
-    thread.apply()
+def _show(ctx: JobContext, thread: OpenThread) -> str:
+    thread.change()
     with ctx.tx() as tx:
         thread.finish(tx)
     return MADE
 
 
-def _take_back(ctx: JobContext, thread: ThreadHandle, email: Email, draft: MadeDraft) -> None:
+def _take_back(ctx: JobContext, thread: OpenThread, email: Email, draft: MadeDraft) -> None:
     writes = draft_effect.take_back(ctx, thread, email, draft)
     if writes is not None:
         with ctx.tx() as tx:

@@ -21,8 +21,8 @@ from storage.mail.emails import Email, MadeDraft
 from storage.postgres.database import Transaction
 from tasks.mail import lost_drafts, machine_drafts
 from tasks.mail.drafts.case import DraftCase, read_case
+from tasks.mail.mailbox_change import OpenThread
 from tasks.mail.mailbox_session import open_mailbox
-from tasks.mail.thread_handle import ThreadHandle
 
 SENT = "the draft was sent"
 DISCARDED = "the person has thrown the draft away"
@@ -41,7 +41,7 @@ def sought(case: DraftCase, token: str, since: int | None) -> LostDraft:
     return LostDraft(case.email.thread_id, token, earlier, case.asked.parsed.message_id)
 
 
-def make(thread: ThreadHandle, effect: EffectGuard, lost: LostDraft, raw: bytes) -> JsonObject:
+def make(thread: OpenThread, effect: EffectGuard, lost: LostDraft, raw: bytes) -> JsonObject:
     """Make the draft once; returns what `lost_drafts.find` finds."""
 
     def find() -> Finding:
@@ -73,7 +73,7 @@ def draft_of(made: JsonObject, fingerprint: str) -> MadeDraft:
     return MadeDraft(made["draft_id"], made["message_id"], UNKNOWN if "composed" in made else fingerprint)
 
 
-def store(thread: ThreadHandle, email: Email, draft: MadeDraft, tx: Transaction) -> bool:
+def store(thread: OpenThread, email: Email, draft: MadeDraft, tx: Transaction) -> bool:
     """Store the draft in the thread's record and begin the label change; false when the e-mail is no longer pending.
 
     The draft is stored then, too, or an attempt after a failed discard would not know of it.
@@ -89,7 +89,7 @@ def store(thread: ThreadHandle, email: Email, draft: MadeDraft, tx: Transaction)
     return True
 
 
-def take_back(ctx: JobContext, thread: ThreadHandle, email: Email, draft: MadeDraft) -> Writes | None:
+def take_back(ctx: JobContext, thread: OpenThread, email: Email, draft: MadeDraft) -> Writes | None:
     """Delete a draft that nobody waits for any more, unless a person has worked on it; None when there is no such.
 
     Returns what is to be written afterwards.
@@ -110,7 +110,7 @@ def take_back(ctx: JobContext, thread: ThreadHandle, email: Email, draft: MadeDr
     return write
 
 
-def after_sent(ctx: JobContext, thread: ThreadHandle, case: DraftCase, made: JsonObject) -> Writes:
+def after_sent(ctx: JobContext, thread: OpenThread, case: DraftCase, made: JsonObject) -> Writes:
     """Settle the thread whose draft its person has sent before it was recorded; returns what is to be written.
 
     A question that came after it was sent is still to be answered.
@@ -135,7 +135,7 @@ def after_sent(ctx: JobContext, thread: ThreadHandle, case: DraftCase, made: Jso
     return write
 
 
-def after_discarded(ctx: JobContext, thread: ThreadHandle, case: DraftCase) -> Writes:
+def after_discarded(ctx: JobContext, thread: OpenThread, case: DraftCase) -> Writes:
     """Settle the thread whose draft its person has thrown away before it was recorded; returns what is to be written.
 
     The draft stays away. A question that came after it was planned gets a draft of its own.

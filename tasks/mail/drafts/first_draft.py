@@ -24,7 +24,7 @@ from tasks.mail import lost_drafts
 from tasks.mail.drafts import effect as draft_effect
 from tasks.mail.drafts.case import DraftCase
 from tasks.mail.language_model import OutOfDate, ask, boundary, is_based_on
-from tasks.mail.thread_handle import ThreadHandle
+from tasks.mail.mailbox_change import OpenThread
 
 CHANGED = "the thread has changed while the reply was written; a new job plans again"
 NEVER_MADE = "an earlier job's draft was never made; a new job plans again"
@@ -34,7 +34,7 @@ WORDS = "draft"
 """The purpose of the model's call, and the step that keeps its answer."""
 
 
-def write_draft(ctx: JobContext, thread: ThreadHandle, case: DraftCase) -> Outcome:
+def write_draft(ctx: JobContext, thread: OpenThread, case: DraftCase) -> Outcome:
     """Draft the reply, or finish what an earlier attempt began."""
     try:
         return _find_left(ctx, thread, case) if _may_have_left_draft(ctx, case) else _answer(ctx, thread, case)
@@ -56,7 +56,7 @@ def _may_have_left_draft(ctx: JobContext, case: DraftCase) -> bool:
     return kept is None or not is_based_on(kept, case.newest)
 
 
-def _answer(ctx: JobContext, thread: ThreadHandle, case: DraftCase) -> Outcome:
+def _answer(ctx: JobContext, thread: OpenThread, case: DraftCase) -> Outcome:
     if case.email.state is EmailState.DRAFTED:
         return _show(ctx, thread, case)
     if case.answered:
@@ -79,7 +79,7 @@ def _answer(ctx: JobContext, thread: ThreadHandle, case: DraftCase) -> Outcome:
     return _record_made(ctx, thread, case, effect, made, fingerprint)
 
 
-def _show(ctx: JobContext, thread: ThreadHandle, case: DraftCase) -> Outcome:
+def _show(ctx: JobContext, thread: OpenThread, case: DraftCase) -> Outcome:
     """Show a draft that is recorded: by an earlier attempt, which ended before it set the labels, or by another job.
 
     Another job's draft may have been asked to be reworked since; that order stays.
@@ -102,7 +102,7 @@ def _text(ctx: JobContext, case: DraftCase) -> DraftText:
 
 
 def _make(
-    ctx: JobContext, thread: ThreadHandle, case: DraftCase, original: Original, body: str
+    ctx: JobContext, thread: OpenThread, case: DraftCase, original: Original, body: str
 ) -> tuple[EffectGuard, JsonObject] | None:
     """Make the draft once; its result is still to be recorded. None when the thread is not what it was planned on.
 
@@ -122,7 +122,7 @@ def _make(
     return effect, draft_effect.make(thread, effect, draft_effect.sought(case, token, thread.history_id), raw)
 
 
-def _find_left(ctx: JobContext, thread: ThreadHandle, case: DraftCase) -> Outcome:
+def _find_left(ctx: JobContext, thread: OpenThread, case: DraftCase) -> Outcome:
     """Find out whether an earlier attempt made the draft, and make none.
 
     The draft of a pending record is recorded, also when the person has answered since; that of a settled one is taken
@@ -156,7 +156,7 @@ def _kept_fingerprint(ctx: JobContext, case: DraftCase) -> str:
 
 
 def _record_made(
-    ctx: JobContext, thread: ThreadHandle, case: DraftCase, effect: EffectGuard, made: JsonObject, fingerprint: str
+    ctx: JobContext, thread: OpenThread, case: DraftCase, effect: EffectGuard, made: JsonObject, fingerprint: str
 ) -> Outcome:
     """Record what became of the draft: it lies in the mailbox, was sent, or was thrown away."""
     if "sent" in made:
@@ -178,7 +178,7 @@ def _recorded(effect: EffectGuard, output: JsonObject, writes: Writes) -> Done:
     return Done(output, writes=write)
 
 
-def _never_made(ctx: JobContext, thread: ThreadHandle, case: DraftCase, effect: EffectGuard) -> Outcome:
+def _never_made(ctx: JobContext, thread: OpenThread, case: DraftCase, effect: EffectGuard) -> Outcome:
     """End without a draft, and forget the token that led to none."""
     email = case.email
     if email.state is not EmailState.PENDING:
@@ -197,7 +197,7 @@ def _never_made(ctx: JobContext, thread: ThreadHandle, case: DraftCase, effect: 
     return replace(closed, writes=write)
 
 
-def _record(ctx: JobContext, thread: ThreadHandle, email: Email, effect: EffectGuard, draft: MadeDraft) -> Outcome:
+def _record(ctx: JobContext, thread: OpenThread, email: Email, effect: EffectGuard, draft: MadeDraft) -> Outcome:
     """Record the draft and set the labels that show it; take it back when the e-mail has been moved meanwhile."""
     if not effect.record_with(partial(draft_effect.store, thread, email, draft)):
         return _take_back(ctx, thread, email, draft)
@@ -205,13 +205,13 @@ def _record(ctx: JobContext, thread: ThreadHandle, email: Email, effect: EffectG
     return Done({"drafted": True}, writes=thread.finish)
 
 
-def _take_back(ctx: JobContext, thread: ThreadHandle, email: Email, draft: MadeDraft) -> Outcome:
+def _take_back(ctx: JobContext, thread: OpenThread, email: Email, draft: MadeDraft) -> Outcome:
     """End without the draft: nobody waits for it any more."""
     output: JsonObject = {"drafted": False, "why": draft_effect.MOVED}
     return Done(output, writes=draft_effect.take_back(ctx, thread, email, draft))
 
 
-def _close(ctx: JobContext, thread: ThreadHandle, case: DraftCase, event: EmailEvent, why: str) -> Done:
+def _close(ctx: JobContext, thread: OpenThread, case: DraftCase, event: EmailEvent, why: str) -> Done:
     """End without a draft: set the labels of the event, and settle the record.
 
     When the record has moved or a message has come meanwhile, the record stays, and a new job plans again.

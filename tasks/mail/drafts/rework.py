@@ -32,8 +32,8 @@ from tasks.mail.drafts.case import DraftCase
 from tasks.mail.drafts.effect import OTHER_THREAD
 from tasks.mail.language_model import OutOfDate, ask, boundary
 from tasks.mail.machine_drafts import Request
+from tasks.mail.mailbox_change import OpenThread
 from tasks.mail.mailbox_session import check_connected, open_mailbox
-from tasks.mail.thread_handle import ThreadHandle
 
 WORDS = "rework"
 """The purpose of the model's call, and the step that keeps its answer."""
@@ -74,7 +74,7 @@ def find_reworked(ctx: JobContext, payload: ReworkPayload, key: str) -> Finding:
     return CannotTell("the thread's record has moved on, and its draft does not carry the rework's token")
 
 
-def rework_draft(ctx: JobContext, thread: ThreadHandle, case: DraftCase) -> Outcome:
+def rework_draft(ctx: JobContext, thread: OpenThread, case: DraftCase) -> Outcome:
     """Rework the draft as its person asks, or finish what an earlier attempt began."""
     email = case.email
     if email.draft_token == _token(ctx):
@@ -86,7 +86,7 @@ def rework_draft(ctx: JobContext, thread: ThreadHandle, case: DraftCase) -> Outc
     return _begin(ctx, thread, case)
 
 
-def _begin(ctx: JobContext, thread: ThreadHandle, case: DraftCase) -> Outcome:
+def _begin(ctx: JobContext, thread: OpenThread, case: DraftCase) -> Outcome:
     """Read what is asked, plan, and do it."""
     email = case.email
     request = None if email.draft is None else machine_drafts.request(thread.mailbox, email.draft)
@@ -113,7 +113,7 @@ def _begin(ctx: JobContext, thread: ThreadHandle, case: DraftCase) -> Outcome:
     return Done(output, writes=write)
 
 
-def _go_on(ctx: JobContext, thread: ThreadHandle, case: DraftCase) -> Outcome:
+def _go_on(ctx: JobContext, thread: OpenThread, case: DraftCase) -> Outcome:
     """Go on from where an earlier attempt of this job ended: it has stored its token in the record."""
     email = case.email
     if email.state is EmailState.DRAFTED:
@@ -129,7 +129,7 @@ def _go_on(ctx: JobContext, thread: ThreadHandle, case: DraftCase) -> Outcome:
 
 
 def _rewrite(
-    ctx: JobContext, thread: ThreadHandle, case: DraftCase, request: Request, instruction: Instruction
+    ctx: JobContext, thread: OpenThread, case: DraftCase, request: Request, instruction: Instruction
 ) -> Outcome:
     """Have the model write, and replace the draft once; its person may have touched it since it was read."""
     try:
@@ -170,7 +170,7 @@ def _message(ctx: JobContext, case: DraftCase, request: Request, body: str) -> b
     return threaded_message(envelope, case.original, body, token=_token(ctx), date=ctx.now())
 
 
-def _finder(ctx: JobContext, thread: ThreadHandle, case: DraftCase, request: Request | None) -> Callable[[], Finding]:
+def _finder(ctx: JobContext, thread: OpenThread, case: DraftCase, request: Request | None) -> Callable[[], Finding]:
     """How to find out whether the draft was replaced."""
     email = case.email
     if email.draft_id is None:
@@ -179,7 +179,7 @@ def _finder(ctx: JobContext, thread: ThreadHandle, case: DraftCase, request: Req
     return partial(machine_drafts.find_rewritten, thread.mailbox, email.draft_id, _token(ctx), read)
 
 
-def _find_left(ctx: JobContext, thread: ThreadHandle, case: DraftCase) -> Outcome:
+def _find_left(ctx: JobContext, thread: OpenThread, case: DraftCase) -> Outcome:
     """Find out about an earlier attempt's call, and make none: the draft is not the one that was to be replaced."""
     email = case.email
     with ctx.tx() as tx:
@@ -208,7 +208,7 @@ def _kept_body(ctx: JobContext) -> str | None:
 
 
 def _record_made(
-    ctx: JobContext, thread: ThreadHandle, case: DraftCase, effect: EffectGuard, made: JsonObject, body: str | None
+    ctx: JobContext, thread: OpenThread, case: DraftCase, effect: EffectGuard, made: JsonObject, body: str | None
 ) -> Outcome:
     """Record what became of the draft: it was replaced, its person was quicker, or it is gone."""
     if "gone" in made:
@@ -230,7 +230,7 @@ def _record_made(
     return Done({"reworked": not unknown}, writes=thread.finish)
 
 
-def _store(thread: ThreadHandle, case: DraftCase, draft: MadeDraft, tx: Transaction) -> bool:
+def _store(thread: OpenThread, case: DraftCase, draft: MadeDraft, tx: Transaction) -> bool:
     """Store the draft in the thread's record and begin the label change; false when the e-mail was moved meanwhile."""
     here, thread_id = case.email.account_id, case.email.thread_id
     if emails.record_draft(tx, here, thread_id, expected=EmailState.REWORK_REQUESTED, draft=draft) is None:
@@ -242,7 +242,7 @@ def _store(thread: ThreadHandle, case: DraftCase, draft: MadeDraft, tx: Transact
     return True
 
 
-def _refused(thread: ThreadHandle, case: DraftCase, why: str) -> Outcome:
+def _refused(thread: OpenThread, case: DraftCase, why: str) -> Outcome:
     """Leave the draft as it is, and show its person that it needs them."""
     thread.carry_out(plan_event(case.email.before, EmailEvent.REWORK_REFUSED, why))
 
