@@ -41,7 +41,7 @@ from tasks.mail import action_orders
 from tasks.mail.agents.conversation import Script, hold, results_of
 from tasks.mail.agents.standing import standing_of
 from tasks.mail.agents.tools import Toolbox, Workplace
-from tasks.mail.drafts.effect import find_made
+from tasks.mail.drafts.thread_draft import find_made
 from tasks.mail.language_model import boundary
 from tasks.mail.mailbox_change import open_thread
 from tasks.mail.mailbox_session import MAILBOX_AUDITS, check_connected, hold_mailbox

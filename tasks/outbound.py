@@ -29,7 +29,7 @@ from storage.actions import actions
 from storage.mail import outgoing_mails
 from storage.mail.outgoing_mails import MailRecord, Plan
 from storage.postgres.database import Transaction
-from tasks.mail import lost_drafts
+from tasks.mail.drafts import lost_drafts
 from tasks.mail.mailbox_change import discard_draft
 from tasks.mail.mailbox_session import MAILBOX_AUDITS, hold_mailbox, open_mailbox
 from tasks.mail.outgoing import outgoing_case, outgoing_drafts, outgoing_files

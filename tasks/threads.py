@@ -21,7 +21,7 @@ from storage.accounts import accounts, labels
 from storage.mail import emails, outgoing_mails
 from storage.mail.emails import Email, MadeDraft
 from storage.postgres.database import Transaction
-from tasks.mail import machine_drafts
+from tasks.mail.drafts import machine_drafts
 from tasks.mail.mailbox_change import OpenThread, open_thread
 from tasks.mail.mailbox_session import MAILBOX_AUDITS, hold_mailbox
 

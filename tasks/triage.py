@@ -42,8 +42,9 @@ from storage.mail.messages import Message
 from storage.postgres.database import Transaction
 from storage.rules import corrections, rules, safety
 from storage.rules.rules import StoredRules
-from tasks.mail import action_orders, machine_drafts
+from tasks.mail import action_orders
 from tasks.mail.agents.standing import standing_of
+from tasks.mail.drafts import machine_drafts
 from tasks.mail.language_model import ask, boundary, models_asked
 from tasks.mail.mailbox_change import OpenThread, open_thread
 from tasks.mail.mailbox_session import MAILBOX_AUDITS, check_connected, hold_mailbox

@@ -16,7 +16,8 @@ from storage.accounts import accounts
 from storage.mail import emails
 from storage.mail.decisions import Origins
 from tasks import drafts as drafts_family
-from tasks.mail import action_orders, machine_drafts
+from tasks.mail import action_orders
+from tasks.mail.drafts import machine_drafts
 from tasks.mail.drafts import rework as draft_rework
 from tasks.mail.mailbox_change import MailboxChange, OpenThread
 from tasks.mail.mailbox_session import Disconnected, hold_mailbox

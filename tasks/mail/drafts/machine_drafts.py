@@ -14,7 +14,7 @@ from domain.mail.replies.lost_draft import shows_token
 from domain.mail.thread_plan import DraftStanding
 from providers.ports import Mailbox
 from storage.mail.emails import MadeDraft
-from tasks.mail.lost_drafts import described
+from tasks.mail.drafts.lost_drafts import described
 
 
 def standing(mailbox: Mailbox, made: MadeDraft) -> DraftStanding:
