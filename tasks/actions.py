@@ -156,8 +156,7 @@ def _change(ctx: JobContext, mailbox: Mailbox, case: ActionCase, action: Action)
     def intend(tx: Transaction) -> None:
         actions.keep_hint(tx, case.stored.action_id, ctx.job.job_id, hint_for(action, before, before))
 
-    changed = MailboxChange(ctx, mailbox, case.account, change, {message_id: now}, case.key)
-    changed.carry_out(intend)
+    changed = MailboxChange(ctx, mailbox, case.account, change, {message_id: now}, case.key).carry_out(intend)
     after = applied(before, change_of(before, change.labels)) if change.move is None else changed.after[message_id]
     hint = hint_for(action, before, after)
 
@@ -221,8 +220,9 @@ def _snooze(ctx: JobContext, mailbox: Mailbox, case: ActionCase, action: SnoozeA
         ordered[:] = [snoozing.with_wake(hint, made.job_id)]
         actions.keep_hint(tx, case.stored.action_id, ctx.job.job_id, ordered[0])
 
-    changed = MailboxChange(ctx, mailbox, case.account, Change(labels=wish), {message_id: now}, case.key)
-    changed.carry_out(intend)
+    changed = MailboxChange(ctx, mailbox, case.account, Change(labels=wish), {message_id: now}, case.key).carry_out(
+        intend
+    )
 
     def write(tx: Transaction) -> None:
         changed.finish(tx)
@@ -270,8 +270,7 @@ def undo(ctx: JobContext, payload: UndoPayload) -> Outcome:
         plan = undoing.plan(now, began_at)
         change = Change(MOVES.get(plan.move) if plan.move else None, undoing.live(plan.labels))
         key = f"undo:{undoing.undo_id}"
-        changed = MailboxChange(ctx, mailbox, undoing.account, change, {original.message_id: now}, key)
-        changed.carry_out()
+        changed = MailboxChange(ctx, mailbox, undoing.account, change, {original.message_id: now}, key).carry_out()
     output: JsonObject = {"undone": str(hint.action), "undo_action_id": str(undoing.undo_id)}
     if (held := undoing.held_until(began_at)) is not None:
         why = f"a later snooze keeps the message until {held.isoformat()}"
@@ -384,8 +383,8 @@ def unsnooze(ctx: JobContext, payload: UnsnoozePayload) -> Outcome:
                 return Done({"restored": False, "why": f"the snooze is {snoozed.state} and did not happen"})
             # By job: a job that is done again brings the message back again.
             key = f"unsnooze:{ctx.job.job_id}"
-            changed = MailboxChange(ctx, mailbox, account, Change(labels=wish), {payload.message_id: now}, key)
-            changed.carry_out()
+            carried = {payload.message_id: now}
+            changed = MailboxChange(ctx, mailbox, account, Change(labels=wish), carried, key).carry_out()
     except Gone:
         return Done({"restored": False, "why": "the message was deleted"})
     except Disconnected:

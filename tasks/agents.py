@@ -204,10 +204,7 @@ def _end(ctx: JobContext, case: AgentCase, turns: tuple[Turn, ...], finish: Fini
         safety=case.safety,
     )
     with open_thread(ctx, case.account, message.thread_id, case.label_ids, purpose="end") as thread:
-        try:
-            thread.carry_out(ending.plan)
-        except Gone:
-            ctx.log.info("thread_gone", thread_id=message.thread_id)
+        thread.carry_out_unless_gone(ending.plan)
 
         def write(tx: Transaction) -> None:
             thread.finish(tx)

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 from functools import partial
+from typing import Self
+from uuid import UUID
 
 from domain.jobs.effects import Strategy
 from domain.jobs.failures import Forbidden, Gone, Permanent, Transient, Unauthorised
@@ -87,12 +89,13 @@ class MailboxChange:
     """By message id: what a move has left on the message; known once it is applied."""
     _effect: EffectGuard | None = None
 
-    def carry_out(self, intend: Callable[[Transaction], object] = lambda _: None) -> None:
-        """Begin the change, with the rows that `intend` writes, and apply it. Raises as `apply`."""
+    def carry_out(self, intend: Callable[[Transaction], object] = lambda _: None) -> Self:
+        """Begin the change, with the rows that `intend` writes, and apply it; returns itself. Raises as `apply`."""
         with self.ctx.tx() as tx:
             self.begin(tx)
             intend(tx)
         self.apply()
+        return self
 
     def begin(self, tx: Transaction) -> None:
         """Store the intent, and the history records that the calls will cause.
@@ -244,6 +247,11 @@ class OpenThread:
     _discard: EffectGuard | None = None
 
     @property
+    def where(self) -> tuple[UUID, str]:
+        """What names the thread and its record: the account's id, and its own."""
+        return self.account.account_id, self.thread_id
+
+    @property
     def history_id(self) -> int | None:
         """The thread's history id when it was last read for its labels."""
         return None if self._read is None else self._read.history_id
@@ -278,6 +286,13 @@ class OpenThread:
             check(self._read)
         self._unwanted = draft if plan.discard_draft else None
         self.change()
+
+    def carry_out_unless_gone(self, plan: ThreadPlan, draft: MadeDraft | None = None) -> None:
+        """The same, where a deleted thread needs no change any more."""
+        try:
+            self.carry_out(plan, draft)
+        except Gone:
+            self.ctx.log.info("thread_gone", thread_id=self.thread_id)
 
     def change(self) -> None:
         """Begin and apply what is prepared."""

@@ -49,7 +49,7 @@ class ThreadDraft:
     @property
     def where(self) -> tuple[UUID, str]:
         """What names the record: its account and its thread."""
-        return self.email.account_id, self.email.thread_id
+        return self.thread.where
 
     def begin(self, tx: Transaction, token: str) -> EffectGuard:
         """Begin the effect; the token is the last part of its key."""
