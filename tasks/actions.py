@@ -54,8 +54,8 @@ from storage.mail import messages
 from storage.postgres.database import Transaction
 from tasks.mail import snoozing
 from tasks.mail.drafts import orders as draft_orders
+from tasks.mail.mailbox_change import DELETED, Change, MailboxChange, Move, labels_of
 from tasks.mail.mailbox_session import MAILBOX_AUDITS, Disconnected, check_connected, hold_mailbox, open_mailbox
-from tasks.mail.message_change import DELETED, Change, MessageHandle, Move
 
 MOVES = {Inverse.TRASH: Move.TRASH, Inverse.RESTORE: Move.RESTORE}
 ON_END = "action_job_ended"
@@ -147,17 +147,17 @@ def _understood(stored: StoredAction) -> Action:
 
 def _change(ctx: JobContext, mailbox: Mailbox, case: ActionCase, action: Action) -> Outcome:
     change = _planned(case, action)
-    message = MessageHandle(ctx, mailbox, case.account, case.message.message_id)
+    message_id = case.message.message_id
     # An earlier attempt may have deleted the message: then there are no labels to look at.
     may_be_deleted = case.kept is not None and change.move is Move.DELETE
-    now = case.before(frozenset()) if may_be_deleted else message.labels()
+    now = case.before(frozenset()) if may_be_deleted else labels_of(mailbox, message_id)
     before = case.before(now)
 
     def intend(tx: Transaction) -> None:
         actions.keep_hint(tx, case.stored.action_id, ctx.job.job_id, hint_for(action, before, before))
 
-    changed = message.carry_out(change, now, key=case.key, intend=intend)
-    after = applied(before, change_of(before, change.labels)) if change.move is None else changed.after
+    changed = MailboxChange(ctx, mailbox, case.account, change, {message_id: now}, case.key).carry_out(intend)
+    after = applied(before, change_of(before, change.labels)) if change.move is None else changed.after[message_id]
     hint = hint_for(action, before, after)
 
     def write(tx: Transaction) -> None:
@@ -199,8 +199,8 @@ def _snooze(ctx: JobContext, mailbox: Mailbox, case: ActionCase, action: SnoozeA
     Whatever becomes of this job, the message comes back: also when a job that led to it is canceled with all below it.
     """
     until = snoozing.wakes_at(action, case.kept, ctx.now())
-    message = MessageHandle(ctx, mailbox, case.account, case.message.message_id)
-    now = message.labels()
+    message_id = case.message.message_id
+    now = labels_of(mailbox, message_id)
     label = snoozing.label(ctx, mailbox, case.account)
     before = case.before(now)
     wish = LabelWish(frozenset({label.label_id}), frozenset({INBOX}))
@@ -209,7 +209,7 @@ def _snooze(ctx: JobContext, mailbox: Mailbox, case: ActionCase, action: SnoozeA
     )
     wake = UnsnoozePayload(
         account_id=case.account.account_id,
-        message_id=case.message.message_id,
+        message_id=message_id,
         action_id=case.stored.action_id,
         snooze_label_id=label.label_id,
     )
@@ -220,7 +220,9 @@ def _snooze(ctx: JobContext, mailbox: Mailbox, case: ActionCase, action: SnoozeA
         ordered[:] = [snoozing.with_wake(hint, made.job_id)]
         actions.keep_hint(tx, case.stored.action_id, ctx.job.job_id, ordered[0])
 
-    changed = message.carry_out(Change(labels=wish), now, key=case.key, intend=intend)
+    changed = MailboxChange(ctx, mailbox, case.account, Change(labels=wish), {message_id: now}, case.key).carry_out(
+        intend
+    )
 
     def write(tx: Transaction) -> None:
         changed.finish(tx)
@@ -264,11 +266,11 @@ def undo(ctx: JobContext, payload: UndoPayload) -> Outcome:
     undoing = _begin_undo(ctx, payload)
     original, hint, began_at = undoing.original, undoing.hint, ctx.now()
     with open_mailbox(ctx, undoing.account) as mailbox:
-        message = MessageHandle(ctx, mailbox, undoing.account, original.message_id)
-        now = message.labels()
+        now = labels_of(mailbox, original.message_id)
         plan = undoing.plan(now, began_at)
         change = Change(MOVES.get(plan.move) if plan.move else None, undoing.live(plan.labels))
-        changed = message.carry_out(change, now, key=f"undo:{undoing.undo_id}")
+        key = f"undo:{undoing.undo_id}"
+        changed = MailboxChange(ctx, mailbox, undoing.account, change, {original.message_id: now}, key).carry_out()
     output: JsonObject = {"undone": str(hint.action), "undo_action_id": str(undoing.undo_id)}
     if (held := undoing.held_until(began_at)) is not None:
         why = f"a later snooze keeps the message until {held.isoformat()}"
@@ -376,12 +378,13 @@ def unsnooze(ctx: JobContext, payload: UnsnoozePayload) -> Outcome:
     wish = LabelWish(frozenset({INBOX}), frozenset({live} if live else ()) | labels_before(past, others))
     try:
         with open_mailbox(ctx, account) as mailbox:
-            message = MessageHandle(ctx, mailbox, account, payload.message_id)
-            now = message.labels()
+            now = labels_of(mailbox, payload.message_id)
             if snoozed.state is not ActionStatus.DONE and live not in now:
                 return Done({"restored": False, "why": f"the snooze is {snoozed.state} and did not happen"})
             # By job: a job that is done again brings the message back again.
-            changed = message.carry_out(Change(labels=wish), now, key=f"unsnooze:{ctx.job.job_id}")
+            key = f"unsnooze:{ctx.job.job_id}"
+            carried = {payload.message_id: now}
+            changed = MailboxChange(ctx, mailbox, account, Change(labels=wish), carried, key).carry_out()
     except Gone:
         return Done({"restored": False, "why": "the message was deleted"})
     except Disconnected:

@@ -41,10 +41,10 @@ from tasks.mail import action_orders
 from tasks.mail.agents.conversation import Script, hold, results_of
 from tasks.mail.agents.standing import standing_of
 from tasks.mail.agents.tools import Toolbox, Workplace
-from tasks.mail.drafts.effect import find_made
+from tasks.mail.drafts.thread_draft import find_made
 from tasks.mail.language_model import boundary
+from tasks.mail.mailbox_change import open_thread
 from tasks.mail.mailbox_session import MAILBOX_AUDITS, check_connected, hold_mailbox
-from tasks.mail.thread_handle import open_thread
 
 
 @job(
@@ -204,10 +204,7 @@ def _end(ctx: JobContext, case: AgentCase, turns: tuple[Turn, ...], finish: Fini
         safety=case.safety,
     )
     with open_thread(ctx, case.account, message.thread_id, case.label_ids, purpose="end") as thread:
-        try:
-            thread.carry_out(ending.plan)
-        except Gone:
-            ctx.log.info("thread_gone", thread_id=message.thread_id)
+        thread.carry_out_unless_gone(ending.plan)
 
         def write(tx: Transaction) -> None:
             thread.finish(tx)

@@ -19,13 +19,14 @@ from storage.accounts import accounts, expected_writes, labels
 from storage.mail import emails, messages
 from storage.mail.emails import Email
 from storage.postgres.database import Transaction
-from tasks.mail import machine_drafts, message_intake
+from tasks.mail import message_intake
+from tasks.mail.drafts import machine_drafts
 from tasks.mail.drafts.case import DraftCase, read_case
-from tasks.mail.drafts.effect import find_made
 from tasks.mail.drafts.first_draft import skipped, write_draft
 from tasks.mail.drafts.rework import REWORK_KEY, find_reworked, rework_draft
+from tasks.mail.drafts.thread_draft import ThreadDraft, find_made
+from tasks.mail.mailbox_change import OpenThread, open_thread
 from tasks.mail.mailbox_session import MAILBOX_AUDITS, check_connected, hold_mailbox
-from tasks.mail.thread_handle import ThreadHandle, open_thread
 
 NO_RECORD = "the thread has no record"
 NO_MAIL = "the thread has no mail"
@@ -58,7 +59,7 @@ def write(ctx: JobContext, payload: WritePayload) -> Outcome:
     if _waits_for_nothing(case.email):
         return Done({"skipped": f"the e-mail is {case.email.state}"})
     with open_thread(ctx, case.account, case.email.thread_id, case.label_ids) as thread:
-        return write_draft(ctx, thread, case)
+        return write_draft(ThreadDraft(ctx, thread, case))
 
 
 @job(
@@ -103,7 +104,7 @@ def write_manual(ctx: JobContext, payload: WriteManualPayload) -> Outcome:
         if case is not None:
             check_connected(case.account)
         thread.forget()
-        return Cancel(NO_MAIL) if case is None else write_draft(ctx, thread, case)
+        return Cancel(NO_MAIL) if case is None else write_draft(ThreadDraft(ctx, thread, case))
 
 
 @job(
@@ -127,7 +128,7 @@ def rework(ctx: JobContext, payload: ReworkPayload) -> Outcome:
         return Done({"reworked": False, "why": NO_RECORD}, children=(first.job(org_id=ctx.org_id),))
     with open_thread(ctx, case.account, case.email.thread_id, case.label_ids) as thread:
         try:
-            return rework_draft(ctx, thread, replace(case, by_label=by_label))
+            return rework_draft(ThreadDraft(ctx, thread, replace(case, by_label=by_label)))
         except Gone:
             return Done({"reworked": False, "why": "the thread is gone"})
 
@@ -177,7 +178,7 @@ def _has_ended(ctx: JobContext, email: Email, *, by_label: bool) -> bool:
     return _is_in_record(ctx, email, by_label=by_label) and email.state is not EmailState.PENDING
 
 
-def _before_by_hand(thread: ThreadHandle, email: Email | None) -> ThreadBefore:
+def _before_by_hand(thread: OpenThread, email: Email | None) -> ThreadBefore:
     """The thread as it stands; the draft is always read, for the person may have thrown it away a moment ago."""
     if email is None:
         return ThreadBefore()
@@ -196,14 +197,14 @@ def _wait_for_cleanup(ctx: JobContext, email: Email) -> Outcome:
     return Snooze(ctx.now() + LOOK_AGAIN_AFTER, DRAFT_GONE)
 
 
-def _go_on(ctx: JobContext, thread: ThreadHandle, payload: WriteManualPayload) -> Outcome:
+def _go_on(ctx: JobContext, thread: OpenThread, payload: WriteManualPayload) -> Outcome:
     with ctx.read() as tx:
         case = read_case(tx, payload.account_id, payload.thread_id)
     if case is None:
         return Cancel(NO_MAIL)
     if _waits_for_nothing(case.email):
         return Done({"drafted": False, "why": f"the e-mail is {case.email.state}"})
-    return write_draft(ctx, thread, case)
+    return write_draft(ThreadDraft(ctx, thread, case))
 
 
 def _opened(

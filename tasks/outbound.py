@@ -29,7 +29,8 @@ from storage.actions import actions
 from storage.mail import outgoing_mails
 from storage.mail.outgoing_mails import MailRecord, Plan
 from storage.postgres.database import Transaction
-from tasks.mail import lost_drafts, machine_drafts
+from tasks.mail.drafts import lost_drafts
+from tasks.mail.mailbox_change import discard_draft
 from tasks.mail.mailbox_session import MAILBOX_AUDITS, hold_mailbox, open_mailbox
 from tasks.mail.outgoing import outgoing_case, outgoing_drafts, outgoing_files
 from tasks.mail.outgoing.outgoing_case import OutgoingCase
@@ -183,7 +184,7 @@ def _discard(ctx: JobContext, mailbox: Mailbox, draft: Draft) -> None:
     except Gone:
         return
     if now.is_draft and now.message_id == draft.message_id:
-        discard = partial(machine_drafts.discard, mailbox, draft.draft_id)
+        discard = partial(discard_draft, mailbox, draft.draft_id)
         ctx.effect(f"discard:{draft.draft_id}", discard, strategy=Strategy.IDEMPOTENT)
 
 

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import NamedTuple
 from uuid import UUID
 
 from domain.jobs.failures import Gone, Transient
@@ -19,11 +18,11 @@ from engine.context import JobContext
 from providers.ports import Mailbox
 from storage.accounts import accounts, labels
 from storage.mail import emails, outgoing_mails
-from storage.mail.emails import Email, MadeDraft
+from storage.mail.emails import Email
 from storage.postgres.database import Transaction
-from tasks.mail import machine_drafts
+from tasks.mail.drafts import machine_drafts
+from tasks.mail.mailbox_change import OpenThread, open_thread
 from tasks.mail.mailbox_session import MAILBOX_AUDITS, hold_mailbox
-from tasks.mail.thread_handle import ThreadHandle, open_thread
 
 SETTLES_WITHIN = timedelta(seconds=10)
 """A sent message can take some seconds to appear in its thread; before that nothing is concluded from its absence."""
@@ -48,49 +47,43 @@ def cleanup(ctx: JobContext, payload: CleanupPayload) -> Outcome:
         label_ids = labels.ids_by_role(tx, payload.account_id)
     with open_thread(ctx, account, thread_id, label_ids) as thread:
         if payload.action == "done":
-            return _archive(ctx, thread, ThreadRef(account.account_id, thread_id), email)
+            return _archive(thread, email)
         if email is None or email.draft_id is None or email.state not in DRAFT_OUT:
             return Done({"found": "no draft of ours is out"})
-        return _check_sent(ctx, thread, payload, email)
+        return _check_sent(thread, payload, email)
 
 
-class ThreadRef(NamedTuple):
-    """A thread of an account."""
-
-    account_id: UUID
-    thread_id: str
-
-
-def _archive(ctx: JobContext, thread: ThreadHandle, where: ThreadRef, email: Email | None) -> Outcome:
+def _archive(thread: OpenThread, email: Email | None) -> Outcome:
     """Archive the thread, and discard the machine draft that its person has not touched."""
     before = email.before if email else ThreadBefore()
     draft = email.draft if email else None
     if draft is not None and before.draft is DraftStanding.UNREAD:
         before = replace(before, draft=machine_drafts.standing(thread.mailbox, draft))
     plan = plan_event(before, EmailEvent.DONE, "the person is done with it")
-    _show(ctx, thread, where.thread_id, plan, draft)
+    thread.carry_out_unless_gone(plan, draft)
 
     def write(tx: Transaction) -> None:
         thread.finish(tx)
         if email is None:
-            changed = emails.get(tx, *where) is not None
+            changed = emails.get(tx, *thread.where) is not None
         elif plan.record is None:
             changed = False
         else:
-            moved = emails.move(tx, *where, expected=email.state, to=plan.record)
+            moved = emails.move(tx, *thread.where, expected=email.state, to=plan.record)
             # A settled record that was opened since has a question that its person was not done with.
             changed = not moved and email.state not in SETTLED
         # An earlier attempt may have discarded the draft without a record of it.
         is_gone = draft is not None and before.draft is DraftStanding.NONE
         if (plan.discard_draft or is_gone) and not changed:
-            emails.forget_draft(tx, *where)
+            emails.forget_draft(tx, *thread.where)
         if changed:
             raise Transient("the thread's record has changed since it was read", code="thread.changed")
 
     return Done({"archived": True}, writes=write)
 
 
-def _check_sent(ctx: JobContext, thread: ThreadHandle, payload: CleanupPayload, email: Email) -> Outcome:
+def _check_sent(thread: OpenThread, payload: CleanupPayload, email: Email) -> Outcome:
+    ctx = thread.ctx
     try:
         draft = thread.mailbox.draft(email.draft_id or "")
     except Gone:
@@ -108,18 +101,8 @@ def _check_sent(ctx: JobContext, thread: ThreadHandle, payload: CleanupPayload, 
         return Snooze(ctx.now() + LOOK_AGAIN_AFTER, "a sent message may not be visible yet")
     event, reason = (EmailEvent.SKIPPED, "discarded") if sent is None else (EmailEvent.DRAFT_SENT, "sent")
     plan = plan_event(email.before, event, reason)
-    _show(ctx, thread, email.thread_id, plan)
+    thread.carry_out_unless_gone(plan)
     return _concluded(thread, email, plan, sent)
-
-
-def _show(
-    ctx: JobContext, thread: ThreadHandle, thread_id: str, plan: ThreadPlan, draft: MadeDraft | None = None
-) -> None:
-    """Carry a plan out on the thread, unless the thread was deleted."""
-    try:
-        thread.carry_out(plan, draft)
-    except Gone:
-        ctx.log.info("thread_gone", thread_id=thread_id)
 
 
 def _sent_since(ctx: JobContext, mailbox: Mailbox, email: Email, thread_id: str) -> MessageFacts | None:
@@ -148,17 +131,14 @@ def _without_mails_of_actions(ctx: JobContext, account_id: UUID, sent: list[Mess
     return [one for one in sent if token_named(one) not in of_actions]
 
 
-def _concluded(thread: ThreadHandle, email: Email, plan: ThreadPlan, sent: MessageFacts | None) -> Outcome:
-    here, thread_id = email.account_id, email.thread_id
+def _concluded(thread: OpenThread, email: Email, plan: ThreadPlan, sent: MessageFacts | None) -> Outcome:
 
     def write(tx: Transaction) -> None:
         thread.finish(tx)
         if sent is not None:
-            emails.record_sent(
-                tx, here, thread_id, expected=email.state, message_id=sent.message_id, at=sent.received_at
-            )
+            emails.record_sent(tx, *thread.where, expected=email.state, message_id=sent.message_id, at=sent.received_at)
         elif plan.record is not None:
-            emails.move(tx, here, thread_id, expected=email.state, to=plan.record)
+            emails.move(tx, *thread.where, expected=email.state, to=plan.record)
 
     output: JsonObject = {"found": plan.reason}
     return Done(output if sent is None else output | {"message_id": sent.message_id}, writes=write)

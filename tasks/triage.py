@@ -42,11 +42,12 @@ from storage.mail.messages import Message
 from storage.postgres.database import Transaction
 from storage.rules import corrections, rules, safety
 from storage.rules.rules import StoredRules
-from tasks.mail import action_orders, machine_drafts
+from tasks.mail import action_orders
 from tasks.mail.agents.standing import standing_of
+from tasks.mail.drafts import machine_drafts
 from tasks.mail.language_model import ask, boundary, models_asked
+from tasks.mail.mailbox_change import OpenThread, open_thread
 from tasks.mail.mailbox_session import MAILBOX_AUDITS, check_connected, hold_mailbox
-from tasks.mail.thread_handle import ThreadHandle, open_thread
 
 CHANGED = "the thread has changed since it was planned on"
 
@@ -313,7 +314,7 @@ def _before(case: TriageCase, email: Email | None, *, in_inbox: bool) -> ThreadB
     return replace(before, in_inbox=in_inbox, left_to_person=case.earlier.was_undecided)
 
 
-def _plan(thread: ThreadHandle, case: TriageCase, decision: Decision) -> Planned:
+def _plan(thread: OpenThread, case: TriageCase, decision: Decision) -> Planned:
     """The plan; the old draft is read first where the plan depends on it."""
     before = _before(case, case.email, in_inbox=case.wanted)
     if case.draft and depends_on_draft(before, decision, case.automation):

@@ -23,12 +23,12 @@ from engine.context import JobContext
 from engine.effects import EffectGuard
 from storage.accounts.accounts import Account
 from storage.mail import emails
-from storage.mail.emails import Email, MadeDraft
+from storage.mail.emails import Email
 from storage.mail.messages import Message
-from tasks.mail import lost_drafts, machine_drafts
-from tasks.mail.drafts import effect as draft_effect
+from tasks.mail.drafts import machine_drafts
 from tasks.mail.drafts.case import DraftCase, original_of, read_case
-from tasks.mail.thread_handle import ThreadHandle, open_thread
+from tasks.mail.drafts.thread_draft import ThreadDraft, draft_of
+from tasks.mail.mailbox_change import OpenThread, discard_draft, open_thread
 
 MADE = "A draft was saved in the thread. Its owner will read it before it is sent."
 SENT_ALREADY = "The draft was saved, and its owner has sent it already."
@@ -67,56 +67,60 @@ def save_draft(ctx: JobContext, order: DraftOrder, label_ids: Mapping[LabelRole,
     body = accept_draft(DraftText(body=order.body, confidence=1.0).model_dump()).body
     original, sender = order.original, Address("", order.account.email)
     with open_thread(ctx, order.account, order.asked.thread_id, label_ids, purpose=order.call_id) as thread:
-        case = _case_to_fill(ctx, thread, order)
-        thread.prepare(plan_event(case.email.before, EmailEvent.DRAFT_WRITTEN, MADE).labels)
-        if case.email.state is EmailState.DRAFTED:
+        draft = ThreadDraft(ctx, thread, _case_to_fill(ctx, thread, order))
+        thread.prepare(plan_event(draft.email.before, EmailEvent.DRAFT_WRITTEN, MADE).labels)
+        if draft.email.state is EmailState.DRAFTED:
             # An earlier attempt recorded this very draft, and ended before it set the labels.
-            return _show(ctx, thread)
+            thread.change()
+            return _finish(draft)
         raw = reply_message(original, sender, body, token=order.token, date=ctx.now())
-        effect, made = _make(ctx, thread, order, case, raw)
+        effect, made = _make(draft, order, raw)
         if "sent" in made:
-            effect.record_with(draft_effect.after_sent(ctx, thread, case, made))
+            effect.record_with(draft.after_sent(made))
             return SENT_ALREADY
         if "discarded" in made:
-            effect.record_with(draft_effect.after_discarded(ctx, thread, case))
+            effect.record_with(draft.after_discarded())
             return DISCARDED
-        draft = draft_effect.draft_of(made, of_made(body, Envelope.of_reply(original, sender)))
-        if not effect.record_with(partial(draft_effect.store, thread, case.email, draft)):
-            _take_back(ctx, thread, case.email, draft)
+        new = draft_of(made, of_made(body, Envelope.of_reply(original, sender)))
+        if not effect.record_with(partial(draft.store, new)):
+            writes = draft.take_back(new)
+            if writes is not None:
+                with ctx.tx() as tx:
+                    writes(tx)
             raise Invalid("thread", MOVED)
         thread.apply()
-        with ctx.tx() as tx:
-            thread.finish(tx)
-        return MADE
+        return _finish(draft)
 
 
-def _make(
-    ctx: JobContext, thread: ThreadHandle, order: DraftOrder, case: DraftCase, raw: bytes
-) -> tuple[EffectGuard, JsonObject]:
+def _finish(draft: ThreadDraft) -> str:
+    with draft.ctx.tx() as tx:
+        draft.thread.finish(tx)
+    return MADE
+
+
+def _make(draft: ThreadDraft, order: DraftOrder, raw: bytes) -> tuple[EffectGuard, JsonObject]:
     """Make the draft once; its result is still to be recorded.
 
     Where the record waits for no draft any more, an earlier attempt's draft is looked for and none is made.
     """
-    email, token, since = case.email, order.token, thread.history_id
-    here, thread_id = email.account_id, email.thread_id
-    with ctx.tx() as tx:
-        planned = emails.plan_draft(tx, here, thread_id, token=token, newest=order.newest, since=since)
-        if token not in {planned, email.draft_token}:
+    token, since = order.token, draft.thread.history_id
+    with draft.ctx.tx() as tx:
+        planned = emails.plan_draft(tx, *draft.where, token=token, newest=order.newest, since=since)
+        if token not in {planned, draft.email.draft_token}:
             raise Invalid("thread", NEWER)
-        effect = ctx.begin_effect(tx, draft_effect.effect_key(email, token))
-    lost = draft_effect.sought(case, token, since)
+        effect = draft.begin(tx, token)
     if planned == token:
-        return effect, draft_effect.make(thread, effect, lost, raw)
-    left = effect.look(lambda: lost_drafts.find(thread.mailbox, lost))
+        return effect, draft.make(effect, token, raw)
+    left = effect.look(partial(draft.find, token))
     if left is None:
-        with ctx.tx() as tx:
+        with draft.ctx.tx() as tx:
             effect.drop(tx)
-            emails.forget_draft(tx, here, thread_id)
+            emails.forget_draft(tx, *draft.where)
         raise Invalid("thread", NEWER)
     return effect, left
 
 
-def _case_to_fill(ctx: JobContext, thread: ThreadHandle, order: DraftOrder) -> DraftCase:
+def _case_to_fill(ctx: JobContext, thread: OpenThread, order: DraftOrder) -> DraftCase:
     """The thread's case, whose record waits for a draft: opened, or opened again.
 
     Raises `Invalid` where no draft may be made.
@@ -135,11 +139,11 @@ def _case_to_fill(ctx: JobContext, thread: ThreadHandle, order: DraftOrder) -> D
     return _reopened(ctx, thread, order, email) if planned is Record.REOPEN else case
 
 
-def _reopened(ctx: JobContext, thread: ThreadHandle, order: DraftOrder, email: Email) -> DraftCase:
+def _reopened(ctx: JobContext, thread: OpenThread, order: DraftOrder, email: Email) -> DraftCase:
     """The case with a finished record opened again; its old draft goes first, unless a person has worked on it."""
     old = None if email.state is EmailState.SENT else email.draft
     if old is not None and is_discarded(machine_drafts.standing(thread.mailbox, old)):
-        discard = partial(machine_drafts.discard, thread.mailbox, old.draft_id)
+        discard = partial(discard_draft, thread.mailbox, old.draft_id)
         ctx.effect(f"discard:{old.draft_id}", discard, strategy=Strategy.IDEMPOTENT)
     here, thread_id = email.account_id, email.thread_id
     with ctx.tx() as tx:
@@ -148,19 +152,3 @@ def _reopened(ctx: JobContext, thread: ThreadHandle, order: DraftOrder, email: E
     if again is None or again.email.state is not EmailState.PENDING:
         raise Transient("the thread's record has changed since it was read", code="thread.changed")
     return again
-
-
-def _show(ctx: JobContext, thread: ThreadHandle) -> str:
-    with ctx.tx() as tx:
-        thread.begin(tx)
-    thread.apply()
-    with ctx.tx() as tx:
-        thread.finish(tx)
-    return MADE
-
-
-def _take_back(ctx: JobContext, thread: ThreadHandle, email: Email, draft: MadeDraft) -> None:
-    writes = draft_effect.take_back(ctx, thread, email, draft)
-    if writes is not None:
-        with ctx.tx() as tx:
-            writes(tx)

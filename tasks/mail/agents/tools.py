@@ -22,6 +22,7 @@ from domain.agents.tools import (
 from domain.agents.transcript import ToolCall, ToolResult, read_result, result_document
 from domain.jobs.failures import Gone, Invalid
 from domain.jobs.job import JsonObject
+from domain.mail.actions.action import LabelWish
 from domain.mail.actions.kinds import ActionKind
 from domain.mail.actions.requested_action import RequestedAction, parse_action
 from domain.mail.correspondence import LabelRole
@@ -34,7 +35,7 @@ from storage.agents import runs
 from storage.mail import messages
 from storage.mail.messages import Message
 from tasks.mail.agents.draft import DraftOrder, save_draft
-from tasks.mail.thread_handle import open_thread
+from tasks.mail.mailbox_change import open_thread
 
 RUN_IS_OVER = "The run is over; nothing more is done."
 WAITS = "It was asked for. A person will be asked before it happens."
@@ -166,21 +167,13 @@ class Toolbox:
     def _label(self, call: ToolCall, wanted: ApplyLabel) -> ToolResult:
         label_id = self._place.offer.labels[wanted.label]
         action = parse_action({"kind": ActionKind.APPLY_LABEL, "label_id": label_id})
-        return self._change(call, action, "The label is on the thread.", add=frozenset({label_id}))
+        return self._change(call, action, LabelWish(add=frozenset({label_id})), "The label is on the thread.")
 
     def _archive(self, call: ToolCall, _wanted: Archive) -> ToolResult:
         action = parse_action({"kind": ActionKind.ARCHIVE})
-        return self._change(call, action, "The thread is out of the inbox.", remove=frozenset({INBOX}))
+        return self._change(call, action, LabelWish(remove=frozenset({INBOX})), "The thread is out of the inbox.")
 
-    def _change(
-        self,
-        call: ToolCall,
-        action: RequestedAction,
-        done: str,
-        *,
-        add: frozenset[str] = frozenset(),
-        remove: frozenset[str] = frozenset(),
-    ) -> ToolResult:
+    def _change(self, call: ToolCall, action: RequestedAction, wish: LabelWish, done: str) -> ToolResult:
         """Change the thread's labels at once, or ask for it where the safety rules want a person to be asked."""
         if waits_for_person(action, self._place.safety):
             return ToolResult(call.call_id, WAITS, wanted=_document(action))
@@ -188,10 +181,8 @@ class Toolbox:
         with open_thread(
             self._ctx, place.account, place.message.thread_id, place.label_ids, purpose=call.call_id
         ) as thread:
-            thread.prepare_ids(add, remove)
-            with self._ctx.tx() as tx:
-                thread.begin(tx)
-            thread.apply()
+            thread.prepare_ids(wish)
+            thread.change()
             with self._ctx.tx() as tx:
                 thread.finish(tx)
         return ToolResult(call.call_id, done)

@@ -20,26 +20,25 @@ from engine.effects import EffectGuard
 from storage.mail import emails
 from storage.mail.emails import Email, MadeDraft
 from storage.postgres.database import Transaction
-from tasks.mail import lost_drafts
-from tasks.mail.drafts import effect as draft_effect
 from tasks.mail.drafts.case import DraftCase
+from tasks.mail.drafts.thread_draft import DISCARDED, MOVED, ThreadDraft, draft_of
 from tasks.mail.language_model import OutOfDate, ask, boundary, is_based_on
-from tasks.mail.thread_handle import ThreadHandle
 
 CHANGED = "the thread has changed while the reply was written; a new job plans again"
 NEVER_MADE = "an earlier job's draft was never made; a new job plans again"
 ANSWERED = "the person has answered already"
 THROWN_AWAY = "the message is in the trash or in spam"
+WRITTEN = "the reply is drafted"
 WORDS = "draft"
 """The purpose of the model's call, and the step that keeps its answer."""
 
 
-def write_draft(ctx: JobContext, thread: ThreadHandle, case: DraftCase) -> Outcome:
+def write_draft(draft: ThreadDraft) -> Outcome:
     """Draft the reply, or finish what an earlier attempt began."""
     try:
-        return _find_left(ctx, thread, case) if _may_have_left_draft(ctx, case) else _answer(ctx, thread, case)
+        return _find_left(draft) if _may_have_left_draft(draft.ctx, draft.case) else _answer(draft)
     except Gone:
-        return skipped(case.email, "the thread is gone")
+        return skipped(draft.email, "the thread is gone")
 
 
 def _may_have_left_draft(ctx: JobContext, case: DraftCase) -> bool:
@@ -56,38 +55,37 @@ def _may_have_left_draft(ctx: JobContext, case: DraftCase) -> bool:
     return kept is None or not is_based_on(kept, case.newest)
 
 
-def _answer(ctx: JobContext, thread: ThreadHandle, case: DraftCase) -> Outcome:
+def _answer(draft: ThreadDraft) -> Outcome:
+    ctx, case = draft.ctx, draft.case
     if case.email.state is EmailState.DRAFTED:
-        return _show(ctx, thread, case)
+        return _show(draft)
     if case.answered:
-        return _close(ctx, thread, case, EmailEvent.SKIPPED, ANSWERED)
+        return _close(draft, EmailEvent.SKIPPED, ANSWERED)
     if case.thrown_away:
-        return _close(ctx, thread, case, EmailEvent.SKIPPED, THROWN_AWAY)
+        return _close(draft, EmailEvent.SKIPPED, THROWN_AWAY)
     try:
         original = case.original
         body = _text(ctx, case).body
-        tried = _make(ctx, thread, case, original, body)
+        tried = _make(draft, original, body)
     except OutOfDate:
         tried = None
     except Invalid as refusal:
         ctx.log.warning("nothing_to_draft", field=refusal.field, reason=refusal.reason)
-        return _close(ctx, thread, case, EmailEvent.REWORKS_EXHAUSTED, f"no usable reply: {refusal.reason}")
+        return _close(draft, EmailEvent.REWORKS_EXHAUSTED, f"no usable reply: {refusal.reason}")
     if tried is None:
         return Done({"drafted": False, "why": CHANGED}, children=(case.again.job(org_id=ctx.org_id),))
-    effect, made = tried
-    fingerprint = draft_fingerprint.of_made(body, Envelope.of_reply(original, case.sender))
-    return _record_made(ctx, thread, case, effect, made, fingerprint)
+    return _record_made(draft, *tried, draft_fingerprint.of_made(body, Envelope.of_reply(original, case.sender)))
 
 
-def _show(ctx: JobContext, thread: ThreadHandle, case: DraftCase) -> Outcome:
+def _show(draft: ThreadDraft) -> Outcome:
     """Show a draft that is recorded: by an earlier attempt, which ended before it set the labels, or by another job.
 
     Another job's draft may have been asked to be reworked since; that order stays.
     """
-    ours = ctx.kept(WORDS) is not None
-    written = plan_event(case.email.before, EmailEvent.DRAFT_WRITTEN, "the reply is drafted")
-    thread.carry_out(written if ours else replace(written, labels=SHOWN))
-    return Done({"drafted": True}, writes=thread.finish)
+    ours = draft.ctx.kept(WORDS) is not None
+    written = plan_event(draft.email.before, EmailEvent.DRAFT_WRITTEN, WRITTEN)
+    draft.thread.carry_out(written if ours else replace(written, labels=SHOWN))
+    return Done({"drafted": True}, writes=draft.thread.finish)
 
 
 def _text(ctx: JobContext, case: DraftCase) -> DraftText:
@@ -97,50 +95,47 @@ def _text(ctx: JobContext, case: DraftCase) -> DraftText:
     newest message.
     """
     prompt = draft_prompt([one.parsed for one in case.messages], boundary(), guidance=case.guidance, voice=case.voice)
-    here, model = case.account.account_id, ctx.settings.draft_model
-    return ask(ctx, here, WORDS, model, prompt, accept_draft, based_on=case.newest)
+    account_id, model = case.account.account_id, ctx.settings.draft_model
+    return ask(ctx, account_id, WORDS, model, prompt, accept_draft, based_on=case.newest)
 
 
-def _make(
-    ctx: JobContext, thread: ThreadHandle, case: DraftCase, original: Original, body: str
-) -> tuple[EffectGuard, JsonObject] | None:
+def _make(draft: ThreadDraft, original: Original, body: str) -> tuple[EffectGuard, JsonObject] | None:
     """Make the draft once; its result is still to be recorded. None when the thread is not what it was planned on.
 
     The token and a history id from before the call are committed first, so that a draft whose answer was lost is found
     again. What the labels need to know of the thread is read before, so that the draft's result and the labels' intent
     can share a transaction.
     """
-    here, thread_id = case.account.account_id, case.email.thread_id
-    thread.prepare(plan_event(case.email.before, EmailEvent.DRAFT_WRITTEN, "the reply is drafted").labels)
+    ctx, case, thread = draft.ctx, draft.case, draft.thread
+    thread.prepare(plan_event(case.email.before, EmailEvent.DRAFT_WRITTEN, WRITTEN).labels)
     with ctx.tx() as tx:
         fresh = secrets.token_urlsafe(18)
-        token = emails.plan_draft(tx, here, thread_id, token=fresh, newest=case.newest, since=thread.history_id)
+        token = emails.plan_draft(tx, *draft.where, token=fresh, newest=case.newest, since=thread.history_id)
         if token is None:
             return None
         raw = reply_message(original, case.sender, body, token=token, date=ctx.now())
-        effect = ctx.begin_effect(tx, draft_effect.effect_key(case.email, token))
-    return effect, draft_effect.make(thread, effect, draft_effect.sought(case, token, thread.history_id), raw)
+        effect = draft.begin(tx, token)
+    return effect, draft.make(effect, token, raw)
 
 
-def _find_left(ctx: JobContext, thread: ThreadHandle, case: DraftCase) -> Outcome:
+def _find_left(draft: ThreadDraft) -> Outcome:
     """Find out whether an earlier attempt made the draft, and make none.
 
     The draft of a pending record is recorded, also when the person has answered since; that of a settled one is taken
     back.
     """
-    email = case.email
+    email = draft.email
     if email.draft is not None:
-        return _take_back(ctx, thread, email, email.draft)
+        return _take_back(draft, email.draft)
     token = email.draft_token or ""
-    with ctx.tx() as tx:
-        effect = ctx.begin_effect(tx, draft_effect.effect_key(email, token))
-    lost = draft_effect.sought(case, token, None)
-    made = effect.look(lambda: lost_drafts.find(thread.mailbox, lost))
+    with draft.ctx.tx() as tx:
+        effect = draft.begin(tx, token)
+    made = effect.look(partial(draft.find, token))
     if made is None:
-        return _never_made(ctx, thread, case, effect)
+        return _never_made(draft, effect)
     if "draft_id" in made and email.state is EmailState.PENDING:
-        thread.prepare(plan_event(email.before, EmailEvent.DRAFT_WRITTEN, "the reply is drafted").labels)
-    return _record_made(ctx, thread, case, effect, made, _kept_fingerprint(ctx, case))
+        draft.thread.prepare(plan_event(email.before, EmailEvent.DRAFT_WRITTEN, WRITTEN).labels)
+    return _record_made(draft, effect, made, _kept_fingerprint(draft.ctx, draft.case))
 
 
 def _kept_fingerprint(ctx: JobContext, case: DraftCase) -> str:
@@ -155,17 +150,18 @@ def _kept_fingerprint(ctx: JobContext, case: DraftCase) -> str:
         return UNKNOWN
 
 
-def _record_made(
-    ctx: JobContext, thread: ThreadHandle, case: DraftCase, effect: EffectGuard, made: JsonObject, fingerprint: str
-) -> Outcome:
-    """Record what became of the draft: it lies in the mailbox, was sent, or was thrown away."""
+def _record_made(draft: ThreadDraft, effect: EffectGuard, made: JsonObject, fingerprint: str) -> Outcome:
+    """Record what became of the draft: it is in the mailbox, was sent, or was thrown away."""
     if "sent" in made:
-        output: JsonObject = {"drafted": True, "sent": made["sent"]}
-        return _recorded(effect, output, draft_effect.after_sent(ctx, thread, case, made))
+        return _recorded(effect, {"drafted": True, "sent": made["sent"]}, draft.after_sent(made))
     if "discarded" in made:
-        output = {"drafted": False, "why": draft_effect.DISCARDED}
-        return _recorded(effect, output, draft_effect.after_discarded(ctx, thread, case))
-    return _record(ctx, thread, case.email, effect, draft_effect.draft_of(made, fingerprint))
+        return _recorded(effect, {"drafted": False, "why": DISCARDED}, draft.after_discarded())
+    new = draft_of(made, fingerprint)
+    if not effect.record_with(partial(draft.store, new)):
+        # The e-mail has been moved meanwhile.
+        return _take_back(draft, new)
+    draft.thread.apply()
+    return Done({"drafted": True}, writes=draft.thread.finish)
 
 
 def _recorded(effect: EffectGuard, output: JsonObject, writes: Writes) -> Done:
@@ -178,55 +174,45 @@ def _recorded(effect: EffectGuard, output: JsonObject, writes: Writes) -> Done:
     return Done(output, writes=write)
 
 
-def _never_made(ctx: JobContext, thread: ThreadHandle, case: DraftCase, effect: EffectGuard) -> Outcome:
+def _never_made(draft: ThreadDraft, effect: EffectGuard) -> Outcome:
     """End without a draft, and forget the token that led to none."""
-    email = case.email
+    case, email = draft.case, draft.email
     if email.state is not EmailState.PENDING:
         closed = Done({"skipped": f"the e-mail is {email.state}"})
     elif case.answered:
-        closed = _close(ctx, thread, case, EmailEvent.SKIPPED, ANSWERED)
+        closed = _close(draft, EmailEvent.SKIPPED, ANSWERED)
     else:
-        closed = Done({"drafted": False, "why": NEVER_MADE}, children=(case.again.job(org_id=ctx.org_id),))
+        closed = Done({"drafted": False, "why": NEVER_MADE}, children=(case.again.job(org_id=draft.ctx.org_id),))
 
     def write(tx: Transaction) -> None:
         effect.drop(tx)
         if closed.writes is not None:
             closed.writes(tx)
-        emails.forget_draft(tx, email.account_id, email.thread_id)
+        emails.forget_draft(tx, *draft.where)
 
     return replace(closed, writes=write)
 
 
-def _record(ctx: JobContext, thread: ThreadHandle, email: Email, effect: EffectGuard, draft: MadeDraft) -> Outcome:
-    """Record the draft and set the labels that show it; take it back when the e-mail has been moved meanwhile."""
-    if not effect.record_with(partial(draft_effect.store, thread, email, draft)):
-        return _take_back(ctx, thread, email, draft)
-    thread.apply()
-    return Done({"drafted": True}, writes=thread.finish)
-
-
-def _take_back(ctx: JobContext, thread: ThreadHandle, email: Email, draft: MadeDraft) -> Outcome:
+def _take_back(draft: ThreadDraft, made: MadeDraft) -> Outcome:
     """End without the draft: nobody waits for it any more."""
-    output: JsonObject = {"drafted": False, "why": draft_effect.MOVED}
-    return Done(output, writes=draft_effect.take_back(ctx, thread, email, draft))
+    return Done({"drafted": False, "why": MOVED}, writes=draft.take_back(made))
 
 
-def _close(ctx: JobContext, thread: ThreadHandle, case: DraftCase, event: EmailEvent, why: str) -> Done:
+def _close(draft: ThreadDraft, event: EmailEvent, why: str) -> Done:
     """End without a draft: set the labels of the event, and settle the record.
 
     When the record has moved or a message has come meanwhile, the record stays, and a new job plans again.
     """
-    email = case.email
+    case, email = draft.case, draft.email
     plan = plan_event(email.before, event, why)
-    thread.carry_out(plan)
+    draft.thread.carry_out(plan)
 
     def write(tx: Transaction) -> None:
-        thread.finish(tx)
-        if plan.record is None:
-            return
-        here, thread_id = email.account_id, email.thread_id
-        if not emails.move(tx, here, thread_id, expected=email.state, to=plan.record, newest=case.newest):
-            ctx.enqueue(tx, case.again)
+        draft.thread.finish(tx)
+        if plan.record is not None and not emails.move(
+            tx, *draft.where, expected=email.state, to=plan.record, newest=case.newest
+        ):
+            draft.ctx.enqueue(tx, case.again)
 
     return Done({"drafted": False, "why": plan.reason}, writes=write)
 

@@ -15,7 +15,7 @@ from storage.accounts import labels
 from storage.mail import emails, messages
 from storage.mail.emails import Email
 from storage.postgres.database import Transaction
-from tasks.mail.message_change import Changed
+from tasks.mail.mailbox_change import MailboxChange
 
 
 def ordering_labels(tx: Transaction, account_id: UUID) -> frozenset[str]:
@@ -37,27 +37,26 @@ def withdraw(
     ]
 
 
-def withdraw_after(ctx: JobContext, tx: Transaction, changed: Changed, lost: Collection[str]) -> None:
+def withdraw_after(ctx: JobContext, tx: Transaction, changed: MailboxChange, lost: Collection[str]) -> None:
     """Withdraw the order of which an action took the label off; `lost` are the labels that its message lost."""
-    here, message_id = changed.place
-    orders = ordering_labels(tx, here) if lost else frozenset[str]()
+    account_id = changed.account.account_id
+    orders = ordering_labels(tx, account_id) if lost else frozenset[str]()
     if orders.intersection(lost):
-        ctx.enqueue(tx, *withdraw(tx, here, {message_id}, orders))
+        ctx.enqueue(tx, *withdraw(tx, account_id, changed.carried.keys(), orders))
 
 
-def order_again(ctx: JobContext, tx: Transaction, changed: Changed) -> None:
+def order_again(ctx: JobContext, tx: Transaction, changed: MailboxChange) -> None:
     """Order anew what an undo has put the label on again for, unless the thread's record knows of it."""
-    here, message_id = changed.place
-    roles = labels.roles_by_id(tx, here)
+    account_id = changed.account.account_id
+    roles = labels.roles_by_id(tx, account_id)
     put_on = {roles[one] for one in changed.change.labels.add & roles.keys()} & ORDERING
-    if not put_on:
-        return
-    thread_id = messages.get(tx, here, message_id).thread_id
-    email = emails.get(tx, here, thread_id)
-    for role in sorted(put_on):
-        if is_new_order(role, email):
-            payload = ReworkPayload if role is LabelRole.REWORK else WriteManualPayload
-            ctx.enqueue(tx, payload(account_id=here, thread_id=thread_id, by_label=True))
+    threads = {messages.get(tx, account_id, message_id).thread_id for message_id in changed.carried} if put_on else ()
+    for thread_id in threads:
+        email = emails.get(tx, account_id, thread_id)
+        for role in sorted(put_on):
+            if is_new_order(role, email):
+                payload = ReworkPayload if role is LabelRole.REWORK else WriteManualPayload
+                ctx.enqueue(tx, payload(account_id=account_id, thread_id=thread_id, by_label=True))
 
 
 def is_new_order(role: LabelRole, email: Email | None) -> bool:

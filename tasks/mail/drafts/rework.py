@@ -11,7 +11,7 @@ from functools import partial
 
 from domain.jobs.effects import CannotTell, Finding, Found
 from domain.jobs.failures import Invalid
-from domain.jobs.job import Done, JsonObject, Outcome, Snooze
+from domain.jobs.job import Done, JsonObject, NewJob, Outcome, Snooze
 from domain.mail.correspondence import EmailEvent, EmailState, LabelRole
 from domain.mail.replies import draft_fingerprint
 from domain.mail.replies.draft_fingerprint import UNKNOWN
@@ -27,13 +27,11 @@ from storage.accounts import accounts
 from storage.mail import emails
 from storage.mail.emails import MadeDraft
 from storage.postgres.database import Transaction
-from tasks.mail import machine_drafts
-from tasks.mail.drafts.case import DraftCase
-from tasks.mail.drafts.effect import OTHER_THREAD
+from tasks.mail.drafts import machine_drafts
+from tasks.mail.drafts.machine_drafts import Request
+from tasks.mail.drafts.thread_draft import OTHER_THREAD, ThreadDraft
 from tasks.mail.language_model import OutOfDate, ask, boundary
-from tasks.mail.machine_drafts import Request
 from tasks.mail.mailbox_session import check_connected, open_mailbox
-from tasks.mail.thread_handle import ThreadHandle
 
 WORDS = "rework"
 """The purpose of the model's call, and the step that keeps its answer."""
@@ -53,7 +51,7 @@ ANOTHER_MAY_TAKE = timedelta(minutes=15)
 
 
 def find_reworked(ctx: JobContext, payload: ReworkPayload, key: str) -> Finding:
-    """Ask the mailbox whether a job that has ended replaced the draft (`_effect_key`).
+    """Ask the mailbox whether a job that has ended replaced the draft (`_begin_effect`).
 
     Once the record has moved on, the message that was to be replaced is known no more. Then only the token, or a draft
     that is gone, proves anything.
@@ -74,129 +72,127 @@ def find_reworked(ctx: JobContext, payload: ReworkPayload, key: str) -> Finding:
     return CannotTell("the thread's record has moved on, and its draft does not carry the rework's token")
 
 
-def rework_draft(ctx: JobContext, thread: ThreadHandle, case: DraftCase) -> Outcome:
+def rework_draft(draft: ThreadDraft) -> Outcome:
     """Rework the draft as its person asks, or finish what an earlier attempt began."""
-    email = case.email
-    if email.draft_token == _token(ctx):
-        return _go_on(ctx, thread, case)
-    if email.state is EmailState.REWORK_REQUESTED and ctx.now() - email.state_changed_at < ANOTHER_MAY_TAKE:
-        return Snooze(ctx.now() + LOOK_AGAIN_AFTER, "another job reworks the draft")
-    if not thread.carries(LabelRole.REWORK) and ctx.kept(LEFT) is None:
+    email = draft.email
+    if email.draft_token == _token(draft.ctx):
+        return _go_on(draft)
+    if email.state is EmailState.REWORK_REQUESTED and draft.ctx.now() - email.state_changed_at < ANOTHER_MAY_TAKE:
+        return Snooze(draft.ctx.now() + LOOK_AGAIN_AFTER, "another job reworks the draft")
+    if not draft.thread.carries(LabelRole.REWORK) and draft.ctx.kept(LEFT) is None:
         return Done({"reworked": False, "why": NOT_ASKED})
-    return _begin(ctx, thread, case)
+    return _begin(draft)
 
 
-def _begin(ctx: JobContext, thread: ThreadHandle, case: DraftCase) -> Outcome:
+def _begin(draft: ThreadDraft) -> Outcome:
     """Read what is asked, plan, and do it."""
-    email = case.email
-    request = None if email.draft is None else machine_drafts.request(thread.mailbox, email.draft)
+    email = draft.email
+    request = None if email.draft is None else machine_drafts.request(draft.thread.mailbox, email.draft)
     standing = DraftStanding.NONE if request is None else request.standing
     plan = plan_rework(ThreadBefore(email.state, standing), email.rework_count)
     output: JsonObject = {"reworked": False, "why": plan.reason}
     if plan.order_draft:
-        return Done(output, children=(_first_draft(case).job(org_id=ctx.org_id),))
+        return Done(output, children=(_first_draft(draft),))
     if request is None:
-        return Done(output, children=(_find_out(case).job(org_id=ctx.org_id),))
+        return Done(output, children=(_find_out(draft),))
     if plan.rewrite_draft and request.instruction is not None:
-        with ctx.tx() as tx:
+        with draft.ctx.tx() as tx:
             check_connected(accounts.get(tx, email.account_id))
-            ours = emails.plan_rework(tx, email.account_id, email.thread_id, draft=request.draft, token=_token(ctx))
-        return _rewrite(ctx, thread, case, request, request.instruction) if ours else Done({"why": SUPERSEDED})
-    ctx.step(LEFT, lambda: {"why": plan.reason})
-    thread.carry_out(plan)
+            ours = emails.plan_rework(tx, *draft.where, draft=request.draft, token=_token(draft.ctx))
+        return _rewrite(draft, request, request.instruction) if ours else Done({"why": SUPERSEDED})
+    draft.ctx.step(LEFT, lambda: {"why": plan.reason})
+    draft.thread.carry_out(plan)
 
     def write(tx: Transaction) -> None:
-        thread.finish(tx)
+        draft.thread.finish(tx)
         if plan.record is not None:
-            emails.move(tx, email.account_id, email.thread_id, expected=email.state, to=plan.record)
+            emails.move(tx, *draft.where, expected=email.state, to=plan.record)
 
     return Done(output, writes=write)
 
 
-def _go_on(ctx: JobContext, thread: ThreadHandle, case: DraftCase) -> Outcome:
+def _go_on(draft: ThreadDraft) -> Outcome:
     """Go on from where an earlier attempt of this job ended: it has stored its token in the record."""
-    email = case.email
+    email = draft.email
     if email.state is EmailState.DRAFTED:
         # Replaced and recorded, and the labels not set.
-        thread.carry_out(plan_event(email.before, EmailEvent.DRAFT_WRITTEN, REWORKED))
-        return Done({"reworked": True}, writes=thread.finish)
+        draft.thread.carry_out(plan_event(email.before, EmailEvent.DRAFT_WRITTEN, REWORKED))
+        return Done({"reworked": True}, writes=draft.thread.finish)
     if email.state is EmailState.REWORK_REQUESTED and email.draft is not None:
-        request = machine_drafts.request(thread.mailbox, email.draft)
+        request = machine_drafts.request(draft.thread.mailbox, email.draft)
         as_read = request is not None and request.draft.message_id == email.draft_message_id
         if request is not None and as_read and request.instruction is not None:
-            return _rewrite(ctx, thread, case, request, request.instruction)
-    return _find_left(ctx, thread, case)
+            return _rewrite(draft, request, request.instruction)
+    return _find_left(draft)
 
 
-def _rewrite(
-    ctx: JobContext, thread: ThreadHandle, case: DraftCase, request: Request, instruction: Instruction
-) -> Outcome:
+def _rewrite(draft: ThreadDraft, request: Request, instruction: Instruction) -> Outcome:
     """Have the model write, and replace the draft once; its person may have touched it since it was read."""
     try:
-        body = _text(ctx, case, request, instruction).body
-        raw = _message(ctx, case, request, body)
+        body = _text(draft, request, instruction).body
+        raw = _message(draft, request, body)
     except OutOfDate:
         # An earlier job's, which this one replays: its person has asked for something else since.
-        leave = partial(_leave_touched, ctx, case, request.draft.message_id)
+        leave = partial(_leave_touched, draft, request.draft.message_id)
         return Done({"reworked": False, "why": TOUCHED}, writes=leave)
     except Invalid as refusal:
-        ctx.log.warning("nothing_to_rework", field=refusal.field, reason=refusal.reason)
-        return _refused(thread, case, f"no usable rework: {refusal.reason}")
-    thread.prepare(plan_event(case.email.before, EmailEvent.DRAFT_WRITTEN, REWORKED).labels)
-    with ctx.tx() as tx:
-        effect = ctx.begin_effect(tx, _effect_key(ctx, case))
+        draft.ctx.log.warning("nothing_to_rework", field=refusal.field, reason=refusal.reason)
+        return _refused(draft, f"no usable rework: {refusal.reason}")
+    draft.thread.prepare(plan_event(draft.email.before, EmailEvent.DRAFT_WRITTEN, REWORKED).labels)
+    with draft.ctx.tx() as tx:
+        effect = _begin_effect(draft, tx)
     made = effect.carry_out(
-        partial(machine_drafts.rewrite, thread.mailbox, request.draft, raw), find=_finder(ctx, thread, case, request)
+        partial(machine_drafts.rewrite, draft.thread.mailbox, request.draft, raw), find=_finder(draft, request)
     )
-    return _record_made(ctx, thread, case, effect, made, body)
+    return _record_made(draft, effect, made, body)
 
 
-def _text(ctx: JobContext, case: DraftCase, request: Request, instruction: Instruction) -> DraftText:
+def _text(draft: ThreadDraft, request: Request, instruction: Instruction) -> DraftText:
     """The new words; raises `OutOfDate` when they were asked for by another message of the draft."""
     prompt = draft_prompt(
-        [one.parsed for one in case.messages],
+        [one.parsed for one in draft.case.messages],
         boundary(),
-        guidance=case.guidance,
+        guidance=draft.case.guidance,
         instruction=instruction.text,
         old_draft=instruction.words,
     )
-    here, model = case.account.account_id, ctx.settings.draft_model
-    return ask(ctx, here, WORDS, model, prompt, accept_draft, based_on=request.draft.message_id)
+    account_id, model = draft.email.account_id, draft.ctx.settings.draft_model
+    return ask(draft.ctx, account_id, WORDS, model, prompt, accept_draft, based_on=request.draft.message_id)
 
 
-def _message(ctx: JobContext, case: DraftCase, request: Request, body: str) -> bytes:
+def _message(draft: ThreadDraft, request: Request, body: str) -> bytes:
     """The new draft: other words under the envelope of the old one, which its person may have changed."""
-    envelope = Envelope.of_draft(request.message, case.sender)
-    return threaded_message(envelope, case.original, body, token=_token(ctx), date=ctx.now())
+    envelope = Envelope.of_draft(request.message, draft.case.sender)
+    return threaded_message(envelope, draft.case.original, body, token=_token(draft.ctx), date=draft.ctx.now())
 
 
-def _finder(ctx: JobContext, thread: ThreadHandle, case: DraftCase, request: Request | None) -> Callable[[], Finding]:
+def _finder(draft: ThreadDraft, request: Request | None) -> Callable[[], Finding]:
     """How to find out whether the draft was replaced."""
-    email = case.email
+    email = draft.email
     if email.draft_id is None:
         return partial(Found, {"gone": True})
     read = email.draft_message_id if request is None else request.draft.message_id
-    return partial(machine_drafts.find_rewritten, thread.mailbox, email.draft_id, _token(ctx), read)
+    return partial(machine_drafts.find_rewritten, draft.thread.mailbox, email.draft_id, _token(draft.ctx), read)
 
 
-def _find_left(ctx: JobContext, thread: ThreadHandle, case: DraftCase) -> Outcome:
+def _find_left(draft: ThreadDraft) -> Outcome:
     """Find out about an earlier attempt's call, and make none: the draft is not the one that was to be replaced."""
-    email = case.email
-    with ctx.tx() as tx:
-        effect = ctx.begin_effect(tx, _effect_key(ctx, case))
-    made = effect.look(_finder(ctx, thread, case, None))
+    email = draft.email
+    with draft.ctx.tx() as tx:
+        effect = _begin_effect(draft, tx)
+    made = effect.look(_finder(draft, None))
     if made is not None and email.state is EmailState.REWORK_REQUESTED:
-        thread.prepare(plan_event(email.before, EmailEvent.DRAFT_WRITTEN, REWORKED).labels)
-        return _record_made(ctx, thread, case, effect, made, _kept_body(ctx))
+        draft.thread.prepare(plan_event(email.before, EmailEvent.DRAFT_WRITTEN, REWORKED).labels)
+        return _record_made(draft, effect, made, _kept_body(draft.ctx))
 
     def write(tx: Transaction) -> None:
         if email.state is EmailState.REWORK_REQUESTED:
-            _look_again(ctx, tx, case)
+            _look_again(draft, tx)
         if made is None:
             effect.drop(tx)
         else:
             effect.record(tx)
-        _back_to_drafted(tx, case)
+        _back_to_drafted(draft, tx)
 
     return Done({"reworked": False, "why": SUPERSEDED}, writes=write)
 
@@ -207,66 +203,61 @@ def _kept_body(ctx: JobContext) -> str | None:
     return None if kept is None else accept_draft(kept["arguments"]).body
 
 
-def _record_made(
-    ctx: JobContext, thread: ThreadHandle, case: DraftCase, effect: EffectGuard, made: JsonObject, body: str | None
-) -> Outcome:
+def _record_made(draft: ThreadDraft, effect: EffectGuard, made: JsonObject, body: str | None) -> Outcome:
     """Record what became of the draft: it was replaced, its person was quicker, or it is gone."""
     if "gone" in made:
         # Sent or thrown away, and not brought back; `threads.cleanup` finds out which.
-        return Done({"reworked": False, "why": GONE}, (_find_out(case).job(org_id=ctx.org_id),), writes=effect.record)
+        return Done({"reworked": False, "why": GONE}, (_find_out(draft),), writes=effect.record)
     if "touched" in made:
 
         def leave(tx: Transaction) -> None:
-            _leave_touched(ctx, case, made["touched"], tx)
+            _leave_touched(draft, made["touched"], tx)
             effect.record(tx)
 
         return Done({"reworked": False, "why": TOUCHED}, writes=leave)
     unknown = "composed" in made or body is None
-    words = UNKNOWN if unknown else draft_fingerprint.of_rework(body or "", case.email.draft_fingerprint or "")
-    draft = MadeDraft(made["draft_id"], made["message_id"], words)
-    if not effect.record_with(partial(_store, thread, case, draft)):
+    words = UNKNOWN if unknown else draft_fingerprint.of_rework(body or "", draft.email.draft_fingerprint or "")
+    new = MadeDraft(made["draft_id"], made["message_id"], words)
+    if not effect.record_with(partial(_store, draft, new)):
         return Done({"reworked": False, "why": SUPERSEDED})
-    thread.apply()
-    return Done({"reworked": not unknown}, writes=thread.finish)
+    draft.thread.apply()
+    return Done({"reworked": not unknown}, writes=draft.thread.finish)
 
 
-def _store(thread: ThreadHandle, case: DraftCase, draft: MadeDraft, tx: Transaction) -> bool:
+def _store(draft: ThreadDraft, made: MadeDraft, tx: Transaction) -> bool:
     """Store the draft in the thread's record and begin the label change; false when the e-mail was moved meanwhile."""
-    here, thread_id = case.email.account_id, case.email.thread_id
-    if emails.record_draft(tx, here, thread_id, expected=EmailState.REWORK_REQUESTED, draft=draft) is None:
-        now = emails.get(tx, here, thread_id)
+    if emails.record_draft(tx, *draft.where, expected=EmailState.REWORK_REQUESTED, draft=made) is None:
+        now = emails.get(tx, *draft.where)
         # When the answer to the commit was lost, the repeated transaction finds the record as it wrote it.
-        if now is None or now.state is not EmailState.DRAFTED or now.draft_message_id != draft.message_id:
+        if now is None or now.state is not EmailState.DRAFTED or now.draft_message_id != made.message_id:
             return False
-    thread.begin(tx)
+    draft.thread.begin(tx)
     return True
 
 
-def _refused(thread: ThreadHandle, case: DraftCase, why: str) -> Outcome:
+def _refused(draft: ThreadDraft, why: str) -> Outcome:
     """Leave the draft as it is, and show its person that it needs them."""
-    thread.carry_out(plan_event(case.email.before, EmailEvent.REWORK_REFUSED, why))
+    draft.thread.carry_out(plan_event(draft.email.before, EmailEvent.REWORK_REFUSED, why))
 
     def write(tx: Transaction) -> None:
-        thread.finish(tx)
-        _back_to_drafted(tx, case)
+        draft.thread.finish(tx)
+        _back_to_drafted(draft, tx)
 
     return Done({"reworked": False, "why": why}, writes=write)
 
 
-def _back_to_drafted(tx: Transaction, case: DraftCase, *, message_id: str | None = None) -> None:
+def _back_to_drafted(draft: ThreadDraft, tx: Transaction, *, message_id: str | None = None) -> None:
     """The draft stays as its person has it; `message_id` is its message by now."""
-    email = case.email
-    moved = emails.move(
-        tx, email.account_id, email.thread_id, expected=EmailState.REWORK_REQUESTED, to=EmailState.DRAFTED
-    )
+    email = draft.email
+    moved = emails.move(tx, *draft.where, expected=EmailState.REWORK_REQUESTED, to=EmailState.DRAFTED)
     if moved and message_id is not None and email.draft_id is not None:
         emails.replace_draft_message(tx, email.account_id, draft_id=email.draft_id, message_id=message_id)
 
 
-def _leave_touched(ctx: JobContext, case: DraftCase, message_id: str, tx: Transaction) -> None:
+def _leave_touched(draft: ThreadDraft, message_id: str, tx: Transaction) -> None:
     """The draft stays as its person has it, and a new job reads what they ask for by now."""
-    _look_again(ctx, tx, case)
-    _back_to_drafted(tx, case, message_id=message_id)
+    _look_again(draft, tx)
+    _back_to_drafted(draft, tx, message_id=message_id)
 
 
 def _token(ctx: JobContext) -> str:
@@ -274,21 +265,24 @@ def _token(ctx: JobContext) -> str:
     return hashlib.sha256(f"rework {ctx.job.job_id}".encode()).hexdigest()[:24]
 
 
-def _effect_key(ctx: JobContext, case: DraftCase) -> str:
-    return f"{REWORK_KEY}:{case.email.email_id}:{_token(ctx)}"
+def _begin_effect(draft: ThreadDraft, tx: Transaction) -> EffectGuard:
+    return draft.ctx.begin_effect(tx, f"{REWORK_KEY}:{draft.email.email_id}:{_token(draft.ctx)}")
 
 
-def _look_again(ctx: JobContext, tx: Transaction, case: DraftCase) -> None:
+def _look_again(draft: ThreadDraft, tx: Transaction) -> None:
     """Give the same order to a new job."""
-    email = case.email
-    payload = ReworkPayload(account_id=email.account_id, thread_id=email.thread_id, by_label=case.by_label)
-    ctx.enqueue(tx, payload, run_at=ctx.now() + LOOK_AGAIN_AFTER)
+    email = draft.email
+    payload = ReworkPayload(account_id=email.account_id, thread_id=email.thread_id, by_label=draft.case.by_label)
+    draft.ctx.enqueue(tx, payload, run_at=draft.ctx.now() + LOOK_AGAIN_AFTER)
 
 
-def _first_draft(case: DraftCase) -> WriteManualPayload:
-    email = case.email
-    return WriteManualPayload(account_id=email.account_id, thread_id=email.thread_id, by_label=case.by_label)
+def _first_draft(draft: ThreadDraft) -> NewJob:
+    email = draft.email
+    order = WriteManualPayload(account_id=email.account_id, thread_id=email.thread_id, by_label=draft.case.by_label)
+    return order.job(org_id=draft.ctx.org_id)
 
 
-def _find_out(case: DraftCase) -> CleanupPayload:
-    return CleanupPayload(account_id=case.email.account_id, thread_id=case.email.thread_id, action="check_sent")
+def _find_out(draft: ThreadDraft) -> NewJob:
+    account_id, thread_id = draft.where
+    look = CleanupPayload(account_id=account_id, thread_id=thread_id, action="check_sent")
+    return look.job(org_id=draft.ctx.org_id)

@@ -16,7 +16,7 @@ from storage.actions import actions
 from storage.mail import messages, outgoing_mails
 from storage.mail.outgoing_mails import MailRecord
 from storage.postgres.database import Transaction
-from tasks.mail.lost_drafts import TooManyDrafts, all_drafts, changes_since, described, messages_of
+from tasks.mail.drafts.lost_drafts import TooManyDrafts, all_drafts, changes_since, described, messages_of
 from tasks.mail.mailbox_session import open_mailbox
 
 DRAFT_KEY, SEND_KEY = "outbound.draft", "outbound.send"

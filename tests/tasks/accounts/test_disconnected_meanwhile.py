@@ -14,15 +14,16 @@ from domain.mail.actions.label_actions import Archive
 from domain.mail.actions.snooze import Snooze
 from domain.mail.actions.status import ActionStatus
 from engine.context import JobContext
+from providers.google.gmail import GmailMailbox
 from storage.accounts import connecting
 from storage.accounts.connecting import AddedMailbox, OrgMailbox
 from storage.mail import outgoing_mails
 from tasks import outbound
-from tasks.mail import machine_drafts, mailbox_session, message_change, thread_handle
+from tasks.mail import mailbox_session
 from tasks.mail.agents import draft as agent_draft
-from tasks.mail.drafts import effect as draft_effect
 from tasks.mail.drafts import first_draft
 from tasks.mail.drafts import rework as draft_rework
+from tasks.mail.mailbox_change import OpenThread
 from tasks.mail.mailbox_session import Disconnected
 from tests.doubles.agents import give_agent, order_run, store_letter
 from tests.doubles.factories import claim_one, make_org
@@ -139,26 +140,25 @@ def test_no_draft_is_made_in_a_mailbox_that_was_taken_away(
 
 @pytest.mark.parametrize("happening", [leave, come_back, go_to_another_org])
 @pytest.mark.parametrize(
-    ("prepare", "module", "name"),
+    ("prepare", "call"),
     [
-        (to_be_drafted, draft_effect, "make"),
-        (ordered_by_hand, draft_effect, "make"),
-        (to_be_reworked, machine_drafts, "rewrite"),
-        (given_to_agent, draft_effect, "make"),
+        (to_be_drafted, "create_draft"),
+        (ordered_by_hand, "create_draft"),
+        (to_be_reworked, "update_draft"),
+        (given_to_agent, "create_draft"),
     ],
 )
 def test_a_draft_whose_call_was_under_way_is_recorded_and_nothing_follows(
     env: MailEnvironment,
     monkeypatch: pytest.MonkeyPatch,
     prepare: Callable[[MailEnvironment], UUID],
-    module: ModuleType,
-    name: str,
+    call: str,
     happening: Happening,
 ) -> None:
     job_id = prepare(env)
     begun: list[int] = []
     happen = partial(happen_and_note, env, happening, begun)
-    once_after(monkeypatch, module, name, happen)
+    once_after(monkeypatch, GmailMailbox, call, happen)
     assert env.run(job_id) == "canceled"
     assert writes(env, begun[0]) == []
     key = "rework" if prepare is to_be_reworked else "draft"
@@ -176,7 +176,7 @@ def test_an_action_changes_nothing_in_a_mailbox_that_was_taken_away(
     place = stored_letter(env)
     made = ask(env, place, action)
     since = len(env.gmail.journal())
-    once_after(monkeypatch, message_change.MessageHandle, "labels", partial(happening, env))
+    once_after(monkeypatch, GmailMailbox, "message_facts", partial(happening, env))
     assert env.run(waiting(env, "actions.execute")) == "canceled"
     assert writes(env, since) == []
     assert look(env, made).state is ActionStatus.CANCELED
@@ -214,7 +214,7 @@ def test_what_is_known_of_a_call_is_recorded_when_the_job_is_canceled_before_its
     env.enqueue("gmail.sync")
     env.drain(only="gmail.%")
     job_id = waiting(env, "triage.classify")
-    once_after(monkeypatch, thread_handle.ThreadHandle, "apply", partial(leave, env))
+    once_after(monkeypatch, OpenThread, "apply", partial(leave, env))
     assert env.run(job_id) == "canceled"
     assert labels_of(env, place) == {"Postroom/Needs Response"}
     assert effects(env, job_id)["labels"] == "succeeded"

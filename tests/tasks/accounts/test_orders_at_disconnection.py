@@ -16,10 +16,11 @@ from storage.accounts import accounts
 from storage.mail import emails
 from storage.mail.decisions import Origins
 from tasks import drafts as drafts_family
-from tasks.mail import action_orders, machine_drafts, thread_handle
+from tasks.mail import action_orders
+from tasks.mail.drafts import machine_drafts
 from tasks.mail.drafts import rework as draft_rework
+from tasks.mail.mailbox_change import MailboxChange, OpenThread
 from tasks.mail.mailbox_session import Disconnected, hold_mailbox
-from tasks.mail.message_change import MessageHandle
 from tests.doubles.factories import claim_one
 from tests.doubles.mail_actions import do, look, stored_letter, undo
 from tests.doubles.mail_environment import MailEnvironment
@@ -55,7 +56,7 @@ def test_a_discarded_draft_is_recorded_when_the_order_is_not_written(
     place = drafted(env)
     env.database.execute("update emails set state = 'skipped' where gmail_thread_id = %s", (place.thread_id,))
     job_id = env.enqueue("drafts.write_manual", {"thread_id": place.thread_id})
-    once_after(monkeypatch, thread_handle.ThreadHandle, "apply", partial(leave, env))
+    once_after(monkeypatch, OpenThread, "apply", partial(leave, env))
     assert env.run(job_id) == "canceled"
     assert effects(env, job_id) == {"discard": "succeeded"}
     assert (drafts(env), env.email(place.thread_id).by_hand_at) == (0, None)
@@ -150,7 +151,7 @@ def test_an_order_is_not_passed_on_to_a_job_of_the_next_owners(
 def test_an_undo_orders_nothing_for_the_next_owner(env: MailEnvironment, monkeypatch: pytest.MonkeyPatch) -> None:
     place = waiting(env)
     removed = do(env, place, RemoveLabel(label_id=env.label(NEEDS_RESPONSE)))
-    once_after(monkeypatch, MessageHandle, "carry_out", partial(come_back, env))
+    once_after(monkeypatch, MailboxChange, "carry_out", partial(come_back, env))
     jobs = "select count(*) from jobs where job_type = 'drafts.write_manual'"
     before = env.count(jobs)
     undo(env, removed.action_id)

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
 from uuid import UUID
 
 import pytest
@@ -14,11 +13,11 @@ from domain.mail.actions.snooze import Snooze
 from domain.mail.actions.status import ActionStatus
 from sandbox.emulator.control import MessagePlace
 from storage.actions.actions import StoredAction
-from tasks import actions as action_jobs
-from tasks.mail.message_change import Changed, MessageHandle
+from tasks.mail.mailbox_change import MailboxChange
 from tests.doubles.factories import pass_time
 from tests.doubles.mail_actions import do, labels, look, stored_labels, stored_letter, undo
 from tests.doubles.mail_environment import MailEnvironment
+from tests.doubles.meanwhile import once_after
 from tests.tasks.actions.test_snoozing import due, hint_of, wake
 
 Step = tuple[str, int]
@@ -100,17 +99,12 @@ def test_a_message_that_falls_due_while_the_later_snooze_is_undone_comes_back(
     place = stored_letter(env)
     first = do(env, place, Snooze(amount=1, units="hours"))
     later = do(env, place, Snooze(amount=5, units="hours"))
-    todo = [UUID(hint_of(first)["unsnooze_job_id"])]
 
-    class Slow(MessageHandle):
-        def carry_out(self, *args: Any, **named: Any) -> Changed:  # noqa: ANN401 - as the handle takes them
-            changed = super().carry_out(*args, **named)
-            while todo:
-                falls_due(env, first)
-                assert due(env, todo.pop()) == "succeeded"
-            return changed
+    def wake_first() -> None:
+        falls_due(env, first)
+        assert due(env, UUID(hint_of(first)["unsnooze_job_id"])) == "succeeded"
 
-    monkeypatch.setattr(action_jobs, "MessageHandle", Slow)
+    once_after(monkeypatch, MailboxChange, "apply", wake_first)
     job_id = undo(env, later.action_id)
     assert env.job(job_id)["state"] == "succeeded"
     wake(env)
@@ -141,22 +135,13 @@ def test_a_message_that_falls_due_while_it_is_snoozed_again_stays_away(
 ) -> None:
     place = stored_letter(env)
     first = do(env, place, Snooze(amount=1, units="hours"))
-    todo = [UUID(hint_of(first)["unsnooze_job_id"])]
-    ends = list[str]()
-
-    class Slow(MessageHandle):
-        def carry_out(self, *args: Any, **named: Any) -> Changed:  # noqa: ANN401 - as the handle takes them
-            changed = super().carry_out(*args, **named)
-            while todo:
-                ends.append(due(env, todo.pop()))
-            return changed
-
-    monkeypatch.setattr(action_jobs, "MessageHandle", Slow)
+    wake_job, ends = UUID(hint_of(first)["unsnooze_job_id"]), list[str]()
+    once_after(monkeypatch, MailboxChange, "apply", lambda: ends.append(due(env, wake_job)))
     later = do(env, place, Snooze(amount=5, units="hours"))
     assert later.state is ActionStatus.DONE
     assert ends == ["queued"], "it waits until the later snooze has ended"
     assert "INBOX" not in labels(env, place)
-    assert due(env, UUID(hint_of(first)["unsnooze_job_id"])) == "succeeded"
+    assert due(env, wake_job) == "succeeded"
     assert "INBOX" not in labels(env, place)
     wake(env)
     assert labels(env, place) == {"INBOX", "UNREAD"}

@@ -5,12 +5,11 @@ from uuid import UUID
 
 import pytest
 
-from domain.jobs.job import JsonObject
 from domain.mail.correspondence import EmailState
-from domain.mail.mailbox import Draft
+from providers.google.gmail import GmailMailbox
 from sandbox.emulator.control import MessagePlace
-from tasks.mail import lost_drafts
 from tests.doubles.mail_environment import MailEnvironment
+from tests.doubles.meanwhile import once_after
 from tests.tasks.drafts.test_drafts import MORE, ask, made
 
 LOST = [{"drop": "after"}, {"status": 503, "after_execution": True}]
@@ -128,17 +127,12 @@ def test_a_discard_that_failed_is_made_good(
     """The person is done while the draft is made, and the first try to take it back meets a 503."""
     place = ask(env)
     env.label("Done")
-    real = lost_drafts.described
-    calls: list[Draft] = []
 
-    def described(draft: Draft) -> JsonObject:
-        if not calls:
-            calls.append(draft)
-            is_done(env, place)
-            env.fail(operation, status=503)
-        return real(draft)
+    def finish() -> None:
+        is_done(env, place)
+        env.fail(operation, status=503)
 
-    monkeypatch.setattr(lost_drafts, "described", described)
+    once_after(monkeypatch, GmailMailbox, "create_draft", finish)
     ends = env.drain()
     assert ends == [("drafts.write", "queued"), ("drafts.write", "succeeded")]
     assert made(env) == 1

@@ -4,10 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from domain.mail.parsing.mime import parse_message
-from domain.mail.parsing.parsed_message import ParsedMessage
-from tasks import gmail
+from providers.google.gmail import GmailMailbox
 from tests.doubles.mail_environment import MailEnvironment
+from tests.doubles.meanwhile import once_after
 
 Fetched = Callable[[Callable[[], object]], None]
 QUESTION = "Could you tell me whether noon on Friday suits you? Please reply."
@@ -18,14 +17,12 @@ def fetched(env: MailEnvironment, monkeypatch: pytest.MonkeyPatch) -> Fetched:
     """Takes a message in, and lets something happen, with a sync of it, after the message was fetched."""
 
     def take_in(act: Callable[[], object]) -> None:
-        def parse(raw: bytes) -> ParsedMessage:
-            monkeypatch.setattr(gmail, "parse_message", parse_message)
+        def act_and_sync() -> None:
             act()
             env.enqueue("gmail.sync")
             env.drain(only="gmail.sync")
-            return parse_message(raw)
 
-        monkeypatch.setattr(gmail, "parse_message", parse)
+        once_after(monkeypatch, GmailMailbox, "message", act_and_sync)
         env.enqueue("gmail.sync")
         env.drain(only="gmail.%")
 

@@ -9,7 +9,7 @@ from domain.jobs.failures import Gone
 from domain.mail.mailbox import Draft, HistoryPage, ThreadFacts
 from domain.mail.replies.lost_draft import LostDraft
 from providers.ports import Mailbox
-from tasks.mail import lost_drafts
+from tasks.mail.drafts import lost_drafts
 
 
 class EndlessHistory:

@@ -9,13 +9,12 @@ from psycopg import Connection
 
 from domain.mail.actions.requested_action import AutoReply
 from domain.mail.actions.status import ActionStatus
-from domain.mail.mailbox import Draft
 from providers.google.gmail import GmailMailbox
 from sandbox.emulator.control import MessagePlace
 from settings import Settings
-from tasks.mail import lost_drafts
 from tests.doubles.factories import pass_time
 from tests.doubles.mail_environment import MailEnvironment, running_environment
+from tests.doubles.meanwhile import once_after
 from tests.doubles.outgoing_orders import (
     FORWARD,
     action_of,
@@ -125,13 +124,12 @@ def test_a_draft_that_its_person_discarded_is_not_sent(
     env: MailEnvironment, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     action_id = ordered(env, kind)
-    real = lost_drafts.described
 
-    def described(draft: Draft) -> dict[str, Any]:
-        env.mailbox.discard_draft(draft.draft_id)
-        return real(draft)
+    def discard() -> None:
+        (draft,) = env.mailbox.state().drafts
+        env.mailbox.discard_draft(draft["draft_id"])
 
-    monkeypatch.setattr(lost_drafts, "described", described)
+    once_after(monkeypatch, GmailMailbox, "create_draft", discard)
     assert ends(env) == ["failed"]
     assert times_sent(env) == 0
     action = action_of(env, action_id)

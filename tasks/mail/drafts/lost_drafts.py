@@ -69,7 +69,7 @@ def _by_traces(mailbox: Mailbox, lost: LostDraft, drafts: Sequence[Draft], since
     if found is not None:
         return found
     for message_id in sorted(since.sent):
-        message = _facts(mailbox, message_id)
+        message = facts_of(mailbox, message_id)
         if shows_token(message, lost.token) or (since.begun and stands_for(message, lost)):
             return _sent(message)
     return Found({"discarded": True}) if since.begun else NotFound()
@@ -83,7 +83,7 @@ def _look_through(mailbox: Mailbox, lost: LostDraft, drafts: Sequence[Draft]) ->
 
 def _among(mailbox: Mailbox, lost: LostDraft, drafts: Sequence[Draft], *, composed: bool) -> Found | None:
     """The draft with the token, or else one that may have been composed anew from it."""
-    facts = [(one, _facts(mailbox, one.message_id)) for one in drafts]
+    facts = [(one, facts_of(mailbox, one.message_id)) for one in drafts]
     ours = next((one for one, message in facts if shows_token(message, lost.token)), None)
     if ours is not None:
         return Found(described(ours))
@@ -95,7 +95,8 @@ def _sent(message: MessageFacts) -> Found:
     return Found({"sent": message.message_id, "sent_at": message.received_at.isoformat()})
 
 
-def _facts(mailbox: Mailbox, message_id: str) -> MessageFacts:
+def facts_of(mailbox: Mailbox, message_id: str) -> MessageFacts:
+    """A draft's message, without its text; raises `Transient` when another has taken its place since."""
     try:
         return mailbox.message_facts(message_id)
     except Gone:

@@ -14,7 +14,7 @@ from domain.mail.replies.lost_draft import shows_token
 from domain.mail.thread_plan import DraftStanding
 from providers.ports import Mailbox
 from storage.mail.emails import MadeDraft
-from tasks.mail.lost_drafts import described
+from tasks.mail.drafts.lost_drafts import described, facts_of
 
 
 def standing(mailbox: Mailbox, made: MadeDraft) -> DraftStanding:
@@ -56,11 +56,7 @@ def find_rewritten(mailbox: Mailbox, draft_id: str, token: str, old_message_id: 
     draft = _living(mailbox, draft_id)
     if draft is None:
         return Found({"gone": True})
-    try:
-        ours = shows_token(mailbox.message_facts(draft.message_id), token)
-    except Gone:
-        raise Transient("a draft changed while it was looked at", code="draft.changed") from None
-    if ours:
+    if shows_token(facts_of(mailbox, draft.message_id), token):
         return Found(described(draft))
     return NotFound() if draft.message_id == old_message_id else Found(described(draft) | {"composed": True})
 
@@ -79,15 +75,6 @@ def rewrite(mailbox: Mailbox, draft: Draft, raw: bytes) -> JsonObject:
         return described(mailbox.update_draft(draft.draft_id, raw, thread_id=draft.thread_id))
     except Gone:
         return {"gone": True}
-
-
-def discard(mailbox: Mailbox, draft_id: str) -> JsonObject:
-    """Delete a draft; one that is gone already is no failure."""
-    try:
-        mailbox.delete_draft(draft_id)
-    except Gone:
-        return {"draft_id": draft_id, "gone": True}
-    return {"draft_id": draft_id}
 
 
 def _living(mailbox: Mailbox, draft_id: str) -> Draft | None:
