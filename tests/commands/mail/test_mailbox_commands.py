@@ -97,8 +97,8 @@ def test_a_mailbox_is_disconnected_once(account: Account, database: Connection) 
     assert answer(accounts, "disconnect", account.email, "--reason", "leaves us")["status"] == "disconnected"
     row = database.execute("select status, status_reason, sealed_refresh_token from accounts").fetchone()
     assert row == ("disconnected", "leaves us", None)
-    assert "is disconnected already" in refusal(accounts, "disconnect", account.email, "--reason", "again")
-    assert "invalid: reason" in refusal(accounts, "disconnect", account.email, "--reason", " ")
+    assert "is disconnected already" in refusal(accounts, "disconnect", account.account_id, "--reason", "again")
+    assert "invalid: reason" in refusal(accounts, "disconnect", account.account_id, "--reason", " ")
     events = database.execute("select count(*) from audit_log where event = 'account.disconnected'").fetchone()
     assert events == (1,)
 

@@ -26,7 +26,8 @@ def test_every_command_takes_a_mailbox_as_text() -> None:
     ]
     assert len(found) > MOST_COMMANDS_AGREE
     for command_name, parameter in found:
-        assert (parameter.name, parameter.type) == ("account", click.STRING), command_name
+        named = "account" if isinstance(parameter, click.Argument) else "--account"
+        assert (parameter.opts, parameter.type) == ([named], click.STRING), command_name
 
 
 def test_a_mailbox_is_found_by_id_or_address_in_any_case(store: Database) -> None:
