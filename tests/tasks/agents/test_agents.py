@@ -232,7 +232,7 @@ def test_time_ends_a_run_that_came_back_too_late(env: MailEnvironment) -> None:
     overload(env)
     job_id = order_run(env, place)
     assert env.run(job_id) == "queued"
-    env.database.execute("update agent_runs set worked = '1 minute'")
+    env.database.execute("update agent_runs set worked = '1 minute', worked_until = now()")
     env.drain(only="agents.%")
     run = run_of(env, job_id)
     assert (run.status, run.stopped_by, run.turns) == (RunStatus.STOPPED, "time", 0)

@@ -114,7 +114,7 @@ def test_what_an_attempt_worked_before_it_failed_is_the_runs(env: MailEnvironmen
 def test_the_time_before_and_after_a_wait_is_the_runs(env: MailEnvironment) -> None:
     give_agent(env, limits={"seconds": 240})
     job_id = parked(env, store_letter(env), turns=0)
-    env.database.execute("update agent_runs set worked = worked + interval '5 minutes'")
+    env.database.execute("update agent_runs set worked = worked + interval '5 minutes', worked_until = now()")
     pass_night(env)
     set_daily(env, None)
     env.drain(only="agents.%")
