@@ -9,7 +9,7 @@ from uuid import UUID
 from pydantic import SecretStr
 
 from domain.alerts.alert import Alert, AlertKind, payload_of
-from domain.jobs.failures import Failure, Scope, Throttled, Unauthorised
+from domain.jobs.failures import Failure, Gone, Scope, Throttled, Unauthorised
 from engine.beside_failure import beside_failure
 from engine.context import JobContext
 from engine.interrupts import Canceled, Interrupted
@@ -66,7 +66,12 @@ def hold_mailbox(tx: Transaction, payload: OfMailbox) -> Failure | None:
     Raises `Disconnected` for a closed account. A lost consent is returned: the job writes down what it has done, and
     begins nothing new.
     """
-    refusal = refusal_of(payload.account_id, accounts.lock(tx, payload.account_id))
+    try:
+        status = accounts.lock(tx, payload.account_id)
+    except Gone:
+        # It has no rows; the handler refuses the payload by its field.
+        return None
+    refusal = refusal_of(payload.account_id, status)
     if isinstance(refusal, Disconnected):
         raise refusal
     return refusal
