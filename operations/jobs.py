@@ -218,7 +218,9 @@ def cancel_job(
     job_id: UUID,
     *,
     reason: Reason = None,
-    children: Annotated[bool, Field(description="Also cancel the unfinished jobs that descend from it.")] = True,
+    children: Annotated[
+        bool, Field(strict=True, description="Also cancel the unfinished jobs that descend from it.")
+    ] = True,
 ) -> CanceledJob:
     """Cancel a job and its descendants. A waiting job is canceled at once, a running job at its next step.
 

@@ -10,6 +10,7 @@ from domain.access.api_keys import Role
 from domain.jobs.job import Origin, State
 from domain.jobs.lifecycle import Settlement
 from engine.runtime import Runtime
+from operations.jobs import NO_REASON
 from storage.ledger import ledger
 from storage.postgres.database import Database
 from tests.doubles import probe_jobs
@@ -34,7 +35,7 @@ def end(store: Database, job_id: UUID, state: State) -> None:
 def test_a_waiting_job_is_canceled_at_once(client: Client, store: Database, database: Connection) -> None:
     job_id = enqueue_one(store, client.org_id, NOOP)
     answer = client.post(f"/v1/jobs/{job_id}/cancel", {"reason": "not needed"}, {"X-Request-Id": "r-1"})
-    assert (answer.status, answer.json) == (200, {"job_id": str(job_id), "state": "canceled"})
+    assert (answer.status, answer.json) == (200, {"job_id": str(job_id), "state": "canceled", "descendants": 0})
     assert client.get(f"/v1/jobs/{job_id}").json["cancel_reason"] == "not needed"
     assert client.post(f"/v1/jobs/{job_id}/cancel").json["state"] == "canceled"
     row = database.execute("select actor_type, actor_id from audit_log where event = 'job.canceled'").fetchall()
@@ -72,7 +73,7 @@ def test_a_running_job_is_asked_to_stop(client: Client, store: Database) -> None
     claim_one(store, job_id)
     assert client.post(f"/v1/jobs/{job_id}/cancel").json["state"] == "running"
     shown = client.get(f"/v1/jobs/{job_id}").json
-    assert (shown["state"], shown["cancel_reason"]) == ("running", "asked for over HTTP")
+    assert (shown["state"], shown["cancel_reason"]) == ("running", NO_REASON)
     assert shown["cancel_requested_at"]
 
 
