@@ -5,7 +5,7 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Iterator
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import tasks
@@ -30,7 +30,7 @@ def words_of(source: str, module: ModuleType) -> Iterator[str]:
 
 
 def first_word(key: ast.expr, module: ModuleType) -> str:
-    """The text before the first colon, of a literal or of a constant."""
+    """The text before the first colon, of a literal, of a constant, or of what a function of the fleet returns."""
     match key:
         case ast.Constant(value=str(text)):
             return text.partition(":")[0]
@@ -38,6 +38,15 @@ def first_word(key: ast.expr, module: ModuleType) -> str:
             return str(value_of(value, module))
         case ast.JoinedStr(values=[first, *_]):
             return first_word(first, module)
+        case ast.Call(func=func):
+            made = value_of(func, module)
+            assert isinstance(made, FunctionType), ast.unparse(key)
+            home = importlib.import_module(made.__module__)
+            (returned,) = (
+                node.value for node in ast.walk(ast.parse(inspect.getsource(made))) if isinstance(node, ast.Return)
+            )
+            assert returned is not None
+            return first_word(returned, home)
     raise AssertionError(f"{module.__name__}: nobody can read the key {ast.unparse(key)}")
 
 
@@ -66,10 +75,10 @@ def test_every_effect_that_may_end_in_doubt_can_be_asked_about() -> None:
 def test_an_effect_without_a_finder_is_seen() -> None:
     source = """
 ctx.effect(f"mail:{order_id}", call, strategy=Strategy.AT_MOST_ONCE)
-self._ctx.begin_effect(tx, f"{REWORK_KEY}:{email_id}")
+self._ctx.begin_effect(tx, _send_key(case))
 ctx.keyed_effect("text", body, call)
 ctx.effect_with_request("post", where, call, find)
 ctx.effect(f"label:{name}", call, strategy=Strategy.IDEMPOTENT)
 """
-    home = importlib.import_module("tasks.mail.drafts.rework")
-    assert list(words_of(source, home)) == ["mail", "rework", "text", "post"]
+    home = importlib.import_module("tasks.outbound")
+    assert list(words_of(source, home)) == ["mail", "outbound.send", "text", "post"]
