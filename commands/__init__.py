@@ -19,7 +19,6 @@ from commands.doctor import doctor
 from commands.effects import effects
 from commands.jobs import jobs
 from commands.keys import keys
-from commands.mail.directions import directions
 from commands.mail.labels import labels
 from commands.mail.rules import rules
 from commands.operations import AREAS
@@ -35,7 +34,6 @@ __all__ = [
     "budgets",
     "database",
     "deadletters",
-    "directions",
     "doctor",
     "effects",
     "jobs",

@@ -51,7 +51,7 @@ def command_of(operation: Operation[..., Any]) -> click.Command:
             each = [_arguments(operation, call, given | {name: value}) for value in given.pop(name)]
             do_each(operation, call, each, as_json=as_json)
             return
-        window = {"window": Window(given.pop("limit"), given.pop("cursor"))} if operation.is_list else {}
+        window = {"window": Window(given.pop("limit"), given.pop("cursor"))} if operation.is_paged else {}
         answer = operation(call, **window, **_arguments(operation, call, given))
         show(f"{operation.area} {operation.command}", answer, operation, as_json=as_json)
 
@@ -65,7 +65,7 @@ def command_of(operation: Operation[..., Any]) -> click.Command:
         params.append(
             click.Option(["--org"], required=is_required, help=words if is_required else f"Only this: {words}")
         )
-    if operation.is_list:
+    if operation.is_paged:
         bounds = click.IntRange(1, MOST_ROWS)
         params.append(click.Option(["--limit"], type=bounds, default=50, show_default=True, help="How many at most."))
         params.append(click.Option(["--cursor"], help="Go on after the list before, which has named this."))
@@ -141,7 +141,7 @@ def _option(name: str, field: FieldInfo) -> click.Option:
     named = next((one.name for one in field.metadata if isinstance(one, Option)), None)
     flag = named or "--" + ("account" if name == ACCOUNT else name).replace("_", "-")
     if kind is bool:
-        both = f"{flag}/--no-{flag.removeprefix('--')}" if field.default is not False else flag
+        both = flag if field.default is False or "/" in flag else f"{flag}/--no-{flag.removeprefix('--')}"
         return click.Option([both, name], default=None, is_flag=True, help=field.description)
     return click.Option(
         [flag, name],

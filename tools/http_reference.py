@@ -15,7 +15,7 @@ SHOWN = (
     *("EnqueuedJob", "JobLinePage", "JobLine", "JobView", "CancelJobRequest", "CanceledJob", "RetriedJob"),
     *("DeadLetterView", "ReplayDeadLetterRequest", "ReplayedLetter", "AddScheduleRequest", "ScheduleView"),
     *("AddedRules", "AddedRule", "RuleList", "RuleView", "RuleTrialView", "TriedLine", "TriedAction"),
-    *("DirectionDocument", "AddedDirection", "DirectionList", "DirectionView", "Removed"),
+    *("AddDirectionRequest", "AddedDirection", "DirectionView", "RemovedDirection", "Removed"),
     *("LabelList", "LabelView", "LabelDescription", "SettingsView", "SettingsChange", "PolicyDocument"),
     *("CorrectionList", "CorrectionView", "DisconnectedAccount", "Problem"),
 )

@@ -18,7 +18,6 @@ from domain.payloads.payload import Payload
 from gateway.api import operations
 from gateway.api.action_models import ActionRequest
 from gateway.api.connecting import ConnectWish
-from gateway.api.directions import DirectionDocument
 from gateway.api.documents import SCHEMAS
 from gateway.api.reasons import Reason
 from gateway.api.rule_schema import RULE_SCHEMAS
@@ -42,7 +41,6 @@ VERSION = "1"
 TITLE = "Postroom"
 DOCUMENTS: tuple[type[BaseModel], ...] = (
     Problem,
-    DirectionDocument,
     LabelDescription,
     SettingsChange,
     PolicyDocument,

@@ -1,4 +1,4 @@
-"""What the routes about rules and directions answer with."""
+"""What the routes about rules answer with."""
 
 from datetime import datetime
 from typing import Any, Literal
@@ -78,32 +78,6 @@ class RuleTrialView(BaseModel):
     matched: int
     complete: bool = Field(description="False when the time was over before the mail: a pattern is slow.")
     messages: list[TriedLine] = Field(description="The messages that match, the latest first; with `all`, all of them.")
-
-
-class DirectionView(BaseModel):
-    """A standing order to the model."""
-
-    direction_id: UUID
-    account_id: UUID | None
-    scope: Literal["global", "account", "domain", "sender"]
-    scope_ref: str | None = Field(description="The domain or address that a narrow scope names.")
-    content: str
-    enabled: bool
-    created_at: datetime
-
-
-class DirectionList(BaseModel):
-    """The directions that were asked for, widest scope first."""
-
-    directions: list[DirectionView]
-
-
-class AddedDirection(BaseModel):
-    """A direction that was saved."""
-
-    direction_id: UUID
-    scope: Literal["global", "account", "domain", "sender"]
-    scope_ref: str | None
 
 
 class Removed(BaseModel):

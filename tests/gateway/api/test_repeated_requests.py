@@ -110,7 +110,7 @@ def a_rule(account: Account, _store: Database, _database: Connection) -> Making:
 
 
 def a_direction(_account: Account, _store: Database, _database: Connection) -> Making:
-    return Making("/v1/directions", DIRECTION, {"content": "Be long."}, "directions")
+    return Making("/v1/directions", DIRECTION, {"content": "Be long."}, "rules")
 
 
 MAKING: Mapping[str, Callable[[Account, Database, Connection], Making]] = {
