@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from types import NoneType, SimpleNamespace, UnionType
-from typing import Any, Union, get_args, get_origin
+from typing import IO, Any, Union, get_args, get_origin
 from uuid import UUID
 
 import click
@@ -27,11 +27,15 @@ from engine.runtime import runtime
 from operations.accounts import account_of
 from operations.areas import areas
 from operations.call import Call
-from operations.operation import Area, Operation, Option, checked
+from operations.operation import DOCUMENT, Area, File, Operation, Option, checked
 from operations.pages import Page, Window
 from storage.ledger import orgs
 
 MOST_ROWS = 10_000
+MOST_READ = 1024 * 1024
+"""Bytes of a file; every document is refused that is as long."""
+STANDARD_INPUT = "<stdin>"
+"""The name of a file that has none."""
 ACCOUNT = "account_id"
 """The parameter by which an operation names a mailbox; a command takes the mailbox's address, too."""
 
@@ -126,12 +130,21 @@ def _arguments(operation: Operation[..., Any], call: Call, given: Mapping[str, A
         if name == ACCOUNT:
             with call.reading() as tx:
                 said[name] = account_of(tx, value, call.org_id).account_id
+        elif name == DOCUMENT:
+            said[name] = file_of(value)
         elif _kind(fields[name])[0] is dict:
             said[name] = json_object(value, name)
     return checked(operation.parameters, said)
 
 
+def file_of(file: IO[bytes]) -> File:
+    """A file that the command line names, of which no more is read than may be taken."""
+    return File(getattr(file, "name", STANDARD_INPUT), file.read(MOST_READ))
+
+
 def _argument(name: str, field: FieldInfo, *, many: bool) -> click.Argument:
+    if name == DOCUMENT:
+        return click.Argument([name], type=click.File("rb"), metavar="FILE")
     kind, _ = _kind(field)
     return click.Argument([name], type=_type(name, kind, field), required=field.is_required(), nargs=-1 if many else 1)
 

@@ -45,6 +45,8 @@ class Record(BaseModel):
 P = ParamSpec("P")
 Answer = TypeVar("Answer", bound=Record | Page[Any])
 Reason = Annotated[str | None, Field(min_length=1, max_length=1000, description="Why; the audit log keeps it.")]
+DOCUMENT = "document"
+"""The parameter that takes the whole body of a request, or a file."""
 NamedOrg = Literal["required", "optional", "never"]
 
 
@@ -56,11 +58,19 @@ class Option:
 
 
 @dataclass(frozen=True, slots=True)
+class File:
+    """What the command line reads from a file, in the place of HTTP's JSON document."""
+
+    name: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Route:
     """How HTTP names an operation. What a deed makes is found at `location`.
 
     A deed's parameters in `query` stand in the query, not in the body. Where `document` names a schema, the parameter
-    of that name takes the whole body as it is, and the deed checks it.
+    of that name takes the whole body as it is, or a `File` from the command line, and the deed checks it.
     """
 
     verb: Literal["GET", "POST", "PUT", "PATCH", "DELETE"]

@@ -14,8 +14,7 @@ from tools.reference_text import page, table
 SHOWN = (
     *("EnqueuedJob", "JobLinePage", "JobLine", "JobView", "CancelJobRequest", "CanceledJob", "RetriedJob"),
     *("DeadLetterView", "ReplayDeadLetterRequest", "ReplayedLetter", "AddScheduleRequest", "ScheduleView"),
-    *("AddedRules", "AddedRule", "RuleList", "RuleView", "RuleTrialView", "TriedLine", "TriedAction"),
-    *("AddDirectionRequest", "AddedDirection", "DirectionView", "RemovedDirection", "Removed"),
+    *("RuleTrialView", "TriedLine", "TriedAction", "Removed"),
     *("LabelList", "LabelView", "LabelDescription", "SettingsView", "SettingsChange", "PolicyDocument"),
     *("CorrectionList", "CorrectionView", "DisconnectedAccount", "Problem"),
 )

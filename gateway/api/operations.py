@@ -21,7 +21,7 @@ from gateway.http.request_ids import origin_of
 from gateway.http.resources import resources_of
 from operations.areas import areas
 from operations.call import Call
-from operations.operation import Area, Operation, Record, Route, checked
+from operations.operation import DOCUMENT, Area, Operation, Record, Route, checked
 from operations.pages import MOST_SHOWN, SHOWN_BY_DEFAULT, Page, Window
 from storage.access.api_keys import Caller
 
@@ -32,8 +32,6 @@ VERIFIERS: Mapping[Role, Callable[..., Caller]] = {
 }
 """The dependency by which a route knows its caller, by the role that its operation needs."""
 
-DOCUMENT = "document"
-"""The parameter that is a request's body."""
 Limit = Annotated[int, Query(ge=1, le=MOST_SHOWN)]
 Cursor = Annotated[str | None, Query(max_length=200, description="`next_cursor` of the part before.")]
 
@@ -80,7 +78,8 @@ def _add(router: APIRouter, operation: Operation[..., Any], route: Route) -> Non
 def _refusals(operation: Operation[..., Any], route: Route) -> tuple[ProblemStatus, ...]:
     if operation.events:
         return (401, 403, 404, 408, 409, 413, 415, 422, 429, 503)
-    return (401, 403, 404, 422, 429, 503) if route.ids else (401, 403, 422, 429, 503)
+    names_one = route.ids or "account_id" in operation.parameters.model_fields
+    return (401, 403, 404, 422, 429, 503) if names_one else (401, 403, 422, 429, 503)
 
 
 def _endpoint(operation: Operation[..., Any], route: Route) -> Callable[..., object]:
@@ -98,6 +97,8 @@ def _endpoint(operation: Operation[..., Any], route: Route) -> Callable[..., obj
         if operation.is_paged:
             given["window"] = Window(given.pop("limit"), given.pop("cursor"))
         answer = operation(call, **given)
+        if call.is_replayed:
+            say_replayed(response)
         if isinstance(answer, Page):
             items = {operation.record.plural: [_document(one) for one in answer.items]}
             cursors = {"next_cursor": answer.next_cursor, "looked_back_to": answer.looked_back_to}
@@ -105,8 +106,6 @@ def _endpoint(operation: Operation[..., Any], route: Route) -> Callable[..., obj
         document = _document(answer)
         if route.location:
             response.headers["Location"] = route.location.format(**document)
-        if call.is_replayed:
-            say_replayed(response)
         return document
 
     handle.__signature__ = inspect.Signature(list(_parameters(operation, route)))  # type: ignore[attr-defined] # it is read by inspect
