@@ -19,7 +19,6 @@ from commands.doctor import doctor
 from commands.effects import effects
 from commands.jobs import jobs
 from commands.keys import keys
-from commands.mail.labels import labels
 from commands.mail.rules import rules
 from commands.operations import AREAS
 from commands.secrets import secrets
@@ -38,7 +37,6 @@ __all__ = [
     "effects",
     "jobs",
     "keys",
-    "labels",
     "rules",
     "secrets",
     "users",

@@ -15,7 +15,7 @@ SHOWN = (
     *("EnqueuedJob", "JobLinePage", "JobLine", "JobView", "CancelJobRequest", "CanceledJob", "RetriedJob"),
     *("DeadLetterView", "ReplayDeadLetterRequest", "ReplayedLetter", "AddScheduleRequest", "ScheduleView"),
     *("RuleTrialView", "TriedLine", "TriedAction", "Removed"),
-    *("LabelList", "LabelView", "LabelDescription", "SettingsView", "SettingsChange", "PolicyDocument"),
+    *("SettingsView", "SettingsChange", "PolicyDocument"),
     *("CorrectionList", "CorrectionView", "DisconnectedAccount", "Problem"),
 )
 """The answers and bodies; payloads are in the page of job types."""

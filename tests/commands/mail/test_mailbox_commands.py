@@ -3,7 +3,7 @@
 import pytest
 from psycopg import Connection
 
-from commands import accounts, labels
+from commands import accounts
 from commands.operations import AREAS
 from domain.mail.mailbox import MailboxLabel
 from storage.accounts import labels as stored
@@ -56,15 +56,16 @@ def test_a_bad_direction_is_refused_by_field(account: Account, words: tuple[str,
 
 def test_a_label_is_described_by_its_name(account: Account, store: Database) -> None:
     words = ("describe", "receipts", "--account", account.email, "--description", "What I paid", "--for-classifier")
-    assert answer(labels, *words)["for_classifier"]
-    (found,) = answer(labels, "list", "--account", account.email)
+    assert answer(AREAS.labels, *words)["for_classifier"]
+    (found,) = answer(AREAS.labels, "list", "--account", account.email)
     assert (found["label_id"], found["description"], found["for_classifier"]) == ("Label_1", "What I paid", True)
-    answer(labels, "describe", "Label_1", "--account", account.email, "--not-for-classifier")
+    answer(AREAS.labels, "describe", "Label_1", "--account", account.email, "--not-for-classifier")
     with store.tenant(account.org_id) as tx:
         (kept,) = stored.list_all(tx, account.account_id)
     assert (kept.description, kept.for_classifier) == ("What I paid", False), "what is left out stays"
-    assert "names no label" in refusal(labels, "describe", "Bills", "--account", account.email, "--for-classifier")
-    assert "nothing to change" in refusal(labels, "describe", "Label_1", "--account", account.email)
+    unknown = refusal(AREAS.labels, "describe", "Bills", "--account", account.email, "--for-classifier")
+    assert "names no label" in unknown
+    assert "nothing to change" in refusal(AREAS.labels, "describe", "Label_1", "--account", account.email)
 
 
 def test_settings_are_shown_and_changed(account: Account, database: Connection) -> None:
