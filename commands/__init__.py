@@ -19,8 +19,6 @@ from commands.doctor import doctor
 from commands.effects import effects
 from commands.jobs import jobs
 from commands.keys import keys
-from commands.mail.directions import directions
-from commands.mail.labels import labels
 from commands.mail.rules import rules
 from commands.operations import AREAS
 from commands.secrets import secrets
@@ -35,12 +33,10 @@ __all__ = [
     "budgets",
     "database",
     "deadletters",
-    "directions",
     "doctor",
     "effects",
     "jobs",
     "keys",
-    "labels",
     "rules",
     "secrets",
     "users",

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from domain.jobs.failures import Failure, Invalid
 from domain.jobs.job import ActorType, JsonObject, Origin
+from domain.mail.rule_language.defects import RefusedRules
 from domain.redaction import redact
 from observability import logs
 from storage.postgres.execution import DatabaseError, diagnosis_of
@@ -51,10 +52,12 @@ class FleetGroup(click.Group):
 
 
 def failure_line(error: Failure | DatabaseError) -> str | None:
-    """The one line that a command ends with; None for an error of the database's that only a traceback explains."""
+    """What a command ends with, a line for each mistake in rules; None for an error that only a traceback explains."""
     diagnosis = diagnosis_of(error)
     if diagnosis is not None:
         return f"PostgreSQL: {diagnosis.finding}; {diagnosis.remedy}"
+    if isinstance(error, RefusedRules):
+        return "\n".join(error.lines)
     return f"{error.code}: {error.reason}" if isinstance(error, Failure) else None
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from types import NoneType, SimpleNamespace, UnionType
-from typing import Any, Union, get_args, get_origin
+from typing import IO, Any, Union, get_args, get_origin
 from uuid import UUID
 
 import click
@@ -27,11 +27,15 @@ from engine.runtime import runtime
 from operations.accounts import account_of
 from operations.areas import areas
 from operations.call import Call
-from operations.operation import Area, Operation, Option, checked
+from operations.operation import DOCUMENT, Area, File, Operation, Option, checked
 from operations.pages import Page, Window
 from storage.ledger import orgs
 
 MOST_ROWS = 10_000
+MOST_READ = 1024 * 1024
+"""Bytes of a file; every document is refused that is as long."""
+STANDARD_INPUT = "<stdin>"
+"""The name of a file that has none."""
 ACCOUNT = "account_id"
 """The parameter by which an operation names a mailbox; a command takes the mailbox's address, too."""
 
@@ -51,7 +55,7 @@ def command_of(operation: Operation[..., Any]) -> click.Command:
             each = [_arguments(operation, call, given | {name: value}) for value in given.pop(name)]
             do_each(operation, call, each, as_json=as_json)
             return
-        window = {"window": Window(given.pop("limit"), given.pop("cursor"))} if operation.is_list else {}
+        window = {"window": Window(given.pop("limit"), given.pop("cursor"))} if operation.is_paged else {}
         answer = operation(call, **window, **_arguments(operation, call, given))
         show(f"{operation.area} {operation.command}", answer, operation, as_json=as_json)
 
@@ -65,7 +69,7 @@ def command_of(operation: Operation[..., Any]) -> click.Command:
         params.append(
             click.Option(["--org"], required=is_required, help=words if is_required else f"Only this: {words}")
         )
-    if operation.is_list:
+    if operation.is_paged:
         bounds = click.IntRange(1, MOST_ROWS)
         params.append(click.Option(["--limit"], type=bounds, default=50, show_default=True, help="How many at most."))
         params.append(click.Option(["--cursor"], help="Go on after the list before, which has named this."))
@@ -126,12 +130,21 @@ def _arguments(operation: Operation[..., Any], call: Call, given: Mapping[str, A
         if name == ACCOUNT:
             with call.reading() as tx:
                 said[name] = account_of(tx, value, call.org_id).account_id
+        elif name == DOCUMENT:
+            said[name] = file_of(value)
         elif _kind(fields[name])[0] is dict:
             said[name] = json_object(value, name)
     return checked(operation.parameters, said)
 
 
+def file_of(file: IO[bytes]) -> File:
+    """A file that the command line names, of which no more is read than may be taken."""
+    return File(getattr(file, "name", STANDARD_INPUT), file.read(MOST_READ))
+
+
 def _argument(name: str, field: FieldInfo, *, many: bool) -> click.Argument:
+    if name == DOCUMENT:
+        return click.Argument([name], type=click.File("rb"), metavar="FILE")
     kind, _ = _kind(field)
     return click.Argument([name], type=_type(name, kind, field), required=field.is_required(), nargs=-1 if many else 1)
 
@@ -141,7 +154,7 @@ def _option(name: str, field: FieldInfo) -> click.Option:
     named = next((one.name for one in field.metadata if isinstance(one, Option)), None)
     flag = named or "--" + ("account" if name == ACCOUNT else name).replace("_", "-")
     if kind is bool:
-        both = f"{flag}/--no-{flag.removeprefix('--')}" if field.default is not False else flag
+        both = flag if field.default is False or "/" in flag else f"{flag}/--no-{flag.removeprefix('--')}"
         return click.Option([both, name], default=None, is_flag=True, help=field.description)
     return click.Option(
         [flag, name],

@@ -45,6 +45,8 @@ class Record(BaseModel):
 P = ParamSpec("P")
 Answer = TypeVar("Answer", bound=Record | Page[Any])
 Reason = Annotated[str | None, Field(min_length=1, max_length=1000, description="Why; the audit log keeps it.")]
+DOCUMENT = "document"
+"""The parameter that takes the whole body of a request, or a file."""
 NamedOrg = Literal["required", "optional", "never"]
 
 
@@ -56,12 +58,26 @@ class Option:
 
 
 @dataclass(frozen=True, slots=True)
+class File:
+    """What the command line reads from a file, in the place of HTTP's JSON document."""
+
+    name: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Route:
-    """How HTTP names an operation. What a deed makes is found at `location`."""
+    """How HTTP names an operation. What a deed makes is found at `location`.
+
+    A deed's parameters in `query` stand in the query, not in the body. Where `document` names a schema, the parameter
+    of that name takes the whole body as it is, or a `File` from the command line, and the deed checks it.
+    """
 
     verb: Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
     path: str
     location: str | None = None
+    query: tuple[str, ...] = ()
+    document: str | None = None
 
     @property
     def ids(self) -> frozenset[str]:
@@ -119,6 +135,11 @@ class Operation(Generic[P, Answer]):
         return get_origin(self.hints["return"]) is Page
 
     @property
+    def is_paged(self) -> bool:
+        """Whether the list is asked for in parts; one that is short by its nature is not."""
+        return Window in self.hints.values()
+
+    @property
     def record(self) -> type[Record]:
         """The class of what it answers with."""
         answer = self.hints["return"]
@@ -137,10 +158,13 @@ class Operation(Generic[P, Answer]):
 
     @cached_property
     def body(self) -> type[BaseModel] | None:
-        """The parameters that stand in the body of a request: those of a deed that are no id of its path."""
-        ids = self.route.ids if isinstance(self.route, Route) else frozenset()
-        fields = [name for name in self._parameters if name not in ids]
-        return self._model(fields) if self.events and fields else None
+        """The parameters that stand in the body of a request: those of a deed that its path and query do not name."""
+        route = self.route
+        if not self.events or (isinstance(route, Route) and route.document):
+            return None
+        named = {*route.ids, *route.query} if isinstance(route, Route) else set()
+        fields = [name for name in self._parameters if name not in named]
+        return self._model(fields) if fields else None
 
     @cached_property
     def hints(self) -> Mapping[str, Any]:

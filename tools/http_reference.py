@@ -14,9 +14,8 @@ from tools.reference_text import page, table
 SHOWN = (
     *("EnqueuedJob", "JobLinePage", "JobLine", "JobView", "CancelJobRequest", "CanceledJob", "RetriedJob"),
     *("DeadLetterView", "ReplayDeadLetterRequest", "ReplayedLetter", "AddScheduleRequest", "ScheduleView"),
-    *("AddedRules", "AddedRule", "RuleList", "RuleView", "RuleTrialView", "TriedLine", "TriedAction"),
-    *("DirectionDocument", "AddedDirection", "DirectionList", "DirectionView", "Removed"),
-    *("LabelList", "LabelView", "LabelDescription", "SettingsView", "SettingsChange", "PolicyDocument"),
+    *("RuleTrialView", "TriedLine", "TriedAction", "Removed"),
+    *("SettingsView", "SettingsChange", "PolicyDocument"),
     *("CorrectionList", "CorrectionView", "DisconnectedAccount", "Problem"),
 )
 """The answers and bodies; payloads are in the page of job types."""

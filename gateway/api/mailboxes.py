@@ -1,4 +1,4 @@
-"""`/v1/accounts…` and `/v1/safety`: look-up, labels, settings, safety policy, corrections, disconnection."""
+"""`/v1/accounts…` and `/v1/safety`: look-up, settings, safety policy, corrections, disconnection."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,18 +13,17 @@ from pydantic import BaseModel, Field
 from domain.jobs.failures import Invalid
 from domain.jobs.job import ActorType, JsonObject, Origin
 from domain.mail.account_settings import parse_settings
-from domain.mail.label_description import parse_description
 from domain.mail.triage.safety_policy import PolicyDocument
 from gateway.api.documents import takes
 from gateway.api.reasons import Reason, read_body
 from gateway.api.rule_models import Removed
 from gateway.http.bodies import JsonBody
-from gateway.http.callers import Operator, Reader, Writer
+from gateway.http.callers import Operator, Reader
 from gateway.http.problems import problems
 from gateway.http.request_ids import origin_of
 from gateway.http.resources import resources_of
 from storage.access.api_keys import Caller
-from storage.accounts import accounts, disconnecting, labels
+from storage.accounts import accounts, disconnecting
 from storage.audit import deeds
 from storage.postgres.database import Transaction
 from storage.rules import corrections, owner_settings, safety
@@ -50,23 +49,6 @@ class AccountList(BaseModel):
     """The account by which a mailbox is connected; none when it is not."""
 
     accounts: list[AccountView]
-
-
-class LabelView(BaseModel):
-    """A label of a mailbox."""
-
-    label_id: str
-    name: str
-    kind: Literal["system", "user"]
-    role: str | None = Field(description="What the label means to us, for those that we made.")
-    for_classifier: bool = Field(description="Whether the model may put mail under it.")
-    description: str = Field(description="What belongs under it, as the model is told.")
-
-
-class LabelList(BaseModel):
-    """A mailbox's labels as Gmail last listed them."""
-
-    labels: list[LabelView]
 
 
 class SettingsView(BaseModel):
@@ -112,33 +94,6 @@ def find_account(
     with resources_of(request).database.tenant(caller.org_id) as tx:
         found = [one for one in accounts.by_email(tx, email) if one.is_open]
     return AccountList(accounts=[AccountView.model_validate(one, from_attributes=True) for one in found])
-
-
-@router.get(
-    "/accounts/{account_id}/labels", responses=problems(401, 403, 404, 422, 429, 503), operation_id="list_labels"
-)
-def list_labels(request: Request, caller: Reader, account_id: UUID) -> LabelList:
-    """List a mailbox's labels, with what their owner says of them."""
-    with resources_of(request).database.tenant(caller.org_id) as tx:
-        accounts.get(tx, account_id)
-        found = labels.list_all(tx, account_id)
-    return LabelList(labels=[LabelView(**one.line()) for one in found])
-
-
-@router.patch(
-    "/accounts/{account_id}/labels/{label_id}",
-    responses=problems(401, 403, 404, 408, 413, 415, 422, 429, 503),
-    operation_id="describe_label",
-    openapi_extra=takes("LabelDescription"),
-)
-def describe_label(request: Request, caller: Writer, account_id: UUID, label_id: str, document: JsonBody) -> LabelView:
-    """Say what a label is for, and whether the model may use it."""
-    change = parse_description(_object(document))
-    with _writing(request, caller, account_id) as tx:
-        after = labels.change_description(tx, account_id, label_id, change)
-        facts = {"account_id": str(account_id), "label_id": label_id, **change.model_dump(exclude_none=True)}
-        _record(tx, request, caller, "label.described", facts)
-    return LabelView(**after.line())
 
 
 @router.get(

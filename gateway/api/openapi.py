@@ -11,14 +11,12 @@ from pydantic import BaseModel
 from domain.access.api_keys import is_housekeeping
 from domain.jobs.job_request import JobRequest
 from domain.mail.account_settings import SettingsChange
-from domain.mail.label_description import LabelDescription
 from domain.mail.triage.safety_policy import PolicyDocument
 from domain.payloads import payload_types
 from domain.payloads.payload import Payload
 from gateway.api import operations
 from gateway.api.action_models import ActionRequest
 from gateway.api.connecting import ConnectWish
-from gateway.api.directions import DirectionDocument
 from gateway.api.documents import SCHEMAS
 from gateway.api.reasons import Reason
 from gateway.api.rule_schema import RULE_SCHEMAS
@@ -42,8 +40,6 @@ VERSION = "1"
 TITLE = "Postroom"
 DOCUMENTS: tuple[type[BaseModel], ...] = (
     Problem,
-    DirectionDocument,
-    LabelDescription,
     SettingsChange,
     PolicyDocument,
     ConnectWish,

@@ -21,7 +21,7 @@ from gateway.http.request_ids import origin_of
 from gateway.http.resources import resources_of
 from operations.areas import areas
 from operations.call import Call
-from operations.operation import Area, Operation, Record, Route, checked
+from operations.operation import DOCUMENT, Area, Operation, Record, Route, checked
 from operations.pages import MOST_SHOWN, SHOWN_BY_DEFAULT, Page, Window
 from storage.access.api_keys import Caller
 
@@ -57,8 +57,10 @@ def router_of(area: Area) -> APIRouter:
 
 
 def _add(router: APIRouter, operation: Operation[..., Any], route: Route) -> None:
-    answer = page_of(operation.record, looks_back=operation.looks_back) if operation.is_list else operation.record
-    needed = operation.body is not None and any(one.is_required() for one in operation.body.model_fields.values())
+    answer = page_of(operation) if operation.is_list else operation.record
+    body = operation.body
+    schema = route.document if body is None else body.__name__
+    needed = body is None or any(one.is_required() for one in body.model_fields.values())
     router.add_api_route(
         route.path,
         _endpoint(operation, route),
@@ -67,16 +69,17 @@ def _add(router: APIRouter, operation: Operation[..., Any], route: Route) -> Non
         operation_id=operation.name,
         description=operation.text,
         response_model=answer,
-        status_code=status.HTTP_201_CREATED if route.location else status.HTTP_200_OK,
+        status_code=status.HTTP_201_CREATED if route.location or operation.keyed else status.HTTP_200_OK,
         responses={**(replays(answer) if operation.keyed else {}), **problems(*_refusals(operation, route))},
-        openapi_extra=takes(operation.body.__name__, required=needed) if operation.body else None,
+        openapi_extra=takes(schema, required=needed) if schema else None,
     )
 
 
 def _refusals(operation: Operation[..., Any], route: Route) -> tuple[ProblemStatus, ...]:
     if operation.events:
         return (401, 403, 404, 408, 409, 413, 415, 422, 429, 503)
-    return (401, 403, 404, 422, 429, 503) if route.ids else (401, 403, 422, 429, 503)
+    names_one = route.ids or "account_id" in operation.parameters.model_fields
+    return (401, 403, 404, 422, 429, 503) if names_one else (401, 403, 422, 429, 503)
 
 
 def _endpoint(operation: Operation[..., Any], route: Route) -> Callable[..., object]:
@@ -90,21 +93,19 @@ def _endpoint(operation: Operation[..., Any], route: Route) -> Callable[..., obj
             database=resources.database, enqueue=resources.enqueue, keyed=given.pop("keyed", None),
         )  # fmt: skip
         if operation.body is not None:
-            given |= _read(operation.body, given.pop("document"))
-        if operation.is_list:
+            given |= _read(operation.body, given.pop(DOCUMENT))
+        if operation.is_paged:
             given["window"] = Window(given.pop("limit"), given.pop("cursor"))
         answer = operation(call, **given)
+        if call.is_replayed:
+            say_replayed(response)
         if isinstance(answer, Page):
-            return {
-                operation.record.plural: [_document(one) for one in answer.items],
-                "next_cursor": answer.next_cursor,
-                "looked_back_to": answer.looked_back_to,
-            }
+            items = {operation.record.plural: [_document(one) for one in answer.items]}
+            cursors = {"next_cursor": answer.next_cursor, "looked_back_to": answer.looked_back_to}
+            return items | (cursors if operation.is_paged else {})
         document = _document(answer)
         if route.location:
             response.headers["Location"] = route.location.format(**document)
-        if call.is_replayed:
-            say_replayed(response)
         return document
 
     handle.__signature__ = inspect.Signature(list(_parameters(operation, route)))  # type: ignore[attr-defined] # it is read by inspect
@@ -120,14 +121,14 @@ def _parameters(operation: Operation[..., Any], route: Route) -> Iterator[inspec
         hint = operation.hints[name]
         if name in route.ids:
             yield _parameter(name, hint)
-        elif operation.body is None:
+        elif name in route.query or (operation.body is None and name != DOCUMENT):
             filtered = Annotated[hint, Query(description=field.description)]  # type: ignore[valid-type] # made of what was declared
             yield _parameter(name, filtered, field.default)
-    if operation.is_list:
+    if operation.is_paged:
         yield _parameter("limit", Limit, SHOWN_BY_DEFAULT)
         yield _parameter("cursor", Cursor, None)
-    if operation.body is not None:
-        yield _parameter("document", JsonBody)
+    if operation.body is not None or route.document:
+        yield _parameter(DOCUMENT, JsonBody)
     if operation.keyed:
         yield _parameter("keyed", Keyed)
 
@@ -136,16 +137,18 @@ def _parameter(name: str, annotation: object, default: object = inspect.Paramete
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-def page_of(record: type[Record], *, looks_back: bool) -> type[BaseModel]:
-    """The answer of a list: a page of records under their plural."""
-    fields: dict[str, Any] = {
-        record.plural: (list[record], ...),  # type: ignore[valid-type] # made of what was declared
-        "next_cursor": (str | None, Field(description="Give it as `cursor` for the next part; null at the end.")),
-    }
-    if looks_back:
+def page_of(operation: Operation[..., Any]) -> type[BaseModel]:
+    """The answer of a list: a page of records under their plural, or all of them."""
+    record = operation.record
+    fields: dict[str, Any] = {record.plural: (list[record], ...)}  # type: ignore[valid-type] # made of what was declared
+    if operation.is_paged:
+        words = "Give it as `cursor` for the next part; null at the end."
+        fields["next_cursor"] = (str | None, Field(description=words))
+    if operation.looks_back:
         words = "Where it stands, the part ends because enough rows were looked at: older ones were not."
         fields["looked_back_to"] = (datetime | None, Field(description=words))
-    return create_model(f"{record.__name__}Page", __doc__="A part of a list.", **fields)
+    title, purpose = ("Page", "A part of a list.") if operation.is_paged else ("List", "The whole list.")
+    return create_model(f"{record.__name__}{title}", __doc__=purpose, **fields)
 
 
 def _read(body: type[BaseModel], document: object) -> dict[str, Any]:

@@ -1,47 +1,10 @@
-"""What the routes about rules and directions answer with."""
+"""What the routes that try rules answer with."""
 
 from datetime import datetime
-from typing import Any, Literal
-from uuid import UUID
 
 from pydantic import BaseModel, Field
 
 from domain.mail.rule_language.trial import RuleTrial
-from storage.rules.kept_rules import KeptRule
-
-
-class AddedRule(BaseModel):
-    """A rule that was saved."""
-
-    rule_id: UUID
-    name: str
-
-
-class AddedRules(BaseModel):
-    """The rules that were saved, in their order."""
-
-    rules: list[AddedRule]
-
-
-class RuleView(BaseModel):
-    """A rule of the org."""
-
-    rule_id: UUID
-    kind: Literal["when", "tell"] = Field(description="`when`: by conditions; `tell`: in words, for the model.")
-    account_id: UUID | None = Field(description="The mailbox it is for; null for all of the org's.")
-    name: str
-    enabled: bool
-    why_off: str | None = Field(description="Why it is off: a person's reason, or the label that vanished.")
-    broken: str | None = Field(description="Why it cannot be read, and is passed over; null for a rule that can.")
-    rule: dict[str, Any] | None = Field(description="The rule as it is written; null for a broken one.")
-    created_at: datetime
-    updated_at: datetime
-
-
-class RuleList(BaseModel):
-    """The rules that were asked for: those with conditions first, by priority."""
-
-    rules: list[RuleView]
 
 
 class TriedAction(BaseModel):
@@ -80,52 +43,10 @@ class RuleTrialView(BaseModel):
     messages: list[TriedLine] = Field(description="The messages that match, the latest first; with `all`, all of them.")
 
 
-class DirectionView(BaseModel):
-    """A standing order to the model."""
-
-    direction_id: UUID
-    account_id: UUID | None
-    scope: Literal["global", "account", "domain", "sender"]
-    scope_ref: str | None = Field(description="The domain or address that a narrow scope names.")
-    content: str
-    enabled: bool
-    created_at: datetime
-
-
-class DirectionList(BaseModel):
-    """The directions that were asked for, widest scope first."""
-
-    directions: list[DirectionView]
-
-
-class AddedDirection(BaseModel):
-    """A direction that was saved."""
-
-    direction_id: UUID
-    scope: Literal["global", "account", "domain", "sender"]
-    scope_ref: str | None
-
-
 class Removed(BaseModel):
     """What was removed."""
 
     removed: bool = Field(description="False when there was nothing to remove.")
-
-
-def rule_view(kept: KeptRule) -> RuleView:
-    """A stored rule as the API shows it."""
-    return RuleView(
-        rule_id=kept.rule_id,
-        kind=kept.kind,
-        account_id=kept.account_id,
-        name=kept.name,
-        enabled=kept.enabled,
-        why_off=kept.disabled_reason,
-        broken=kept.broken,
-        rule=None if kept.document is None else dict(kept.document),
-        created_at=kept.created_at,
-        updated_at=kept.updated_at,
-    )
 
 
 def trial_view(name: str, trial: RuleTrial, *, show_all: bool) -> RuleTrialView:

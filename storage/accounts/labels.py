@@ -7,7 +7,6 @@ from uuid import UUID
 from domain.jobs.failures import Gone
 from domain.jobs.job import JsonObject
 from domain.mail.correspondence import LabelRole
-from domain.mail.label_description import LabelDescription
 from domain.mail.mailbox import MailboxLabel
 from storage.postgres.database import Transaction
 
@@ -106,15 +105,17 @@ def describe(tx: Transaction, account_id: UUID, label_id: str, *, description: s
     return bool(tx.run("describe_label", account_id=account_id, label_id=label_id, **given))
 
 
-def change_description(tx: Transaction, account_id: UUID, label_id: str, change: LabelDescription) -> StoredLabel:
-    """Change what the owner says of a label, and keep what the change leaves out; raises `Gone`."""
+def change_description(
+    tx: Transaction, account_id: UUID, label_id: str, *, description: str | None, for_classifier: bool | None
+) -> StoredLabel:
+    """Change what the owner says of a label, and keep what is None; raises `Gone`."""
     label = next((one for one in list_all(tx, account_id) if one.label.label_id == label_id), None)
     if label is None:
         raise Gone(f"the account has no label {label_id}")
     after = replace(
         label,
-        description=label.description if change.description is None else change.description,
-        for_classifier=label.for_classifier if change.for_classifier is None else change.for_classifier,
+        description=label.description if description is None else description,
+        for_classifier=label.for_classifier if for_classifier is None else for_classifier,
     )
     describe(tx, account_id, label_id, description=after.description, for_classifier=after.for_classifier)
     return after

@@ -47,7 +47,9 @@ def listed(
     )
 
 
-def remove(tx: Transaction, org_id: UUID, direction_id: UUID) -> None:
-    """Remove a direction; raises `Gone`."""
-    if not tx.run("remove_rule", org_id=org_id, rule_id=direction_id, kinds=list(KINDS)):
+def remove(tx: Transaction, org_id: UUID | None, direction_id: UUID) -> UUID:
+    """Remove a direction, of the org if one is given; whose it was. Raises `Gone`."""
+    removed = tx.run("remove_rule", org_id=org_id, rule_id=direction_id, kinds=list(KINDS))
+    if not removed:
         raise Gone(f"there is no direction {direction_id}")
+    return UUID(str(removed[0].org_id))

@@ -20,9 +20,10 @@ where id = %(rule_id)s and org_id = %(org_id)s and kind <> 'direction'
 returning id
 
 -- name: remove_rule
--- Removes a rule of an org, of one of these kinds.
-delete from rules where id = %(rule_id)s and org_id = %(org_id)s and kind = any (%(kinds)s::text[])
-returning id
+-- Removes a rule of one of these kinds, of the org if one is given.
+delete from rules
+where id = %(rule_id)s and (%(org_id)s::uuid is null or org_id = %(org_id)s) and kind = any (%(kinds)s::text[])
+returning org_id
 
 -- name: find_vanished_labels
 -- Which of these labels no mailbox has any more: the account's, or for a rule of the whole org any account's.

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import yaml
 
@@ -18,7 +18,7 @@ from domain.mail.rule_language.defects import (
     defect,
 )
 from domain.mail.rule_language.rule_context import UNCHECKED, RuleContext
-from domain.mail.rule_language.rule_words import WrittenRule, read_rule, write_rule
+from domain.mail.rule_language.rule_words import WrittenRule, read_rule
 from domain.mail.rule_language.yaml_source import UnreadableYaml, read_yaml
 
 MOST_RULES_AT_ONCE = 500
@@ -51,10 +51,9 @@ def read_rule_document(value: object, context: RuleContext = UNCHECKED) -> tuple
     return _all_or_nothing(lambda: _read(value, context), lambda one: (as_pointer(one.path), ""))
 
 
-def write_rule_file(rules: Sequence[WrittenRule]) -> str:
-    """The rules as a YAML file that reads as the same rules."""
-    documents = {"rules": [write_rule(rule) for rule in rules]}
-    return yaml.safe_dump(documents, sort_keys=False, allow_unicode=True, width=110)
+def write_rule_file(documents: Sequence[Mapping[str, Any]]) -> str:
+    """Written rules as a YAML file that reads as the same rules."""
+    return yaml.safe_dump({"rules": list(documents)}, sort_keys=False, allow_unicode=True, width=110)
 
 
 def _all_or_nothing(make: Callable[[], Read], place: Callable[[Defect], tuple[str, str]]) -> Read:

@@ -3,7 +3,8 @@
 import pytest
 from psycopg import Connection
 
-from commands import accounts, directions, labels
+from commands import accounts
+from commands.operations import AREAS
 from domain.mail.mailbox import MailboxLabel
 from storage.accounts import labels as stored
 from storage.accounts.accounts import Account
@@ -24,19 +25,19 @@ def account(store: Database) -> Account:
 
 def test_directions_are_added_in_each_scope_listed_and_removed(account: Account) -> None:
     here = ("--account", account.email)
-    answer(directions, "add", "Be kind.", *here)
-    answer(directions, "add", "Mind the boiler.", *here, "--domain", "Heating.example")
-    answer(directions, "add", "She is the boss.", *here, "--sender", "Boss@example.com")
-    made = answer(directions, "add", "Be brief.", "--org", "an org")
-    listed = answer(directions, "list", *here)
+    answer(AREAS.directions, "add", "Be kind.", *here)
+    answer(AREAS.directions, "add", "Mind the boiler.", *here, "--domain", "Heating.example")
+    answer(AREAS.directions, "add", "She is the boss.", *here, "--sender", "Boss@example.com")
+    made = answer(AREAS.directions, "add", "Be brief.", "--org", "an org")
+    listed = answer(AREAS.directions, "list", *here)
     assert [(one["scope"], one["scope_ref"], one["content"]) for one in listed] == [
         ("global", None, "Be brief."),
         ("account", None, "Be kind."),
         ("domain", "heating.example", "Mind the boiler."),
         ("sender", "boss@example.com", "She is the boss."),
     ]
-    assert answer(directions, "remove", made["direction_id"], *here)["removed"]
-    assert "there is no direction" in refusal(directions, "remove", made["direction_id"], *here)
+    assert answer(AREAS.directions, "remove", made["direction_id"])["removed"]
+    assert "there is no direction" in refusal(AREAS.directions, "remove", made["direction_id"])
 
 
 @pytest.mark.parametrize(
@@ -50,20 +51,21 @@ def test_directions_are_added_in_each_scope_listed_and_removed(account: Account)
     ],
 )  # fmt: skip
 def test_a_bad_direction_is_refused_by_field(account: Account, words: tuple[str, ...], field: str) -> None:
-    assert f"invalid: {field}: " in refusal(directions, "add", *words, "--account", account.email)
+    assert f"invalid: {field}: " in refusal(AREAS.directions, "add", *words, "--account", account.email)
 
 
 def test_a_label_is_described_by_its_name(account: Account, store: Database) -> None:
     words = ("describe", "receipts", "--account", account.email, "--description", "What I paid", "--for-classifier")
-    assert answer(labels, *words)["for_classifier"]
-    (found,) = answer(labels, "list", "--account", account.email)
+    assert answer(AREAS.labels, *words)["for_classifier"]
+    (found,) = answer(AREAS.labels, "list", "--account", account.email)
     assert (found["label_id"], found["description"], found["for_classifier"]) == ("Label_1", "What I paid", True)
-    answer(labels, "describe", "Label_1", "--account", account.email, "--not-for-classifier")
+    answer(AREAS.labels, "describe", "Label_1", "--account", account.email, "--not-for-classifier")
     with store.tenant(account.org_id) as tx:
         (kept,) = stored.list_all(tx, account.account_id)
     assert (kept.description, kept.for_classifier) == ("What I paid", False), "what is left out stays"
-    assert "names no label" in refusal(labels, "describe", "Bills", "--account", account.email, "--for-classifier")
-    assert "nothing to change" in refusal(labels, "describe", "Label_1", "--account", account.email)
+    unknown = refusal(AREAS.labels, "describe", "Bills", "--account", account.email, "--for-classifier")
+    assert "names no label" in unknown
+    assert "nothing to change" in refusal(AREAS.labels, "describe", "Label_1", "--account", account.email)
 
 
 def test_settings_are_shown_and_changed(account: Account, database: Connection) -> None:

@@ -131,7 +131,7 @@ def test_a_rule_is_turned_off_and_on_and_removed(account: Account, database: Con
     assert (off["enabled"], off["why_off"]) == (False, "too eager")
     assert [one["rule_id"] for one in answer(rules, "list", "--account", account.email, "--off")] == [rule_id]
     assert answer(rules, "enable", rule_id)["enabled"]
-    assert answer(rules, "remove", rule_id)["removed"]
+    assert answer(rules, "remove", rule_id)["rule_id"] == rule_id
     assert "there is no rule" in refusal(rules, "remove", rule_id)
     events = database.execute("select event from audit_log where event like 'rule.%' order by id").fetchall()
     assert [one for (one,) in events] == ["rule.disabled", "rule.enabled", "rule.removed"]

@@ -8,7 +8,6 @@ from domain.jobs.failures import Invalid
 from domain.mail.account_settings import MODEL_MAY_ASK, offered_actions, parse_settings
 from domain.mail.actions.kinds import SENDING, ActionKind, Danger
 from domain.mail.actions.requested_action import CLASSES, parse_action
-from domain.mail.label_description import parse_description
 from domain.mail.triage.classification import OFFERED_ACTIONS, accept_answer
 
 ANYTHING = st.recursive(
@@ -75,20 +74,3 @@ def test_a_bad_setting_is_refused_by_field(field: str, document: object, reason:
         parse_settings(document)
     assert refusal.value.field == field
     assert reason in refusal.value.reason
-
-
-@pytest.mark.parametrize(
-    ("field", "document"),
-    [
-        ("description", {}),
-        ("description", {"description": "x" * 201}),
-        ("description", {"description": "a\x00b"}),
-        ("for_classifier", {"for_classifier": "true"}),
-        ("role", {"role": "done"}),
-        ("document", None),
-    ],
-)
-def test_a_bad_description_is_refused_by_field(field: str, document: object) -> None:
-    with pytest.raises(Invalid) as refusal:
-        parse_description(document)
-    assert refusal.value.field == field

@@ -47,7 +47,16 @@ def test_labels_are_listed_and_described(client: Client, account: Account) -> No
     (found,) = client.get(path(account, "labels")).json["labels"]
     assert (found["name"], found["description"]) == ("Receipts", "What I paid")
     assert client.change(path(account, "labels/Label_2"), {"for_classifier": True}).status == 404
-    assert client.change(path(account, "labels/Label_1"), {"role": "done"}).json["field"] == "role"
+    for field, document in (
+        ("description", {}),
+        ("description", {"description": "x" * 201}),
+        ("description", {"description": "a\x00b"}),
+        ("for_classifier", {"for_classifier": "true"}),
+        ("role", {"role": "done"}),
+        ("document", []),
+    ):
+        refused = client.change(path(account, "labels/Label_1"), document)
+        assert (refused.status, refused.json["field"]) == (422, field)
 
 
 def test_settings_are_read_and_changed(client: Client, account: Account) -> None:

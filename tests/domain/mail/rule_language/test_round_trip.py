@@ -16,7 +16,7 @@ DRAWN = settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 @DRAWN
 @given(st.lists(WRITTEN, min_size=1, max_size=2))
 def test_rules_survive_yaml(rules: list[WrittenRule]) -> None:
-    text = write_rule_file(rules)
+    text = write_rule_file([write_rule(rule) for rule in rules])
     assert read_rule_file(text.encode(), "rules.yaml") == tuple(rules)
 
 

@@ -1,0 +1,1 @@
+"""What owners say of their mail: directions, rules, labels, settings."""
