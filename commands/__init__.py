@@ -12,7 +12,6 @@ from commands.accounts import accounts
 from commands.actions import actions
 from commands.agents import agents
 from commands.audit import audit
-from commands.budgets import budgets
 from commands.database import database
 from commands.deadletters import deadletters
 from commands.doctor import doctor
@@ -32,7 +31,6 @@ __all__ = [
     "actions",
     "agents",
     "audit",
-    "budgets",
     "database",
     "deadletters",
     "directions",

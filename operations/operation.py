@@ -100,7 +100,8 @@ class Operation(Generic[P, Answer]):
 
     def __call__(self, call: Call, /, *arguments: P.args, **options: P.kwargs) -> Answer:
         """Do it for the caller; raises `Forbidden` for one whose role does not include the needed role."""
-        call.begin(self.role, self.events, is_audited=self.ledger_audits or not self.events)
+        is_audited, of_org = self.ledger_audits or not self.events, isinstance(self.route, Route)
+        call.begin(self.role, self.events, is_audited=is_audited, of_org=of_org)
         return self.function(call, *arguments, **options)
 
     @property

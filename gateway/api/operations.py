@@ -87,7 +87,8 @@ def _endpoint(operation: Operation[..., Any], route: Route) -> Callable[..., obj
         origin = origin_of(request, str(caller.key_id), ActorType.API_KEY)
         call = Call(
             origin=origin, name=f"{origin.actor_type}:{origin.actor_id}", role=caller.role, org_id=caller.org_id,
-            database=resources.database, enqueue=resources.enqueue, keyed=given.pop("keyed", None),
+            database=resources.database, settings=resources.settings, enqueue=resources.enqueue,
+            keyed=given.pop("keyed", None),
         )  # fmt: skip
         if operation.body is not None:
             given |= _read(operation.body, given.pop("document"))
