@@ -23,7 +23,6 @@ from commands.mail.labels import labels
 from commands.mail.rules import rules
 from commands.operations import AREAS
 from commands.secrets import secrets
-from commands.users import users
 from engine.worker import inspection  # noqa: F401  # inspect sends only the names that its own process knows
 
 __all__ = [
@@ -41,7 +40,6 @@ __all__ = [
     "labels",
     "rules",
     "secrets",
-    "users",
 ]
 
 COMMANDS: Mapping[str, click.Command] = vars(AREAS) | {name: globals()[name] for name in __all__}
