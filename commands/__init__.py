@@ -9,7 +9,6 @@ from collections.abc import Mapping
 import click
 
 from commands.accounts import accounts
-from commands.actions import actions
 from commands.agents import agents
 from commands.audit import audit
 from commands.database import database
@@ -27,7 +26,6 @@ from engine.worker import inspection  # noqa: F401  # inspect sends only the nam
 
 __all__ = [
     "accounts",
-    "actions",
     "agents",
     "audit",
     "database",

@@ -62,6 +62,8 @@ class Route:
     verb: Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
     path: str
     location: str | None = None
+    status: Literal[200, 202] = 200
+    """202 for what a job will do."""
 
     @property
     def ids(self) -> frozenset[str]:

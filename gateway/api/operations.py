@@ -67,7 +67,7 @@ def _add(router: APIRouter, operation: Operation[..., Any], route: Route) -> Non
         operation_id=operation.name,
         description=operation.text,
         response_model=answer,
-        status_code=status.HTTP_201_CREATED if route.location else status.HTTP_200_OK,
+        status_code=status.HTTP_201_CREATED if route.location else route.status,
         responses={**(replays(answer) if operation.keyed else {}), **problems(*_refusals(operation, route))},
         openapi_extra=takes(operation.body.__name__, required=needed) if operation.body else None,
     )
