@@ -9,10 +9,8 @@ from collections.abc import Mapping
 import click
 
 from commands.accounts import accounts
-from commands.actions import actions
 from commands.agents import agents
 from commands.audit import audit
-from commands.budgets import budgets
 from commands.database import database
 from commands.deadletters import deadletters
 from commands.doctor import doctor
@@ -22,15 +20,12 @@ from commands.keys import keys
 from commands.mail.rules import rules
 from commands.operations import AREAS
 from commands.secrets import secrets
-from commands.users import users
 from engine.worker import inspection  # noqa: F401  # inspect sends only the names that its own process knows
 
 __all__ = [
     "accounts",
-    "actions",
     "agents",
     "audit",
-    "budgets",
     "database",
     "deadletters",
     "doctor",
@@ -39,7 +34,6 @@ __all__ = [
     "keys",
     "rules",
     "secrets",
-    "users",
 ]
 
 COMMANDS: Mapping[str, click.Command] = vars(AREAS) | {name: globals()[name] for name in __all__}

@@ -49,7 +49,8 @@ def command_of(operation: Operation[..., Any]) -> click.Command:
     """The operation's command."""
 
     def run(as_json: bool, **given: Any) -> None:  # noqa: ANN401, FBT001 - what the command line says
-        call = call_of(given.pop("operator_name", None), given.pop("org", None))
+        org = given.pop("org") if operation.org != "never" else None
+        call = call_of(given.pop("operator_name", None), org)
         if operation.many:
             (name,) = operation.positional
             each = [_arguments(operation, call, given | {name: value}) for value in given.pop(name)]
@@ -90,6 +91,7 @@ def call_of(operator_name: str | None, org: str | None) -> Call:
         name=origin.actor_id,
         role=Role.OPERATOR,
         database=process.database,
+        settings=process.settings,
         enqueue=enqueue,
         org_id=org_id,
     )

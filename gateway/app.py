@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 
 from gateway import health, interactions, webhooks
-from gateway.api import actions, connecting, jobs, mailboxes, openapi, operations, rules
+from gateway.api import connecting, jobs, mailboxes, openapi, operations, rules
 from gateway.http import problems
 from gateway.http.event_loop import EventLoopWatch
 from gateway.http.request_ids import RequestRecorder
@@ -54,7 +54,6 @@ def create_app(settings: Settings) -> FastAPI:
     app.include_router(interactions.router)
     app.include_router(google.router)
     app.include_router(jobs.router)
-    app.include_router(actions.router)
     for router in operations.routers():
         app.include_router(router)
     app.include_router(rules.router)

@@ -104,7 +104,7 @@ def _decide(
     found = pressed.found
     call = Call(
         origin=origin, name=pressed.user.email, role=Role.OPERATOR,
-        database=resources.database, enqueue=resources.enqueue, within=tx,
+        database=resources.database, settings=resources.settings, enqueue=resources.enqueue, within=tx,
     )  # fmt: skip
     try:
         decided = DECISIONS[press.choice](call, press.action_id)

@@ -1,22 +1,52 @@
-"""Actions on messages, as people and services see them."""
+"""Actions on messages: see what was done to mail and what waits for approval, ask for more, and take it back."""
 
-from datetime import datetime
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Annotated, Any, ClassVar
 from uuid import UUID
 
 from pydantic import Field
 
-from domain.jobs.job import JsonObject
+from domain.access.api_keys import Role
+from domain.jobs.failures import Conflict, Invalid
+from domain.jobs.job import Enqueued, JsonObject
+from domain.mail.actions.action_files import FIELD as FILES
+from domain.mail.actions.action_files import named, read_files
 from domain.mail.actions.kinds import ActionKind, Danger, Inverse
+from domain.mail.actions.requested_action import RequestedAction, parse_action, with_files
+from domain.mail.actions.snooze import Snooze
 from domain.mail.actions.status import ActionStatus
-from operations.operation import Record
+from domain.mail.actions.undo_hint import check_undoable
+from domain.mail.triage.safety import SafetyEnforcer
+from domain.payloads.actions import UndoPayload
+from domain.payloads.mail_fields import GmailId
+from domain.payloads.outbound import AttachmentField
+from operations.call import Call
+from operations.operation import Area, Option, Record, Route
+from operations.pages import Page, Window
+from storage import approvals
+from storage.accounts import accounts
+from storage.actions import actions
+from storage.actions.actions import ActionFilter, ActionPlace, StoredAction
+from storage.ledger import ledger
+from storage.postgres.database import Transaction
+from storage.rules import safety
+
+ACTIONS = Area("actions", "See what was done to mail and what waits for approval, ask for more, and take it back.")
+DETAILS = (
+    '`kind`, and beside it the parameters of that kind: `{"kind": "snooze", "amount": 2, "units": "hours"}`. A forward'
+    " and an answer take files as `attachments`, each with `filename`, `content_type` and `data` (base64). See"
+    " docs/explanation/actions.md."
+)
 
 
 class ActionView(Record):
     """One action; what looks like a secret is taken out."""
 
     plural: ClassVar = "actions"
-    columns: ClassVar = ("action_id", "kind", "state", "message_id", "created_at", "approval_expires_at", "why")
+    columns: ClassVar = (
+        "action_id", "kind", "state", "danger", "inverse", "message_id", "created_at", "approval_expires_at", "why",
+    )  # fmt: skip
 
     action_id: UUID
     org_id: UUID
@@ -45,3 +75,135 @@ class ActionView(Record):
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
+
+
+class RequestedUndo(Record):
+    """The job that takes an action back."""
+
+    action_id: UUID
+    job_id: UUID
+    created: bool = Field(description="False when an undo of the action was under way already; it is that job.")
+
+
+@ACTIONS.look("list", Route("GET", "/actions"), org="required")
+def list_actions(
+    call: Call,
+    window: Window,
+    *,
+    state: Annotated[
+        list[ActionStatus] | None, Field(max_length=len(ActionStatus), description="Only these states.")
+    ] = None,
+    kind: Annotated[ActionKind | None, Field(description="Only this kind.")] = None,
+    account_id: Annotated[UUID | None, Field(description="Only this account.")] = None,
+    message_id: Annotated[
+        GmailId | None, Field(description="Only this message, by Gmail's id."), Option("--message")
+    ] = None,
+) -> Page[ActionView]:
+    """List the org's actions, the newest first. `inverse` is `none` for what cannot be undone."""
+    wanted = ActionFilter(account_id, message_id, state or (), kind)
+    with call.reading() as tx:
+        found = actions.listed(tx, call.org, wanted, after=window.after(ActionPlace), limit=window.rows)
+    return window.page(found, ActionView.model_validate, lambda one: ActionPlace(one.created_at, one.action_id))
+
+
+@ACTIONS.look("show", Route("GET", "/actions/{action_id}"))
+def read_action(call: Call, action_id: UUID) -> ActionView:
+    """Show one action: what was asked, how it ended, and how it is taken back."""
+    with call.reading() as tx:
+        return ActionView.model_validate(found_action(tx, call, action_id))
+
+
+@ACTIONS.deed(
+    "request",
+    Route("POST", "/actions", location="/v1/actions/{action_id}"),
+    role=Role.WRITER,
+    events=("job.enqueued",),
+    ledger_audits=True,
+    keyed=True,
+)
+def request_action(
+    call: Call,
+    *,
+    account_id: UUID,
+    message_id: Annotated[GmailId, Field(description="Gmail's id of a message that is stored."), Option("--message")],
+    action: Annotated[dict[str, Any], Field(description=DETAILS)],
+) -> ActionView:
+    """Ask for an action on a message. What is dangerous waits for a person's approval, as `approved_pending`.
+
+    Refused for a mailbox that is disconnected.
+    """
+    requested, files = _understood(action)
+    with call.writing() as tx:
+
+        def make() -> Sequence[UUID]:
+            enqueue = call.enqueue_for(call.found(accounts.get(tx, account_id), f"account {account_id}").org_id)
+            if accounts.lock(tx, account_id) == "disconnected":
+                raise Conflict("account_id: the account is disconnected, and nothing may wait for it")
+            checked = SafetyEnforcer(safety.of_account(tx, account_id)).check_request(requested)
+            _check_time(requested, ledger.read_time(tx))
+            by = f"{call.origin.actor_type}:{call.origin.actor_id}"
+            made = actions.request(tx, account_id, message_id, checked, requested_by=by, files=files)
+            if checked.status is ActionStatus.QUEUED:
+                actions.release(tx, account_id, [made], enqueue)
+            else:
+                lasts = timedelta(seconds=call.settings.approval_expires_after_s)
+                approvals.request(tx, account_id, [made], enqueue, lasts=lasts)
+            return [made]
+
+        (made,) = call.once(tx, make)
+        return ActionView.model_validate(found_action(tx, call, made))
+
+
+@ACTIONS.deed(
+    "undo",
+    Route("POST", "/actions/{action_id}/undo", status=202),
+    role=Role.WRITER,
+    events=("job.enqueued",),
+    ledger_audits=True,
+    keyed=True,
+)
+def undo_action(call: Call, action_id: UUID) -> RequestedUndo:
+    """Take an action back, by a job. Refused when it cannot be taken back, or has been."""
+    made: list[Enqueued] = []
+    with call.writing() as tx:
+        found = found_action(tx, call, action_id)
+
+        def make() -> Sequence[UUID]:
+            check_undoable(found.kind, found.state, found.undo_hint)
+            payload = UndoPayload(account_id=found.account_id, original_action_id=action_id)
+            made.extend(call.enqueue_for(found.org_id)(tx, payload))
+            return [one.job_id for one in made]
+
+        (job_id,) = call.once(tx, make)
+    return RequestedUndo(action_id=action_id, job_id=job_id, created=any(one.created for one in made))
+
+
+def found_action(tx: Transaction, call: Call, action_id: UUID) -> StoredAction:
+    """The action that a caller names; raises `Gone` where there is none, and alike where it is another org's."""
+    return call.found(actions.find(tx, action_id), f"action {action_id}")
+
+
+def _understood(document: Mapping[str, Any]) -> tuple[RequestedAction, tuple[AttachmentField, ...]]:
+    """The action of a request, and the files that go with it; raises `Invalid` with the field as the request has it."""
+    try:
+        files = read_files(document.get(FILES, []))
+        action = parse_action({name: value for name, value in document.items() if name != FILES})
+        return with_files(action, [named(one) for one in files]), files
+    except Invalid as refusal:
+        raise _inside(refusal) from None
+
+
+def _check_time(action: RequestedAction, now: datetime) -> None:
+    """Raise `Invalid` for a snooze that would never wake, or not within a year."""
+    if not isinstance(action, Snooze):
+        return
+    try:
+        action.wakes_at(now)
+    except Invalid as refusal:
+        raise _inside(refusal) from None
+
+
+def _inside(refusal: Invalid) -> Invalid:
+    # Parameters that do not go together are no field of the request's: they stand beside `kind`.
+    field = "action" if refusal.field == "parameters" else f"action.{refusal.field}"
+    return Invalid(field, refusal.reason.partition(": ")[2])

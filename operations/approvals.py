@@ -12,7 +12,7 @@ from domain.jobs.contract import check_text
 from domain.jobs.job import JsonObject, Origin
 from domain.mail.actions.status import ActionStatus
 from domain.payloads.approvals import ShowOutcomePayload
-from operations.actions import ActionView
+from operations.actions import ActionView, found_action
 from operations.call import Call
 from operations.operation import Area, Option, Reason, Record, Route
 from operations.pages import Page, Window
@@ -67,7 +67,7 @@ def list_approvals(
 def read_approval(call: Call, action_id: UUID) -> ApprovalView:
     """Show what a person is asked about an action, and the messages that ask."""
     with call.reading() as tx:
-        found = _found(tx, call, action_id)
+        found = found_action(tx, call, action_id)
         question = approvals.question_about(tx, found, 0)
         notices = approvals.notices(tx, action_id)
     return ApprovalView(
@@ -132,14 +132,14 @@ def _decide(call: Call, action_id: UUID, choice: Choice, reason: str | None) -> 
     if reason is not None:
         check_text("reason", reason)
     with call.writing() as tx:
-        found = _found(tx, call, action_id)
+        found = found_action(tx, call, action_id)
         accounts.lock(tx, found.account_id)
         refusal = closed_to(approvals.standing_of(found), ledger.read_time(tx))
         if refusal is not None:
             raise _refused(found, refusal)
         if not actions.decide(tx, action_id, choice.status, approver=call.name, reason=reason):
             # Somebody was quicker, or the time has just run out.
-            now = _found(tx, call, action_id)
+            now = found_action(tx, call, action_id)
             refusal = closed_to(approvals.standing_of(now), ledger.read_time(tx))
             raise _refused(now, refusal or Refusal.EXPIRED)
         call.audit(tx, found.org_id, {"action_id": str(action_id), "kind": str(found.kind), "reason": reason})
@@ -147,11 +147,7 @@ def _decide(call: Call, action_id: UUID, choice: Choice, reason: str | None) -> 
         if choice is Choice.APPROVE:
             actions.release(tx, found.account_id, [action_id], enqueue)
         enqueue(tx, ShowOutcomePayload(account_id=found.account_id, action_id=action_id))
-        return ActionView.model_validate(_found(tx, call, action_id))
-
-
-def _found(tx: Transaction, call: Call, action_id: UUID) -> StoredAction:
-    return call.found(actions.find(tx, action_id), f"action {action_id}")
+        return ActionView.model_validate(found_action(tx, call, action_id))
 
 
 def _refused(found: StoredAction, refusal: Refusal) -> RefusedDecision:

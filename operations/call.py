@@ -12,6 +12,7 @@ from domain.jobs.failures import Forbidden, Gone, Invalid
 from domain.jobs.job import Enqueued, JsonObject, Origin
 from domain.payloads.payload import Payload
 from operations.repeated_requests import KeyedRequest
+from settings import Settings
 from storage.actions.actions import Enqueue
 from storage.audit import deeds
 from storage.postgres.database import Database, Transaction
@@ -50,21 +51,24 @@ class Call:
     """The caller in the words of the records that name one, such as who approved an action."""
     role: Role
     database: Database
+    settings: Settings
     enqueue: EnqueueFor
     org_id: UUID | None = None
     keyed: KeyedRequest | None = None
     within: Transaction | None = None
     events: tuple[str, ...] = ()
     """What the deed that is called may write into the audit log."""
+    of_org: bool = True
+    """Whether the operation reads what an org may see; an operation for operators reads all tables."""
     is_audited: bool = False
     is_replayed: bool = False
     """Whether the same request had been made before."""
 
-    def begin(self, role: Role, events: tuple[str, ...], *, is_audited: bool) -> None:
+    def begin(self, role: Role, events: tuple[str, ...], *, is_audited: bool, of_org: bool) -> None:
         """Begin an operation; raises `Forbidden` for a caller whose role does not include the one that is needed."""
         if not self.role.includes(role):
             raise Forbidden(f"a key of the role {self.role.value} may not do this; it takes the role {role.value}")
-        self.events, self.is_audited, self.is_replayed = events, is_audited, False
+        self.events, self.is_audited, self.is_replayed, self.of_org = events, is_audited, False, of_org
 
     @property
     def org(self) -> UUID:
@@ -80,10 +84,10 @@ class Call:
         return thing
 
     def reading(self) -> AbstractContextManager[Transaction]:
-        """A transaction to read in: the tenant's; the ledger's for an operator who has named no org."""
+        """A transaction to read in: the tenant's; the ledger's for an operator of no org, or of the fleet."""
         if self.within is not None:
             return nullcontext(self.within)
-        return self.database.ledger() if self.org_id is None else self.database.tenant(self.org_id)
+        return self.database.ledger() if self.org_id is None or not self.of_org else self.database.tenant(self.org_id)
 
     @contextmanager
     def writing(self) -> Iterator[Transaction]:

@@ -78,6 +78,8 @@ class Route:
     location: str | None = None
     query: tuple[str, ...] = ()
     document: str | None = None
+    status: Literal[200, 202] = 200
+    """202 for what a job will do."""
 
     @property
     def ids(self) -> frozenset[str]:
@@ -116,7 +118,8 @@ class Operation(Generic[P, Answer]):
 
     def __call__(self, call: Call, /, *arguments: P.args, **options: P.kwargs) -> Answer:
         """Do it for the caller; raises `Forbidden` for one whose role does not include the needed role."""
-        call.begin(self.role, self.events, is_audited=self.ledger_audits or not self.events)
+        is_audited, of_org = self.ledger_audits or not self.events, isinstance(self.route, Route)
+        call.begin(self.role, self.events, is_audited=is_audited, of_org=of_org)
         return self.function(call, *arguments, **options)
 
     @property

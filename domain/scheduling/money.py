@@ -3,6 +3,8 @@
 from dataclasses import dataclass, replace
 
 MICROCENTS_PER_CENT = 1_000_000
+PROVIDER = "anthropic"
+"""Whose calls an org pays for."""
 
 TOKENS_AROUND = 2_000
 """Tokens that a provider adds to a prompt, such as its instructions about tools; an upper estimate."""

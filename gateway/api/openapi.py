@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from copy import deepcopy
-from typing import Any, NamedTuple
+from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.openapi.utils import get_openapi
@@ -15,7 +15,6 @@ from domain.mail.triage.safety_policy import PolicyDocument
 from domain.payloads import payload_types
 from domain.payloads.payload import Payload
 from gateway.api import operations
-from gateway.api.action_models import ActionRequest
 from gateway.api.connecting import ConnectWish
 from gateway.api.documents import SCHEMAS
 from gateway.api.reasons import Reason
@@ -23,18 +22,6 @@ from gateway.api.rule_schema import RULE_SCHEMAS
 from gateway.http.problems import Problem
 
 router = APIRouter(prefix="/v1", tags=["description"])
-
-
-class Body(NamedTuple):
-    """What is posted to a route, whose handler reads the body itself."""
-
-    path: str
-    model: type[BaseModel]
-    required: bool
-
-
-BODIES = (Body("/v1/actions", ActionRequest, required=True),)
-"""Besides the body of `POST /v1/jobs`, which differs from job type to job type."""
 
 VERSION = "1"
 TITLE = "Postroom"
@@ -80,14 +67,11 @@ def _describe(app: FastAPI) -> dict[str, Any]:
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
     schemas.update(deepcopy(RULE_SCHEMAS))
-    for model in (*DOCUMENTS, *operations.bodies(), *(body.model for body in BODIES)):
+    for model in (*DOCUMENTS, *operations.bodies()):
         _add(schemas, model.__name__, model.model_json_schema(ref_template=SCHEMAS))
     choices = [_choice(schemas, kind) for kind in offered()]
     paths = document["paths"]
     paths["/v1/jobs"]["post"]["requestBody"] = _json({"oneOf": choices}, required=True)
-    for body in BODIES:
-        reference = {"$ref": SCHEMAS.format(model=body.model.__name__)}
-        paths[body.path]["post"]["requestBody"] = _json(reference, required=body.required)
     return document
 
 

@@ -69,7 +69,7 @@ def _add(router: APIRouter, operation: Operation[..., Any], route: Route) -> Non
         operation_id=operation.name,
         description=operation.text,
         response_model=answer,
-        status_code=status.HTTP_201_CREATED if route.location or operation.keyed else status.HTTP_200_OK,
+        status_code=status.HTTP_201_CREATED if route.location or operation.keyed else route.status,
         responses={**(replays(answer) if operation.keyed else {}), **problems(*_refusals(operation, route))},
         openapi_extra=takes(schema, required=needed) if schema else None,
     )
@@ -90,7 +90,8 @@ def _endpoint(operation: Operation[..., Any], route: Route) -> Callable[..., obj
         origin = origin_of(request, str(caller.key_id), ActorType.API_KEY)
         call = Call(
             origin=origin, name=f"{origin.actor_type}:{origin.actor_id}", role=caller.role, org_id=caller.org_id,
-            database=resources.database, enqueue=resources.enqueue, keyed=given.pop("keyed", None),
+            database=resources.database, settings=resources.settings, enqueue=resources.enqueue,
+            keyed=given.pop("keyed", None),
         )  # fmt: skip
         if operation.body is not None:
             given |= _read(operation.body, given.pop(DOCUMENT))

@@ -10,7 +10,7 @@ import httpx2
 from anthropic import APIConnectionError, APIStatusError, APITimeoutError
 
 from domain.jobs.failures import CallState, Failure, Permanent, Refused, Scope, Throttled, Transient
-from providers.anthropic.models import PROVIDER
+from domain.scheduling.money import PROVIDER
 from providers.retry_after import header_wait
 
 RATE_WAIT = timedelta(minutes=1)

@@ -13,8 +13,6 @@ from typing import Literal
 
 from providers.ports import Usage
 
-PROVIDER = "anthropic"
-
 Thinking = Literal["disabled", "between_tools"]
 
 LONG_PROMPT_TOKENS = 100_000

@@ -7,9 +7,7 @@ from uuid import UUID
 
 from domain.access.users import UserRole, check_snowflake, check_zone
 from domain.jobs.failures import Conflict, Gone
-from domain.jobs.job import Origin
 from domain.mail.email_address import check_address
-from storage.audit import deeds
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
 
@@ -45,51 +43,53 @@ class UserChanges:
         return {"role": role, "discord_user_id": self.discord_user_id, "zone": self.zone}
 
 
-def add(tx: Transaction, org_id: UUID, email: str, changes: UserChanges, *, by: Origin) -> User:
+def add(tx: Transaction, org_id: UUID, email: str, changes: UserChanges) -> User:
     """Add a person; raises `Conflict` when the address or the Discord id is somebody's in the org already."""
     rows = tx.run("add_user", org_id=org_id, email=check_address("email", email), **changes.checked())
     if not rows:
         raise Conflict("email: somebody of the org has the address or the Discord id already", code="user.exists")
-    deeds.record(tx, "user.added", {"user_id": str(rows[0].user_id)}, by=by, org_id=org_id)
     return _user(rows[0])
 
 
-def change(tx: Transaction, org_id: UUID, email: str, changes: UserChanges, *, by: Origin) -> User:
+def change(tx: Transaction, org_id: UUID, email: str, changes: UserChanges) -> User:
     """Set a person's role, Discord id or zone; raises `Gone`, and `Conflict` for a Discord id that is another's."""
     found = _found(tx, org_id, email)
     rows = tx.run("change_user", user_id=found.user_id, **changes.checked())
     if not rows:
         raise Conflict("discord_user_id: is another person's of the org", code="user.exists")
-    data = {"user_id": str(found.user_id), **{name: value for name, value in changes.checked().items() if value}}
-    deeds.record(tx, "user.changed", data, by=by, org_id=org_id)
     return _user(rows[0])
 
 
-def remove(tx: Transaction, org_id: UUID, email: str, *, by: Origin) -> User:
+def remove(tx: Transaction, org_id: UUID, email: str) -> User:
     """Remove a person; raises `Gone`, and `Conflict` for the owner of a mailbox."""
     found = _found(tx, org_id, email)
     if not tx.run("remove_user", user_id=found.user_id):
         raise Conflict("email: the person owns a mailbox: give them the role member instead", code="user.owns_mailbox")
-    deeds.record(tx, "user.removed", {"user_id": str(found.user_id)}, by=by, org_id=org_id)
     return found
 
 
-def listed(tx: Transaction, org_id: UUID, *, limit: int) -> Sequence[User]:
-    """The people of an org, by address."""
-    return [_user(row) for row in tx.run("list_users", org_id=org_id, email=None, discord_user_id=None, limit=limit)]
+def listed(tx: Transaction, org_id: UUID, *, after: str | None = None, limit: int) -> Sequence[User]:
+    """The people of an org, by address, after an address."""
+    return [_user(row) for row in _rows(tx, org_id, after=after, limit=limit)]
 
 
 def by_discord(tx: Transaction, org_id: UUID, discord_user_id: str) -> User | None:
     """The person of the org who has that Discord id."""
-    rows = tx.run("list_users", org_id=org_id, email=None, discord_user_id=discord_user_id, limit=1)
+    rows = _rows(tx, org_id, discord_user_id=discord_user_id)
     return _user(rows[0]) if rows else None
 
 
 def _found(tx: Transaction, org_id: UUID, email: str) -> User:
-    rows = tx.run("list_users", org_id=org_id, email=check_address("email", email), discord_user_id=None, limit=1)
+    address = check_address("email", email)
+    rows = _rows(tx, org_id, email=address)
     if not rows:
-        raise Gone(f"email: the org has nobody of the address {check_address('email', email)}")
+        raise Gone(f"email: the org has nobody of the address {address}")
     return _user(rows[0])
+
+
+def _rows(tx: Transaction, org_id: UUID, *, limit: int = 1, **filters: str | None) -> Sequence[Row]:
+    where = dict.fromkeys(("email", "discord_user_id", "after")) | filters
+    return tx.run("list_users", org_id=org_id, limit=limit, **where)
 
 
 def _user(row: Row) -> User:

@@ -29,5 +29,6 @@ from users
 where org_id = %(org_id)s
   and (%(email)s::text is null or email = %(email)s)
   and (%(discord_user_id)s::text is null or discord_user_id = %(discord_user_id)s)
+  and (%(after)s::text is null or email > %(after)s)
 order by email
 limit %(limit)s

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from typing import NamedTuple
 from uuid import UUID
 
 from domain.jobs.failures import ClaimLost
@@ -12,6 +13,7 @@ from domain.scheduling.money import DailyBudget
 from storage.ledger import gates, ledger
 from storage.ledger.gates import Gate
 from storage.postgres.database import Transaction
+from storage.postgres.execution import Row
 
 UNDER_WAY = timedelta(seconds=5)
 """How long an org's jobs wait when calls under way may yet cost less than was set aside for them."""
@@ -41,19 +43,11 @@ class BudgetRefusal:
     first: bool
 
 
-@dataclass(frozen=True, slots=True)
-class OrgBudget:
-    """One org's budget and its day, in microcents; `own` when the figure is not the installation's."""
+class BudgetPosition(NamedTuple):
+    """Where an org is in the list of budgets."""
 
-    org_id: UUID
-    name: str
-    daily_microcents: int
-    own: bool
     spent_microcents: int
-    reserved_microcents: int
-    left_microcents: int
-    exhausted_at: datetime | None
-    parked_until: datetime | None
+    org_id: UUID
 
 
 def reserve(
@@ -135,24 +129,18 @@ def set_daily(tx: Transaction, org_id: UUID, daily_microcents: int | None, provi
 
 
 def budgets(
-    tx: Transaction, provider: str, *, default_daily: int, org_id: UUID | None = None, limit: int = 100
-) -> Sequence[OrgBudget]:
-    """Orgs and their day, who has spent most first; or one org's."""
-    rows = tx.run("list_budgets", provider=provider, default_daily=default_daily, org_id=org_id, limit=limit)
-    return [
-        OrgBudget(
-            row.org_id,
-            row.name,
-            row.daily_microcents,
-            row.own,
-            row.spent_microcents,
-            row.reserved_microcents,
-            DailyBudget(row.daily_microcents, row.spent_microcents, row.reserved_microcents).left,
-            row.exhausted_at,
-            row.parked_until,
-        )
-        for row in rows
-    ]
+    tx: Transaction,
+    provider: str,
+    *,
+    default_daily: int,
+    org_id: UUID | None = None,
+    after: BudgetPosition | None = None,
+    limit: int = 100,
+) -> Sequence[Row]:
+    """Orgs with their budget and their day, in microcents, the highest cost first; or one org."""
+    spent, after_org = after or (None, None)
+    place = {"spent": spent, "after_org": after_org, "limit": limit}
+    return tx.run("list_budgets", provider=provider, default_daily=default_daily, org_id=org_id, **place)
 
 
 def gate_key(org_id: UUID, provider: str) -> str:

@@ -10,11 +10,11 @@ from domain.jobs.failures import Invalid
 from domain.jobs.job import JsonObject
 from domain.mail.triage.models_asked import ModelsAsked
 from domain.mail.triage.prompts import Prompt
+from domain.scheduling.money import PROVIDER
 from engine.context import JobContext
 from engine.handler_settings import HandlerSettings
 from engine.model_budget import BASED_ON, REFUSED, CheckAnswer
 from observability.on_demand import on_demand
-from providers.anthropic.models import PROVIDER
 from providers.ports import LanguageModel, ModelRequest
 from providers.ports.conversation import Conversation, ConversationRequest
 

@@ -7,7 +7,6 @@ from uuid import UUID
 
 from domain.access.users import UserRole
 from domain.approvals.decision import Choice
-from domain.jobs.job import Origin
 from domain.mail.actions.action import Action
 from domain.mail.actions.requested_action import Forward
 from domain.mail.actions.status import ActionStatus
@@ -44,7 +43,7 @@ def ask_in_channel(env: MailEnvironment, channel_id: str = CHANNEL) -> None:
         approvals.choose_channel(tx, here, channel_id)
         if users.by_discord(tx, here, APPROVER) is None:
             changes = UserChanges(UserRole.APPROVER, APPROVER)
-            users.add(tx, here, "approver@postroom.example", changes, by=Origin())
+            users.add(tx, here, "approver@postroom.example", changes)
 
 
 def waiting(env: MailEnvironment, action: Action = FORWARD, *, subject: str = "News") -> UUID:

@@ -6,9 +6,9 @@ from types import ModuleType
 
 import pytest
 
+from domain.scheduling.money import PROVIDER
 from engine.runtime import Runtime
 from providers.anthropic.language_model import AnthropicModel
-from providers.anthropic.models import PROVIDER
 from providers.ports import ModelAnswer, ModelRequest
 from providers.ports.conversation import ConversationAnswer, ConversationRequest
 

@@ -15,7 +15,6 @@ from psycopg.types.json import Jsonb
 from domain.access.users import UserRole
 from domain.approvals.decision import Choice, Refusal
 from domain.approvals.question import WORDS
-from domain.jobs.job import Origin
 from domain.mail.actions.requested_action import Delete
 from domain.mail.actions.status import ActionStatus
 from domain.mail.triage.safety import CheckedAction
@@ -49,8 +48,8 @@ def account(store: Database, process: Runtime) -> Account:
     store_message(store, account)
     with store.ledger() as tx:
         approvals.choose_channel(tx, account.org_id, CHANNEL)
-        users.add(tx, account.org_id, "anna@example.org", UserChanges(UserRole.APPROVER, ANNA), by=Origin())
-        users.add(tx, account.org_id, "bob@example.org", UserChanges(UserRole.MEMBER, BOB), by=Origin())
+        users.add(tx, account.org_id, "anna@example.org", UserChanges(UserRole.APPROVER, ANNA))
+        users.add(tx, account.org_id, "bob@example.org", UserChanges(UserRole.MEMBER, BOB))
     return account
 
 
@@ -172,7 +171,7 @@ def test_another_orgs_approver_and_channel_decide_nothing(
     other = make_account(store, org="another org", email="you@example.com")
     with store.ledger() as tx:
         approvals.choose_channel(tx, other.org_id, "222")
-        users.add(tx, other.org_id, "eve@example.org", UserChanges(UserRole.OWNER, STRANGER), by=Origin())
+        users.add(tx, other.org_id, "eve@example.org", UserChanges(UserRole.OWNER, STRANGER))
     elsewhere = whispered(post(url, pressed(made, STRANGER, channel_id="222")))
     unknown = whispered(post(url, pressed(uuid4(), STRANGER, channel_id="222")))
     assert elsewhere == unknown

@@ -11,7 +11,7 @@ from engine.app import publish_catalogue
 from providers.anthropic.language_model import AnthropicModel
 from sandbox.emulator.control import FaultOrder
 from storage.money import spending
-from storage.money.spending import OrgBudget
+from storage.postgres.execution import Row
 from tests.doubles import probe_jobs
 from tests.doubles.factories import make_org, unmetered
 from tests.doubles.mail_environment import MailEnvironment
@@ -25,7 +25,7 @@ def set_daily(env: MailEnvironment, org_id: UUID, daily: int | None) -> None:
         spending.set_daily(tx, org_id, daily, MODEL, by="ada")
 
 
-def day_of(env: MailEnvironment, org_id: UUID) -> OrgBudget:
+def day_of(env: MailEnvironment, org_id: UUID) -> Row:
     with env.process.database.ledger() as tx:
         daily = env.process.settings.daily_budget_microcents
         (found,) = spending.budgets(tx, MODEL, default_daily=daily, org_id=org_id)

@@ -6,12 +6,12 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from commands import budgets
+from commands.operations import AREAS
 from providers.anthropic.language_model import AnthropicModel
 from sandbox.anthropic.anthropic import anthropic_emulator
 from sandbox.emulator.control import EmulatorControl, FaultOrder
 from storage.money import spending
-from storage.money.spending import OrgBudget
+from storage.postgres.execution import Row
 from tests.cluster.nodes import WorkerNode
 from tests.commands.calling import answer
 from tests.doubles.factories import make_org, unmetered
@@ -51,7 +51,7 @@ def closest(model: EmulatorControl) -> int:
         return priced.most_microcents(QUESTION, priced.count_tokens(QUESTION))
 
 
-def day_of(fleet: Fleet) -> OrgBudget:
+def day_of(fleet: Fleet) -> Row:
     with fleet.client.database.ledger() as tx:
         (found,) = spending.budgets(tx, "anthropic", default_daily=10**9, org_id=fleet.org)
     return found
@@ -99,7 +99,7 @@ def test_an_org_that_spent_its_day_parks_and_goes_on_when_it_is_given_more(
     assert parked(fleet, jobs) == MANY - paid
     assert fleet.ask("select state from jobs where job_type = 'budgets.alert'") == [("succeeded",)]
 
-    answer(budgets, "set", fleet.org, "--cents", ENOUGH_CENTS)
+    answer(AREAS.budgets, "set", fleet.org, "--cents", ENOUGH_CENTS)
     assert fleet.wait_for_end(jobs) == {"succeeded": MANY}
     assert fleet.ask("select distinct attempt from jobs where id = any (%s)", jobs) == [(1,)]
     assert calls(model) == 1 + MANY + len(passing)

@@ -141,5 +141,5 @@ def _set_up(story: StoryEnvironment) -> None:
         accounts.save_settings(tx, account, {"agent_enabled": True, "send_allowed": True})
         profiles.add(tx, org, parse_profile(PROFILE | {"name": AGENT}), by=BY)
         approvals.choose_channel(tx, org, CHANNEL)
-        users.change(tx, org, env.mailbox.email, UserChanges(UserRole.OWNER, APPROVER), by=BY)
+        users.change(tx, org, env.mailbox.email, UserChanges(UserRole.OWNER, APPROVER))
     story.door.post(f"/v1/rules?account_id={account}", {"rules": list(RULES)})

@@ -17,8 +17,9 @@ from domain.jobs.job import ClaimedJob
 from domain.scheduling.money import DailyBudget
 from storage.ledger import ledger
 from storage.money import spending
-from storage.money.spending import BudgetRefusal, OrgBudget
+from storage.money.spending import BudgetRefusal
 from storage.postgres.database import Database
+from storage.postgres.execution import Row
 from tests.doubles.factories import LEASE, claim_one, enqueue_one, make_job_type, make_org, make_worker
 from tests.waiting import eventually
 
@@ -54,7 +55,7 @@ def refuse(store: Database, job: ClaimedJob, amount: int, daily: int) -> BudgetR
         return spending.refuse(tx, job, amount, MODEL, default_daily=daily)
 
 
-def day_of(store: Database, org_id: UUID, daily: int = NO_BUDGET) -> OrgBudget:
+def day_of(store: Database, org_id: UUID, daily: int = NO_BUDGET) -> Row:
     with store.ledger() as tx:
         (found,) = spending.budgets(tx, MODEL, default_daily=daily, org_id=org_id)
     return found

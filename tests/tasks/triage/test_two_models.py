@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from domain.mail.correspondence import EmailState
-from providers.anthropic.models import PROVIDER
+from domain.scheduling.money import PROVIDER
 from sandbox.emulator.control import FaultOrder, MessagePlace
 from storage.mail import decisions
 from storage.mail.decisions import PastDecision

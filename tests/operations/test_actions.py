@@ -4,7 +4,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from commands import actions
+from commands.operations import AREAS
 from domain.mail.actions.label_actions import Archive
 from domain.mail.actions.status import ActionStatus
 from tests.commands.calling import answer, call, refusal
@@ -19,20 +19,20 @@ def test_a_done_action_is_listed_shown_and_taken_back(env: MailEnvironment) -> N
     place = stored_letter(env)
     done = do(env, place, Archive())
     waits = ask(env, place, Archive(), ActionStatus.APPROVED_PENDING)
-    listed = answer(actions, "list", "--org", ORG, "--account", env.account.account_id)
-    assert answer(actions, "list", "--org", ORG, "--account", env.account.email) == listed
-    assert "nobody" in refusal(actions, "list", "--org", ORG, "--account", "nobody")
+    listed = answer(AREAS.actions, "list", "--org", ORG, "--account", env.account.account_id)
+    assert answer(AREAS.actions, "list", "--org", ORG, "--account", env.account.email) == listed
+    assert "nobody" in refusal(AREAS.actions, "list", "--org", ORG, "--account", "nobody")
     assert [(one["action_id"], one["state"], one["inverse"], one["why"]) for one in listed] == [
         (str(waits), "approved_pending", "apply_label", "a reason"),
         (str(done.action_id), "done", "apply_label", ""),
     ]
-    assert [one["action_id"] for one in answer(actions, "list", "--org", ORG, "--state", "done")] == [
+    assert [one["action_id"] for one in answer(AREAS.actions, "list", "--org", ORG, "--state", "done")] == [
         str(done.action_id)
     ]
-    assert answer(actions, "list", "--org", ORG, "--message", "other") == []
-    shown = answer(actions, "show", done.action_id)
+    assert answer(AREAS.actions, "list", "--org", ORG, "--message", "other") == []
+    shown = answer(AREAS.actions, "show", done.action_id)
     assert shown["undo_hint"]["inverse_action"] == "apply_label"
-    undone = answer(actions, "undo", done.action_id, "--as", "ada")
+    undone = answer(AREAS.actions, "undo", done.action_id, "--as", "ada")
     assert undone["created"] is True
     assert env.job(UUID(undone["job_id"]))["actor_id"] == "operator:ada"
     env.drain(only="actions.undo")
@@ -44,13 +44,13 @@ def test_a_done_action_is_listed_shown_and_taken_back(env: MailEnvironment) -> N
 
 def test_what_cannot_be_taken_back_is_refused_with_the_reason(env: MailEnvironment) -> None:
     waits = ask(env, stored_letter(env), Archive(), ActionStatus.APPROVED_PENDING)
-    assert "approved_pending" in refusal(actions, "undo", waits)
-    assert "there is no action" in refusal(actions, "undo", uuid4())
-    assert "there is no action" in refusal(actions, "show", uuid4())
+    assert "approved_pending" in refusal(AREAS.actions, "undo", waits)
+    assert "there is no action" in refusal(AREAS.actions, "undo", uuid4())
+    assert "there is no action" in refusal(AREAS.actions, "show", uuid4())
 
 
 def test_a_table_names_what_an_operator_looks_for(env: MailEnvironment) -> None:
     done = do(env, stored_letter(env), Archive())
-    shown = call(actions, "list", "--org", ORG).output
+    shown = call(AREAS.actions, "list", "--org", ORG).output
     assert str(done.action_id) in shown
     assert "apply_label" in shown
