@@ -21,7 +21,7 @@ def make_job_ids(count: int, at: datetime, noise: bytes) -> Sequence[UUID]:
     """
     if count > MOST:
         raise ValueError(f"at most {MOST} ids are made at once, not {count}")
-    head = int(at.timestamp() * 1000) << 80 | 0x7 << 76 | 0x2 << 62
+    head = first_job_id(at).int
     return [
         UUID(int=head | place << 64 | int.from_bytes(noise[place * NOISE : (place + 1) * NOISE]) >> 2)
         for place in range(count)

@@ -42,7 +42,7 @@ CATALOGUE = {"job_types": "the code's own catalogue; the same for every org and 
 
 OTHERS = frozenset({*FLEET, *CATALOGUE})
 
-VIEWS = {"audit_log": "the events of the audit log"}
+VIEWS = {"audit_log": "the events of the audit log", "job_lines": "jobs as lists show them"}
 """Views of tenants' tables, which show each tenant what the tables do."""
 
 
@@ -291,6 +291,7 @@ def writable_columns(database: Connection, table: str) -> str:
 FOR_TENANTS = {
     "announce_call",
     "append_event",
+    "are_few_unfinished",  # tells whether, of all orgs
     "begin_effect",
     "cancel_wake",
     "carries_secret",  # pure
@@ -302,6 +303,7 @@ FOR_TENANTS = {
     "finish_effect",
     "hold_claim",
     "is_channel_of_another",
+    "look_back_at_jobs",  # tells a time, of all orgs
     "looks_secret",  # pure
     "named_labels",  # pure
     "names_secret",  # pure
@@ -311,7 +313,8 @@ FOR_TENANTS = {
     "repeat_end_hook",
     "settle_held",
 }
-"""What a handler's role may call: pure functions, and those that look at the caller's org before they act."""
+"""What a handler's role may call: pure functions, those that look at the caller's org before they act, and two that
+tell of all orgs how much a list would look at."""
 
 
 def test_a_tenant_may_call_only_what_looks_at_its_org(database: Connection) -> None:
