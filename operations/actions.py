@@ -124,7 +124,7 @@ def read_action(call: Call, action_id: UUID) -> ActionView:
 def request_action(
     call: Call,
     *,
-    account_id: UUID,
+    account_id: Annotated[UUID, Field(description="The message's mailbox.")],
     message_id: Annotated[GmailId, Field(description="Gmail's id of a message that is stored."), Option("--message")],
     action: Annotated[dict[str, Any], Field(description=DETAILS)],
 ) -> ActionView:

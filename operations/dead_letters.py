@@ -14,7 +14,7 @@ from domain.jobs.queues import Queue
 from domain.payloads import payload_types
 from operations import replays
 from operations.call import Call
-from operations.operation import Area, Reason, Record, Route
+from operations.operation import WORDS, Area, Reason, Record, Route
 from operations.pages import Page, Window
 from operations.replays import Mended, Ruling
 from storage.ledger import dead_letters, payload_names
@@ -156,7 +156,7 @@ def discard_dead_letter(
     call: Call,
     letter_id: UUID,
     *,
-    reason: Annotated[str, Field(min_length=1, max_length=1000, description="Why; it is kept with the letter.")],
+    reason: Annotated[str, Field(pattern=WORDS, max_length=1000, description="Why; it is kept with the letter.")],
 ) -> DiscardedLetter:
     """Close a dead letter for good."""
     with call.writing() as tx:

@@ -44,7 +44,9 @@ class Record(BaseModel):
 
 P = ParamSpec("P")
 Answer = TypeVar("Answer", bound=Record | Page[Any])
-Reason = Annotated[str | None, Field(min_length=1, max_length=1000, description="Why; the audit log keeps it.")]
+WORDS = r"\S"
+"""The pattern of a text that says something: a blank one is refused by its field before anything is looked for."""
+Reason = Annotated[str | None, Field(pattern=WORDS, max_length=1000, description="Why; the audit log keeps it.")]
 DOCUMENT = "document"
 """The parameter that takes the whole body of a request, or a file."""
 NamedOrg = Literal["required", "optional", "never"]

@@ -69,10 +69,16 @@ def _add(router: APIRouter, operation: Operation[..., Any], route: Route) -> Non
         operation_id=operation.name,
         description=operation.text,
         response_model=answer,
-        status_code=status.HTTP_201_CREATED if route.location or operation.keyed else route.status,
+        status_code=_success(operation, route),
         responses={**(replays(answer) if operation.keyed else {}), **problems(*_refusals(operation, route))},
         openapi_extra=takes(schema, required=needed) if schema else None,
     )
+
+
+def _success(operation: Operation[..., Any], route: Route) -> int:
+    """The status of what is done: 201 for what makes something, unless the route says that a job will do it."""
+    makes = bool(route.location) or operation.keyed
+    return status.HTTP_201_CREATED if makes and route.status == status.HTTP_200_OK else route.status
 
 
 def _refusals(operation: Operation[..., Any], route: Route) -> tuple[ProblemStatus, ...]:

@@ -16,4 +16,4 @@ def test_a_worker_loads_no_package_that_only_some_jobs_need() -> None:
 
 
 def test_what_is_asked_for_is_loaded() -> None:
-    assert on_demand("storage.secrets.sealing:Place").__name__ == "Place"
+    assert on_demand("storage.secrets.sealing:Sealer").__name__ == "Sealer"

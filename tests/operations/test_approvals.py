@@ -18,7 +18,8 @@ from domain.mail.actions.status import ActionStatus
 from domain.mail.triage.safety import CheckedAction
 from engine.enqueue import enqueue
 from engine.runtime import Runtime
-from operations.approvals import DECISIONS, approve_action, choose_channel
+from operations.approvals import DECISIONS, approve_action, choose_channel, list_approvals
+from operations.pages import Window
 from storage import approvals
 from storage.accounts.accounts import Account
 from storage.actions import actions
@@ -106,8 +107,8 @@ def test_pages_of_the_list_follow_each_other(operator: Client, store: Database, 
     rest = operator.get(f"/v1/approvals?limit=2&cursor={first['next_cursor']}").json
     assert [one["action_id"] for one in (*first["actions"], *rest["actions"])] == ids[::-1]
     assert rest["next_cursor"] is None
-    by_command = answer(COMMANDS, "list", "--org", account.org_id, "--limit", 2, "--cursor", first["next_cursor"])
-    assert [one["action_id"] for one in by_command] == ids[:1]
+    by_operator = list_approvals(call_by("anna", store, org_id=account.org_id), Window(2, first["next_cursor"]))
+    assert [str(one.action_id) for one in by_operator.items] == ids[:1]
 
 
 def test_what_is_denied_is_never_executed(store: Database, account: Account) -> None:

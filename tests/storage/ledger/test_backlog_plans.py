@@ -76,7 +76,7 @@ def asked(owner: Connection, waiting: str) -> dict[str, dict[str, Any]]:
     each = {
         "states": "succeeded", "run_ats": None, "attempt_deltas": 0, "loss_deltas": 0, "started_ats": None,
         "outputs": None, "errors": None, "costs": 0, "reasons": None, "details": None, "suspects": None,
-        "return_deltas": 0,
+        "return_deltas": 0, "gates": None,
     }  # fmt: skip
     settling = {"job_ids": ids, "tokens": tokens} | {name: [value] * BATCH for name, value in each.items()}
     met: dict[str, dict[str, dict[str, Any]]] = {
