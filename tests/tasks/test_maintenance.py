@@ -217,8 +217,8 @@ def test_a_job_whose_result_is_to_be_sent_stays(env: MailEnvironment) -> None:
     env.database.execute(
         "with one as (update jobs set result_wanted = true where id in"
         " (select id from jobs where request_id = 'old' limit 1) returning id)"
-        " insert into result_requests (task_id, job_id, correlation_id, is_sent, send_at, keep_until)"
-        " select id, id, id, true, now(), now() + interval '1 day' from one"
+        " insert into result_requests (task_id, job_id, is_sent, send_at, keep_until)"
+        " select id, id, true, now(), now() + interval '1 day' from one"
     )
     assert keep_house(env, "maintenance.delete_finished_jobs")["output"] == {"deleted": 1}
     env.database.execute("update result_requests set send_at = null, sent_at = now()")

@@ -24,7 +24,6 @@ PLANS: list[tuple[str, dict[str, Any], str]] = [
     ("find_unclassified_messages", {"since": NOW, "asked": "a model", "after": "m1", "limit": 5}, "messages_received"),
     ("find_inbox_messages", {"since": NOW}, "messages_received"),
     ("find_correspondents", {"addresses": ["7@example.org"], "before": NOW}, "correspondents_pkey"),
-    ("hold_messages", {"ids": ["m1", "m2"]}, "messages_pkey"),
     ("find_earlier_decisions", {"message_id": "m1", "job_id": UUID(int=1), "asked": "a model"}, "decisions_message"),
     ("change_message_labels", {"ids": ["m1"], "added": [], "removed": []}, "messages_pkey"),
     ("get_email", {"thread_id": "t1"}, "emails_org_id_account_id_gmail_thread_id_key"),
