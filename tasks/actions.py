@@ -267,7 +267,7 @@ def undo(ctx: JobContext, payload: UndoPayload) -> Outcome:
     original, hint, began_at = undoing.original, undoing.hint, ctx.now()
     with open_mailbox(ctx, undoing.account) as mailbox:
         now = labels_of(mailbox, original.message_id)
-        plan = undoing.plan(now, began_at)
+        plan = undoing.plan(began_at)
         change = Change(MOVES.get(plan.move) if plan.move else None, undoing.live(plan.labels))
         key = f"undo:{undoing.undo_id}"
         changed = MailboxChange(ctx, mailbox, undoing.account, change, {original.message_id: now}, key).carry_out()
@@ -280,7 +280,7 @@ def undo(ctx: JobContext, payload: UndoPayload) -> Outcome:
         wake = hint.inverse_parameters.cancel_unsnooze_job_id
         # Before the message: in that order the waking job locks them, too.
         added = None if wake is None else {"unsnooze": str(undos.cancel_wake(tx, ctx.job, wake))}
-        if undoing.plan_now(tx, now, ctx.now()) != plan:
+        if undoing.plan_now(tx, ctx.now()) != plan:
             raise Transient("another snooze of the message has fallen due meanwhile", code="action.changed")
         lost = changed.finish(tx)
         undos.finish(tx, original.action_id, undoing.undo_id, ctx.job.job_id)
@@ -307,18 +307,18 @@ class BegunUndo:
     def _snooze(self) -> PastSnooze | None:
         return next((one for one in self.snoozes if one.action_id == self.original.action_id), None)
 
-    def plan(self, carried: frozenset[str], now: datetime) -> UndoPlan:
-        """What is to be changed on the message, which carries these labels."""
+    def plan(self, now: datetime) -> UndoPlan:
+        """What is to be changed on the message."""
         if self._snooze is None:
-            return plan_undo(self.hint, carried)
-        return plan_unsnooze(self._snooze, self.hint, self.snoozes, now, carried)
+            return plan_undo(self.hint)
+        return plan_unsnooze(self._snooze, self.hint, self.snoozes, now)
 
-    def plan_now(self, tx: Transaction, carried: frozenset[str], now: datetime) -> UndoPlan:
+    def plan_now(self, tx: Transaction, now: datetime) -> UndoPlan:
         """The plan by the snoozes as they stand in this transaction; none of them wakes the message until it ends."""
         here, message_id = self.account.account_id, self.original.message_id
         if self._snooze is None:
-            return self.plan(carried, now)
-        return replace(self, snoozes=snoozing.snoozes_of(tx, here, message_id)).plan(carried, now)
+            return self.plan(now)
+        return replace(self, snoozes=snoozing.snoozes_of(tx, here, message_id)).plan(now)
 
     def held_until(self, now: datetime) -> datetime | None:
         """Until when a later snooze keeps the message, so that it does not come back."""

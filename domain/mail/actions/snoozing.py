@@ -111,14 +111,12 @@ def left_label(snooze: PastSnooze, hint: UndoHint, others: Iterable[PastSnooze])
     return frozenset({snooze.label_id} - shared)
 
 
-def plan_unsnooze(
-    snooze: PastSnooze, hint: UndoHint, others: Iterable[PastSnooze], now: datetime, carried: frozenset[str]
-) -> UndoPlan:
-    """What the undo of a snooze changes on a message that carries these labels."""
+def plan_unsnooze(snooze: PastSnooze, hint: UndoHint, others: Iterable[PastSnooze], now: datetime) -> UndoPlan:
+    """What the undo of a snooze changes on its message."""
     known = tuple(others)
     if held_until(snooze, known, now) is not None:
         return UndoPlan(None, LabelWish(frozenset(), left_label(snooze, hint, known)))
-    move, wish = plan_undo(hint, carried)
+    move, wish = plan_undo(hint)
     if hint.snooze_label_id and comes_back(snooze, hint, known, now):
         wish = LabelWish(wish.add | {INBOX}, wish.remove | {hint.snooze_label_id} | labels_before(snooze, known))
     return UndoPlan(move, wish)

@@ -126,16 +126,15 @@ def check_undoable(kind: ActionKind, status: ActionStatus, stored: JsonObject | 
     return hint
 
 
-def plan_undo(hint: UndoHint, now: Collection[str]) -> UndoPlan:
-    """What restores the labels from before an action on a message that carries these labels now.
+def plan_undo(hint: UndoHint) -> UndoPlan:
+    """What restores the labels from before an action on a message.
 
     Labels that others have changed since are left to them. The move out of the trash or into it comes first; what it
-    does to other labels differs from mailbox to mailbox, so the change of labels is made on what it leaves.
+    does to other labels differs from mailbox to mailbox, so the change of labels is made on what it leaves. A message
+    that is there already is not moved; its labels are stored all the same: an attempt that died may have moved it.
     """
     wish = LabelWish(frozenset(hint.inverse_parameters.add_labels), frozenset(hint.inverse_parameters.remove_labels))
     if hint.inverse_action not in {Inverse.RESTORE, Inverse.TRASH}:
         return UndoPlan(None, wish)
     was_in_trash = TRASH in (hint.labels_before or ())
-    if was_in_trash == (TRASH in now):
-        return UndoPlan(None, wish)
     return UndoPlan(Inverse.TRASH if was_in_trash else Inverse.RESTORE, wish)

@@ -67,7 +67,7 @@ def test_the_undo_of_an_earlier_snooze_changes_nothing_while_a_later_one_holds(k
         held = bool(later) and later[-1].until is not None and later[-1].until > NOON
         assert (held_until(one, known, NOON) is not None) is held
         if held:
-            plan = plan_unsnooze(one, hint({INBOX}, one), known, NOON, frozenset({ASLEEP}))
+            plan = plan_unsnooze(one, hint({INBOX}, one), known, NOON)
             assert plan == (None, LabelWish())
 
 
@@ -75,22 +75,22 @@ def test_the_undo_of_an_earlier_snooze_takes_its_own_label_off_and_the_later_one
     first, second = snoozes((DONE, 1), (DONE, 3))
     first = replace(first, label_id="Label_8")
     carried = frozenset({"Label_8", ASLEEP})
-    plan = plan_unsnooze(first, hint({INBOX}, first), [first, second], NOON, carried)
+    plan = plan_unsnooze(first, hint({INBOX}, first), [first, second], NOON)
     assert plan.move is None
     assert plan.labels == LabelWish(frozenset(), frozenset({"Label_8"}))
     left, undone = applied(carried, plan.labels), replace(first, status=UNDONE)
-    after = plan_unsnooze(second, hint({"Label_8"}, second), [undone, second], NOON, left)
+    after = plan_unsnooze(second, hint({"Label_8"}, second), [undone, second], NOON)
     assert applied(left, after.labels) == {INBOX}
 
 
 def test_a_label_that_another_snooze_needs_stays() -> None:
     first, second, third = snoozes((DONE, 1), (DONE, 2), (DONE, 3))
     second = replace(second, label_id="Label_8")
-    plan = plan_unsnooze(first, hint({INBOX}, first), [first, second, third], NOON, frozenset({ASLEEP, "Label_8"}))
+    plan = plan_unsnooze(first, hint({INBOX}, first), [first, second, third], NOON)
     assert plan.labels == LabelWish()
-    plan = plan_unsnooze(second, hint({ASLEEP}, second), [first, second, third], NOON, frozenset({ASLEEP, "Label_8"}))
+    plan = plan_unsnooze(second, hint({ASLEEP}, second), [first, second, third], NOON)
     assert plan.labels.remove == {"Label_8"}
-    by_hand = plan_unsnooze(second, hint({"Label_8"}, second), [first, second, third], NOON, frozenset({"Label_8"}))
+    by_hand = plan_unsnooze(second, hint({"Label_8"}, second), [first, second, third], NOON)
     assert by_hand.labels == LabelWish()
 
 
@@ -101,7 +101,7 @@ def test_after_the_undo_of_the_last_snooze_the_one_before_it_counts(known: list[
     if last.status is not DONE or last.until is None or last.until <= NOON or len(known) == 1:
         return
     away = frozenset({ASLEEP})
-    plan = plan_unsnooze(last, hint(set(away), last), known, NOON, away)
+    plan = plan_unsnooze(last, hint(set(away), last), known, NOON)
     left = [one for one in known[:-1] if one.status is DONE]
     still_away = bool(left) and left[-1].until is not None and left[-1].until > NOON
     assert (INBOX in applied(away, plan.labels)) is not still_away
@@ -112,7 +112,7 @@ def test_the_undo_of_the_only_snooze_restores_the_labels_from_before(known: list
     one = known[0]
     for before in ({INBOX, "UNREAD"}, {"UNREAD"}, set[str]()):
         carried = applied(before, LabelWish(frozenset({ASLEEP}), frozenset({INBOX})))
-        plan = plan_unsnooze(one, hint(before, one), [one], NOON, carried)
+        plan = plan_unsnooze(one, hint(before, one), [one], NOON)
         assert applied(carried, plan.labels) == before
 
 

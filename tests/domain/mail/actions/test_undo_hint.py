@@ -45,10 +45,10 @@ HABITS = st.builds(Habits, st.booleans(), st.booleans())
 def moved(labels: Collection[str], to_trash: bool, habits: Habits) -> frozenset[str]:
     """A message after trash or untrash."""
     carried = frozenset(labels)
+    if to_trash == (TRASH in carried):
+        return carried
     if to_trash:
         return (carried | {TRASH}) - ({INBOX} if habits.trash_takes_inbox else set())
-    if TRASH not in carried:
-        return carried
     return (carried - {TRASH}) | ({INBOX} if habits.untrash_gives_inbox else set())
 
 
@@ -62,7 +62,7 @@ def executed(action: Action, labels: frozenset[str], habits: Habits) -> frozense
 
 
 def undone(hint: UndoHint, labels: frozenset[str], habits: Habits) -> frozenset[str]:
-    plan = plan_undo(hint, labels)
+    plan = plan_undo(hint)
     if plan.move is not None:
         labels = moved(labels, plan.move is Inverse.TRASH, habits)
     return applied(labels, change_of(labels, plan.labels))
