@@ -22,7 +22,7 @@ FREE_OF_SIBLINGS = (
 )
 """Folders whose files are a list that grows: families, payloads, functions by area, migrations, goldens."""
 PROGRAMS = ("bench", "tests")
-"""Programs and proofs of their own, which nobody imports: the bounds are about what is built upon."""
+"""Programs and proofs of their own, which nobody imports."""
 
 BY_STRING = {
     "domain.payloads.__init__": "the walk that finds the payload classes",
@@ -43,22 +43,20 @@ def house() -> House:
     return read_house()
 
 
-def is_list(folder: Path) -> bool:
-    """Whether a folder may hold as many entries as there are."""
-    return folder.as_posix() in FREE_OF_SIBLINGS or folder.parts[0] in PROGRAMS
-
-
 def crowded(files: Iterable[Path]) -> list[str]:
-    """Folders with more entries than a person sees at once: folders count, a module and its statements are one."""
+    """Folders with more entries than a person sees at once; a module and its statements are one entry.
+
+    Folders count, too, but not those of programs and proofs, which mirror the rooms.
+    """
     entries: dict[Path, set[str]] = defaultdict(set)
     for path in files:
         for entry, folder in zip((path, *path.parents), path.parents, strict=False):
-            if entry.stem != "__init__":
+            if entry.stem != "__init__" and (entry == path or path.parts[0] not in PROGRAMS):
                 entries[folder].add(entry.stem)
     return [
         f"{folder}/ has {len(inside)} entries, {MOST_ENTRIES} at most: two areas live in it"
         for folder, inside in entries.items()
-        if len(inside) > MOST_ENTRIES and folder != Path() and not is_list(folder)
+        if len(inside) > MOST_ENTRIES and folder != Path() and folder.as_posix() not in FREE_OF_SIBLINGS
     ]
 
 

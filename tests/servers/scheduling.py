@@ -13,7 +13,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 LONG = (
     "tests/tools/test_new_job.py",
-    "tests/storage/ledger/test_million_plans.py",
+    "tests/storage/ledger/plans/test_million_plans.py",
     "tests/fleet/rabbitmq",
     "tests/sandbox/demo/test_demo.py",
     "tests/chaos/test_chaos_smoke.py",

@@ -12,7 +12,7 @@ from storage.postgres.database import Database
 from storage.postgres.queries import statement
 from tests.doubles.audit_entries import add_entries, count_all, export_all
 from tests.doubles.factories import make_job_type, make_org
-from tests.doubles.plans import indexes, nodes, plans_of
+from tests.storage.ledger.plans.explained import indexes, nodes, plans_of
 
 JOBS = 10_000
 MONTH = timedelta(days=30)

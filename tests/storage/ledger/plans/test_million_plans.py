@@ -16,9 +16,9 @@ from psycopg.types.json import Jsonb
 from domain.jobs.job import SYSTEM_ORG
 from storage.ledger.relay import LAST_ID
 from storage.postgres.queries import statement
-from tests.doubles.plans import indexes, nodes, plans_of
 from tests.servers.servers import SessionServers
-from tests.storage.ledger.million import JOBS, million_url
+from tests.storage.ledger.plans.explained import indexes, nodes, plans_of
+from tests.storage.ledger.plans.million import JOBS, million_url
 
 BIG = {"jobs", "audit_entries", "idempotency_keys"}
 LEASE, HINT_TIMEOUT = timedelta(seconds=60), timedelta(seconds=30)

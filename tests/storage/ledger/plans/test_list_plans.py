@@ -22,9 +22,9 @@ from storage.ledger.job_views import (
 )
 from storage.postgres.looking import FIRST_TIME, LAST_TIME
 from storage.postgres.queries import statement
-from tests.doubles.plans import indexes, nodes, plans_of
 from tests.servers.servers import SessionServers
-from tests.storage.ledger.million import million_url
+from tests.storage.ledger.plans.explained import indexes, nodes, plans_of
+from tests.storage.ledger.plans.million import million_url
 
 BIG = {"jobs", "audit_entries", "idempotency_keys"}
 MOST = MOST_LOOKED_AT[-1]

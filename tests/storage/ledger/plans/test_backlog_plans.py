@@ -19,8 +19,8 @@ from storage.ledger.relay import LAST_ID
 from storage.postgres.database import Database
 from storage.postgres.queries import statement
 from tests.doubles.factories import make_job_type, make_org
-from tests.doubles.plans import plans_of
-from tests.storage.ledger.test_million_plans import HINT_TIMEOUT, LEASE, whole_reads
+from tests.storage.ledger.plans.explained import plans_of
+from tests.storage.ledger.plans.test_million_plans import HINT_TIMEOUT, LEASE, whole_reads
 
 JOBS, BATCH = 12_000, 256
 
