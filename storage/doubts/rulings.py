@@ -12,8 +12,10 @@ from storage.ledger import dead_letters
 from storage.postgres.database import Transaction
 from storage.postgres.looking import Looked
 
-MOST_LOOKED_AT = 20_000
-"""How many unknown effects of all orgs a page looks at for those of one."""
+MOST_LOOKED_AT = 5_000
+"""How many unknown effects of all orgs a page looks at for those of one: they are tens as a rule.
+
+A look at a large part of tens of thousands would be planned as a read and sort of all of them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ import pytest
 from psycopg import Connection
 
 from domain.jobs.job_ids import first_job_id
+from storage.doubts import rulings
 from storage.ledger.job_views import (
     FIRST_ID,
     MOST_CHILDREN,
@@ -121,12 +122,17 @@ LISTS: dict[str, tuple[str, Given, str]] = {
     ),
     "how far effects reach": (
         "look_back_at_unknown_effects",
-        {"before": None, "most": MOST},
+        {"before": None, "most": rulings.MOST_LOOKED_AT},
         "idempotency_keys_unknown",
     ),
     "unknown effects": (
         "list_unknown_effects",
-        {"before": None, "reached": datetime.now(UTC) - timedelta(seconds=2 * MOST), "org_id": uuid4(), "limit": 51},
+        {
+            "before": None,
+            "reached": datetime.now(UTC) - timedelta(seconds=2 * rulings.MOST_LOOKED_AT),
+            "org_id": uuid4(),
+            "limit": 51,
+        },
         "",
     ),
     "what people did": ("list_other_events", {"before": 2**62, "limit": 51}, "audit_entries_deeds"),
