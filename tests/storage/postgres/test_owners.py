@@ -15,6 +15,7 @@ from storage.postgres.functions import FUNCTIONS
 from storage.postgres.migrate import upgrade
 from tests.doubles.factories import make_org
 from tests.storage.postgres.later_release import later_release
+from tests.waiting import eventually
 
 OWNER = "the owner"
 """A name that must be quoted."""
@@ -117,6 +118,9 @@ def test_an_owner_of_few_connections_migrates(
     superuser.execute(f'grant set on parameter postroom.deletes_audit to "{OWNER}"')
     superuser.execute(f'alter role "{OWNER}" connection limit {connections}')
     upgrade(owned)
+    # PostgreSQL counts a session that was closed until its process has ended.
+    left = "select from pg_stat_activity where usename = %s"
+    eventually(lambda: not superuser.execute(left, (OWNER,)).fetchall(), describe="the first migration's session ended")
     with superuser.transaction():
         superuser.execute("lock table alembic_version in access exclusive mode")
         with pytest.raises(Transient) as caught:
