@@ -16,7 +16,7 @@ from operations import replays
 from operations.call import Call
 from operations.operation import WORDS, Area, Reason, Record, Route
 from operations.pages import Page, Window
-from operations.replays import Mended, Ruling
+from operations.replays import Replacement, Ruling
 from storage.ledger import dead_letters, payload_names
 from storage.ledger.dead_letters import DeadLetter, Position
 from storage.postgres.database import Transaction
@@ -165,7 +165,7 @@ def discard_dead_letter(
     return DiscardedLetter(letter_id=letter.letter_id, state=LetterState.DISCARDED)
 
 
-def check_payload(tx: Transaction, letter: DeadLetter, given: JsonObject | None) -> Mended | None:
+def check_payload(tx: Transaction, letter: DeadLetter, given: JsonObject | None) -> Replacement | None:
     """Check what a replay will read against its type's payload; raises `Invalid` with the field and the reason."""
     payload_type = payload_types.find(letter.job_type)
     if payload_type is None:
@@ -175,7 +175,7 @@ def check_payload(tx: Transaction, letter: DeadLetter, given: JsonObject | None)
         return None
     version = payload_type.declaration.version
     document = payload_names.resolve(tx, payload_type, given, org_id=letter.org_id)
-    return Mended(payload_type.read(document, version).document(), version)
+    return Replacement(payload_type.read(document, version).document(), version)
 
 
 def rulings_of(happened: Mapping[str, JsonObject], did_not_happen: Sequence[str]) -> Mapping[str, Ruling]:

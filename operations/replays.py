@@ -20,7 +20,7 @@ NO_RULINGS: Mapping[str, "Ruling"] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Mended:
+class Replacement:
     """Another payload than the dead job's, checked by the caller against its type's schema."""
 
     payload: JsonObject
@@ -41,7 +41,7 @@ def replay(
     *,
     by: Origin,
     reason: str,
-    mended: Mended | None = None,
+    mended: Replacement | None = None,
     rulings: Mapping[str, Ruling] = NO_RULINGS,
 ) -> UUID:
     """Enqueue a dead job again under a new id that names the old one; returns the new id.
@@ -126,7 +126,7 @@ def rule(tx: Transaction, letter: DeadLetter, rulings: Mapping[str, Ruling], by:
         deeds.record(tx, "effect.ruled", facts, by=by, org_id=letter.org_id, job=(letter.job_id, letter.job_type))
 
 
-def _replay_of(letter: DeadLetter, dead: Row | None, mended: Mended | None, by: Origin) -> NewJob:
+def _replay_of(letter: DeadLetter, dead: Row | None, mended: Replacement | None, by: Origin) -> NewJob:
     job = NewJob(
         job_type=letter.job_type,
         org_id=letter.org_id,

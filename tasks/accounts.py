@@ -82,11 +82,11 @@ def learn_voice(ctx: JobContext, payload: LearnVoicePayload) -> Outcome:
 
 def _order(ctx: JobContext, account: Account) -> JsonObject:
     """Enqueue what takes long. The keys keep an attempt from enqueueing again what one before it has, and died."""
-    here, key = account.account_id, f"onboarding:{ctx.job.job_id}"
-    older = BackfillPayload(account_id=here, since=older_mail_since(ctx.job.created_at))
+    account_id, key = account.account_id, f"onboarding:{ctx.job.job_id}"
+    older = BackfillPayload(account_id=account_id, since=older_mail_since(ctx.job.created_at))
     with ctx.tx() as tx:
         ctx.enqueue(tx, older, idempotency_key=f"{key}:older_mail")
-        ctx.enqueue(tx, LearnVoicePayload(account_id=here), idempotency_key=f"{key}:voice")
+        ctx.enqueue(tx, LearnVoicePayload(account_id=account_id), idempotency_key=f"{key}:voice")
     return {"ordered": [BackfillPayload.declaration.job_type, LearnVoicePayload.declaration.job_type]}
 
 

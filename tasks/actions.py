@@ -109,10 +109,10 @@ class ActionCase:
 
 def _take_up(ctx: JobContext, payload: ExecutePayload) -> ActionCase | Done:
     """Read the action and begin it; `Done` for a mail that its caller has ordered before this job came to it."""
-    here = payload.account_id
+    account_id = payload.account_id
     with ctx.tx() as tx:
-        account = accounts.get(tx, here)
-        stored = actions.get(tx, here, payload.action_id)
+        account = accounts.get(tx, account_id)
+        stored = actions.get(tx, account_id, payload.action_id)
         check_connected(account)
         if stored.kind is ActionKind.UNDO:
             raise Conflict("action_id: an undo is executed by actions.undo", code="action.not_ready")
@@ -121,9 +121,9 @@ def _take_up(ctx: JobContext, payload: ExecutePayload) -> ActionCase | Done:
                 return Done({"action": str(stored.kind), "sent_by": str(stored.job_id)})
             raise Conflict(f"action_id: the action is {stored.state} and cannot be executed", code="action.not_ready")
         named = [one for one in (stored.parameters.get("label_id"),) if isinstance(one, str)]
-        renamed = labels.translate(tx, here, named)
-        message = _message(tx, here, stored.message_id)
-        files = actions.files(tx, here, stored.action_id) if stored.kind in SENDING else ()
+        renamed = labels.translate(tx, account_id, named)
+        message = _message(tx, account_id, stored.message_id)
+        files = actions.files(tx, account_id, stored.action_id) if stored.kind in SENDING else ()
     if message is None:
         raise Gone(DELETED, code="action.message_gone")
     kept = None if stored.undo_hint is None else read_hint(stored.undo_hint)
@@ -315,10 +315,10 @@ class BegunUndo:
 
     def plan_now(self, tx: Transaction, now: datetime) -> UndoPlan:
         """The plan by the snoozes as they stand in this transaction; none of them wakes the message until it ends."""
-        here, message_id = self.account.account_id, self.original.message_id
+        account_id, message_id = self.account.account_id, self.original.message_id
         if self._snooze is None:
             return self.plan(now)
-        return replace(self, snoozes=snoozing.snoozes_of(tx, here, message_id)).plan(now)
+        return replace(self, snoozes=snoozing.snoozes_of(tx, account_id, message_id)).plan(now)
 
     def held_until(self, now: datetime) -> datetime | None:
         """Until when a later snooze keeps the message, so that it does not come back."""
@@ -331,23 +331,23 @@ class BegunUndo:
 
 
 def _begin_undo(ctx: JobContext, payload: UndoPayload) -> BegunUndo:
-    here = payload.account_id
+    account_id = payload.account_id
     asked_by = f"{ctx.job.origin.actor_type}:{ctx.job.origin.actor_id}"
     with ctx.tx() as tx:
-        account = accounts.get(tx, here)
-        original = actions.get(tx, here, payload.original_action_id)
+        account = accounts.get(tx, account_id)
+        original = actions.get(tx, account_id, payload.original_action_id)
         try:
             hint = check_undoable(original.kind, original.state, original.undo_hint)
         except Invalid as refusal:
             raise Permanent(f"undo_hint.{refusal.reason}", code="action.not_undoable") from None
-        begun = undos.begin(tx, here, original.action_id, ctx.job.job_id, requested_by=asked_by)
+        begun = undos.begin(tx, account_id, original.action_id, ctx.job.job_id, requested_by=asked_by)
         # A retry goes on with its own, and what has failed may be tried again; somebody else's is theirs.
         if not begun.created and not actions.begin(tx, begun.undo_id, ctx.job.job_id):
-            other = actions.get(tx, here, begun.undo_id)
+            other = actions.get(tx, account_id, begun.undo_id)
             raise Conflict(f"action {other.action_id} undoes it, and is {other.state}", code="action.not_undoable")
         named = {*hint.inverse_parameters.add_labels, *hint.inverse_parameters.remove_labels, hint.snooze_label_id}
-        renamed = labels.translate(tx, here, sorted(filter(None, named)))
-        snoozes = snoozing.snoozes_of(tx, here, original.message_id)
+        renamed = labels.translate(tx, account_id, sorted(filter(None, named)))
+        snoozes = snoozing.snoozes_of(tx, account_id, original.message_id)
         return BegunUndo(account, original, hint, begun.undo_id, renamed, snoozes)
 
 
@@ -357,17 +357,17 @@ def _begin_undo(ctx: JobContext, payload: UndoPayload) -> BegunUndo:
 )  # fmt: skip
 def unsnooze(ctx: JobContext, payload: UnsnoozePayload) -> Outcome:
     """Bring a snoozed message back to the inbox; one that was deleted needs nothing more."""
-    here = payload.account_id
+    account_id = payload.account_id
     with ctx.read() as tx:
         # An undo of another snooze of the message is waited for.
-        accounts.lock(tx, here)
-        account = accounts.reachable(tx, here)
-        snoozed = actions.get(tx, here, payload.action_id)
+        accounts.lock(tx, account_id)
+        account = accounts.reachable(tx, account_id)
+        snoozed = actions.get(tx, account_id, payload.action_id)
         hint = snoozing.hint_of(snoozed)
         check_wake(payload, snoozed.kind, snoozed.message_id, hint)
-        others = snoozing.snoozes_of(tx, here, payload.message_id)
+        others = snoozing.snoozes_of(tx, account_id, payload.message_id)
         label_id = payload.snooze_label_id or snoozing.known_label(tx, account)
-        renamed = labels.translate(tx, here, [label_id] if label_id else [])
+        renamed = labels.translate(tx, account_id, [label_id] if label_id else [])
     past = snoozing.as_past(snoozed, hint)
     if is_undecided(past, others):
         return Snooze(ctx.now() + LOOK_AGAIN_AFTER, "a snooze of the message is still being carried out")

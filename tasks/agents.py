@@ -97,20 +97,20 @@ class AgentCase:
 
 def _read(ctx: JobContext, payload: ProcessPayload) -> AgentCase | Done:
     """Read everything and begin the run in one transaction; `Done` when there is nothing to look after."""
-    here = payload.account_id
+    account_id = payload.account_id
     with ctx.tx() as tx:
         try:
-            message = messages.get(tx, here, payload.message_id)
+            message = messages.get(tx, account_id, payload.message_id)
         except Gone:
             return Done({"gone": True})
         if message.thread_id != payload.thread_id:
             raise Invalid("thread_id", "is not the thread of the message")
         if message.direction == "outgoing":
             return Done({"skipped": "the account's own mail asks nothing of it"})
-        decided = decisions.of_message(tx, here, payload.message_id, limit=1)
+        decided = decisions.of_message(tx, account_id, payload.message_id, limit=1)
         if decided and decided[0].job_id != ctx.job.job_id:
             return Done({"decided_before": str(decided[0].decision_id)})
-        account = accounts.get(tx, here)
+        account = accounts.get(tx, account_id)
         check_connected(account)
         stored, standing = standing_of(tx, account, payload.message_id, payload.profile, but_job=ctx.job.job_id)
         routed = route_message(payload.profile, standing)
@@ -121,14 +121,14 @@ def _read(ctx: JobContext, payload: ProcessPayload) -> AgentCase | Done:
         return AgentCase(
             account=account,
             message=message,
-            thread=messages.of_thread(tx, here, message.thread_id),
+            thread=messages.of_thread(tx, account_id, message.thread_id),
             stored=stored,
-            run=runs.begin(tx, ctx.job.job_id, message, stored, account_id=here),
-            labels=labels.list_all(tx, here),
-            email=emails.get(tx, here, message.thread_id),
-            guidance=rules.guidance(tx, here, message.parsed.from_),
-            safety=SafetyEnforcer(safety.of_account(tx, here)),
-            sender=_sender(tx, here, message),
+            run=runs.begin(tx, ctx.job.job_id, message, stored, account_id=account_id),
+            labels=labels.list_all(tx, account_id),
+            email=emails.get(tx, account_id, message.thread_id),
+            guidance=rules.guidance(tx, account_id, message.parsed.from_),
+            safety=SafetyEnforcer(safety.of_account(tx, account_id)),
+            sender=_sender(tx, account_id, message),
         )
 
 
@@ -137,9 +137,9 @@ def _classify_instead(ctx: JobContext, payload: ProcessPayload, why: str) -> Don
     return Done({"classified_instead": why}, children=(classify.job(org_id=ctx.org_id),))
 
 
-def _sender(tx: Transaction, here: UUID, message: Message) -> Sender:
+def _sender(tx: Transaction, account_id: UUID, message: Message) -> Sender:
     sender = message.parsed.from_
-    known = messages.known_correspondents(tx, here, {sender.key} if sender else (), before=message.received_at)
+    known = messages.known_correspondents(tx, account_id, {sender.key} if sender else (), before=message.received_at)
     return Sender(
         automation=message.automation or HUMAN,
         is_known=sender is not None and known.get(sender.key, False),
@@ -191,9 +191,9 @@ def _offer(case: AgentCase) -> Offer:
 
 def _end(ctx: JobContext, case: AgentCase, turns: tuple[Turn, ...], finish: Finish) -> Outcome:
     """Show a person what is theirs now, and write all that the run came to together with its settlement."""
-    here, message = case.account.account_id, case.message
+    account_id, message = case.account.account_id, case.message
     with ctx.read() as tx:
-        email = emails.get(tx, here, message.thread_id)
+        email = emails.get(tx, account_id, message.thread_id)
     before = email.before if email is not None else ThreadBefore()
     results = results_of(turns)
     ending = end_run(
@@ -210,7 +210,7 @@ def _end(ctx: JobContext, case: AgentCase, turns: tuple[Turn, ...], finish: Fini
             thread.finish(tx)
             origins = Origins(job_id=ctx.job.job_id, model=case.stored.profile.model)
             action_orders.record(
-                ctx, tx, here, message.message_id, ending.decision, checked=ending.actions, origins=origins
+                ctx, tx, account_id, message.message_id, ending.decision, checked=ending.actions, origins=origins
             )
             _put_record(tx, case, email, ending)
             runs.finish(tx, case.run.run_id, ending, turns)
@@ -220,21 +220,21 @@ def _end(ctx: JobContext, case: AgentCase, turns: tuple[Turn, ...], finish: Fini
 
 def _put_record(tx: Transaction, case: AgentCase, email: Email | None, ending: Ending) -> None:
     """Give the thread its record, or settle the one that waits; tried again when it has moved meanwhile."""
-    record, here, message = ending.plan.record, case.account.account_id, case.message
+    record, account_id, message = ending.plan.record, case.account.account_id, case.message
     if record is None:
         return
     if email is None:
         # Another message's job may have opened one meanwhile; what it says is newer.
         emails.open_email(
             tx,
-            here,
+            account_id,
             thread_id=message.thread_id,
             message_id=message.message_id,
             decision=ending.decision,
             state=record,
         )
         return
-    if not emails.move(tx, here, message.thread_id, expected=email.state, to=record):
+    if not emails.move(tx, account_id, message.thread_id, expected=email.state, to=record):
         raise Transient("the thread's record has changed since it was read", code="thread.changed")
 
 

@@ -214,18 +214,18 @@ def _opened(
 
     Raises `Transient` when the record has changed since it was read; the job plans again.
     """
-    here, thread_id = payload.account_id, payload.thread_id
-    stored = messages.of_thread(tx, here, thread_id)
+    account_id, thread_id = payload.account_id, payload.thread_id
+    stored = messages.of_thread(tx, account_id, thread_id)
     if not stored:
         return None
     message_id = next((one for one in reversed(stored) if one.direction == "incoming"), stored[-1]).message_id
     opened = True
     if email is None:
-        opened = emails.open_email(tx, here, thread_id=thread_id, message_id=message_id)
+        opened = emails.open_email(tx, account_id, thread_id=thread_id, message_id=message_id)
     elif email.state in SETTLED:
-        opened = emails.reopen(tx, here, thread_id, expected=email.state, message_id=message_id)
-    ordered = emails.order_by_hand(tx, here, thread_id, at=asked_at, by_service=by_service)
-    case = read_case(tx, here, thread_id)
+        opened = emails.reopen(tx, account_id, thread_id, expected=email.state, message_id=message_id)
+    ordered = emails.order_by_hand(tx, account_id, thread_id, at=asked_at, by_service=by_service)
+    case = read_case(tx, account_id, thread_id)
     if not opened or not ordered or case is None:
         raise Transient("the thread has changed since it was planned on", code="thread.changed")
     return case

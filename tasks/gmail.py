@@ -117,11 +117,11 @@ def _settled_elsewhere(
     tx: Transaction, account: Account, raw: RawMessage, parsed: ParsedMessage
 ) -> Iterator[CleanupPayload]:
     """Looks at the threads whose draft was sent under another subject, and so in the thread of this message."""
-    here = account.account_id
-    for thread_id in set(emails.known_draft_tokens(tx, here, message_intake.tokens_of(parsed)).values()):
+    account_id = account.account_id
+    for thread_id in set(emails.known_draft_tokens(tx, account_id, message_intake.tokens_of(parsed)).values()):
         if thread_id not in {"", raw.thread_id}:
             yield CleanupPayload(
-                account_id=here, thread_id=thread_id, action="check_sent", draft_thread_id=raw.thread_id
+                account_id=account_id, thread_id=thread_id, action="check_sent", draft_thread_id=raw.thread_id
             )
 
 

@@ -133,13 +133,15 @@ def _prepare(ctx: JobContext, mailbox: Mailbox, case: OutgoingCase) -> Prepared:
 
 def _begin_draft(ctx: JobContext, tx: Transaction, case: OutgoingCase, prepared: Prepared) -> EffectGuard:
     """Write down the mail, its automatic answers and the intent of its draft, together."""
-    here, action_id = case.here, case.order.action_id
-    if outgoing_mails.plan(tx, here, action_id, prepared.plan) != prepared.plan.token:
+    account_id, action_id = case.account_id, case.order.action_id
+    if outgoing_mails.plan(tx, account_id, action_id, prepared.plan) != prepared.plan.token:
         raise Transient("another job has begun the mail of this action", code="outbound.begun")
     if frozenset(prepared.own_addresses) != frozenset(case.account.own_addresses):
-        accounts.save_own_addresses(tx, here, prepared.own_addresses)
+        accounts.save_own_addresses(tx, account_id, prepared.own_addresses)
     if case.automatic and case.order.message_type == "reply":
-        lately = outgoing_mails.reserve_answers(tx, here, action_id, addresses_of(case.order), every=ONE_ANSWER_PER)
+        lately = outgoing_mails.reserve_answers(
+            tx, account_id, action_id, addresses_of(case.order), every=ONE_ANSWER_PER
+        )
         if lately:
             days = ONE_ANSWER_PER.days
             raise Forbidden(
@@ -150,7 +152,7 @@ def _begin_draft(ctx: JobContext, tx: Transaction, case: OutgoingCase, prepared:
 
 
 def _begin_sending(ctx: JobContext, case: OutgoingCase, draft: Draft, tx: Transaction) -> EffectGuard:
-    outgoing_mails.record_draft(tx, case.here, case.order.action_id, draft)
+    outgoing_mails.record_draft(tx, case.account_id, case.order.action_id, draft)
     return ctx.begin_effect(tx, _send_key(case))
 
 
@@ -190,8 +192,8 @@ def _discard(ctx: JobContext, mailbox: Mailbox, draft: Draft) -> None:
 
 def _store_sent(ctx: JobContext, case: OutgoingCase, left: JsonObject, tx: Transaction) -> None:
     """The mail has left: so it stands in the ledger from here on, however the job ends."""
-    here, action_id = case.here, case.order.action_id
-    outgoing_mails.record_sent(tx, here, action_id, message_id=left["sent"], thread_id=left["thread_id"])
+    account_id, action_id = case.account_id, case.order.action_id
+    outgoing_mails.record_sent(tx, account_id, action_id, message_id=left["sent"], thread_id=left["thread_id"])
     hint = irreversible(case.action.kind, sent_message_id=left["sent"])
     try:
         actions.finish(tx, action_id, ctx.job.job_id, hint, sent_message_id=left["sent"])
@@ -215,7 +217,7 @@ def _finish(ctx: JobContext, mailbox: Mailbox, case: OutgoingCase, sent_message_
         return Done(output)
 
     def write(tx: Transaction) -> None:
-        outgoing_mails.record_message_id(tx, case.here, case.order.action_id, given)
+        outgoing_mails.record_message_id(tx, case.account_id, case.order.action_id, given)
 
     return Done(output | {"rfc_message_id": given}, writes=write)
 
@@ -224,8 +226,8 @@ def _wait_for_limit(ctx: JobContext, case: OutgoingCase, limit: Throttled) -> Ou
     """Let the account send nothing until the time that Gmail gave; it is read on meanwhile."""
     until = ctx.now() + limit.retry_after
     with ctx.tx() as tx:
-        outgoing_mails.pause_sending(tx, case.here, until)
-    ctx.log.warning("sending_limit", account_id=str(case.here), until=until.isoformat())
+        outgoing_mails.pause_sending(tx, case.account_id, until)
+    ctx.log.warning("sending_limit", account_id=str(case.account_id), until=until.isoformat())
     return Snooze(until, "the mailbox has sent as much as Gmail allows for now")
 
 

@@ -79,22 +79,22 @@ def classify(ctx: JobContext, payload: ClassifyPayload) -> Outcome:
         except Gone:
             return Done({"gone": True})
     origins = _origins(ctx, match, decided)
-    here, message = case.account.account_id, case.message
+    account_id, message = case.account.account_id, case.message
     output = _output(decided, plan, match, routed)
 
     def write(tx: Transaction) -> JsonObject | None:
         thread.finish(tx)
-        if _earlier(ctx, tx, here, message.message_id) != case.earlier:
+        if _earlier(ctx, tx, account_id, message.message_id) != case.earlier:
             # By a job under a key of its caller's, beside this one: what it asks for would be asked for twice.
             raise Transient("another job has decided about the message", code="thread.changed")
         left_out = action_orders.record(
-            ctx, tx, here, message.message_id, decision,
+            ctx, tx, account_id, message.message_id, decision,
             checked=plan.actions, origins=origins, is_newer=case.earlier.was_decided,
         )  # fmt: skip
         _put_record(tx, case, planned)
         return {"left_out": [action._asdict() for action in left_out]} if left_out else None
 
-    write_draft = WritePayload(account_id=here, thread_id=message.thread_id, message_id=message.message_id)
+    write_draft = WritePayload(account_id=account_id, thread_id=message.thread_id, message_id=message.message_id)
     children = (write_draft.job(org_id=ctx.org_id),) if plan.order_draft else ()
     return Done(output, children, writes=write)
 
@@ -150,17 +150,17 @@ class Planned:
 
 def _read(ctx: JobContext, payload: ClassifyPayload) -> TriageCase | Done:
     """Read everything in one transaction; `Done` when there is nothing to decide."""
-    here = payload.account_id
+    account_id = payload.account_id
     with ctx.read() as tx:
         try:
-            account = accounts.get(tx, here)
-            message = messages.get(tx, here, payload.message_id)
+            account = accounts.get(tx, account_id)
+            message = messages.get(tx, account_id, payload.message_id)
         except Gone:
             return Done({"gone": True})
         check_connected(account)
         if message.direction == "outgoing":
             return Done({"skipped": "the account's own mail asks nothing of it"})
-        earlier = _earlier(ctx, tx, here, payload.message_id)
+        earlier = _earlier(ctx, tx, account_id, payload.message_id)
         if earlier.final is not None and not payload.force:
             return Done({"decided_before": str(earlier.final)})
         automation = message.automation or HUMAN
@@ -169,33 +169,33 @@ def _read(ctx: JobContext, payload: ClassifyPayload) -> TriageCase | Done:
             account=account,
             message=message,
             automation=automation,
-            facts=_facts(tx, ctx, here, message),
-            rules=rules.of_account(tx, here),
-            guidance=NO_GUIDANCE if certain else _guidance(tx, ctx, here, message),
-            labels=() if certain else labels.list_all(tx, here),
-            safety=SafetyEnforcer(safety.of_account(tx, here)),
-            email=emails.get(tx, here, message.thread_id),
+            facts=_facts(tx, ctx, account_id, message),
+            rules=rules.of_account(tx, account_id),
+            guidance=NO_GUIDANCE if certain else _guidance(tx, ctx, account_id, message),
+            labels=() if certain else labels.list_all(tx, account_id),
+            safety=SafetyEnforcer(safety.of_account(tx, account_id)),
+            email=emails.get(tx, account_id, message.thread_id),
             forced=payload.force,
             earlier=earlier,
         )
 
 
-def _earlier(ctx: JobContext, tx: Transaction, here: UUID, message_id: str) -> PastDecisions:
+def _earlier(ctx: JobContext, tx: Transaction, account_id: UUID, message_id: str) -> PastDecisions:
     """What other jobs have decided about the message."""
-    return decisions.by_others(tx, here, message_id, job_id=ctx.job.job_id, models=models_asked(ctx.settings))
+    return decisions.by_others(tx, account_id, message_id, job_id=ctx.job.job_id, models=models_asked(ctx.settings))
 
 
-def _guidance(tx: Transaction, ctx: JobContext, here: UUID, message: Message) -> Guidance:
+def _guidance(tx: Transaction, ctx: JobContext, account_id: UUID, message: Message) -> Guidance:
     """What the owner has said, and what they corrected lately."""
     sender = message.parsed.from_
-    corrected = corrections.recent(tx, here, now=ctx.now())
-    return replace(rules.guidance(tx, here, sender), corrections=correction_lines(corrected, sender))
+    corrected = corrections.recent(tx, account_id, now=ctx.now())
+    return replace(rules.guidance(tx, account_id, sender), corrections=correction_lines(corrected, sender))
 
 
-def _facts(tx: Transaction, ctx: JobContext, here: UUID, message: Message) -> MailFacts:
+def _facts(tx: Transaction, ctx: JobContext, account_id: UUID, message: Message) -> MailFacts:
     sender = message.parsed.from_
-    known = messages.known_correspondents(tx, here, {sender.key} if sender else (), before=message.received_at)
-    thread = messages.of_thread(tx, here, message.thread_id)
+    known = messages.known_correspondents(tx, account_id, {sender.key} if sender else (), before=message.received_at)
+    thread = messages.of_thread(tx, account_id, message.thread_id)
     return MailFacts(
         message=message.parsed,
         automation=message.automation or HUMAN,
@@ -254,8 +254,10 @@ def _to_agent(ctx: JobContext, case: TriageCase, match: RuleMatch | None, routed
     agent = (match.agent if match else None) or ""
     if routed.is_taken:
         return Done({"agent": agent, "skipped": routed.reason})
-    here, message = case.account.account_id, case.message
-    order = ProcessPayload(account_id=here, thread_id=message.thread_id, message_id=message.message_id, profile=agent)
+    account_id, message = case.account.account_id, case.message
+    order = ProcessPayload(
+        account_id=account_id, thread_id=message.thread_id, message_id=message.message_id, profile=agent
+    )
     return Done({"agent": agent}, children=(order.job(org_id=ctx.org_id),))
 
 
@@ -324,15 +326,15 @@ def _plan(thread: OpenThread, case: TriageCase, decision: Decision) -> Planned:
 
 def _check_place(ctx: JobContext, case: TriageCase, plan: ThreadPlan, thread: ThreadFacts) -> None:
     """Plan again where the message has left the inbox and what is stored does not say so yet."""
-    here, message_id = case.account.account_id, case.message.message_id
+    account_id, message_id = case.account.account_id, case.message.message_id
     now = next((one.label_ids for one in thread.messages if one.message_id == message_id), None)
     if case.forced or not plan.labels.add or (now is not None and INBOX in now):
         return
     with ctx.tx() as tx:
         if now is None:
-            messages.mark_deleted(tx, here, {message_id})
+            messages.mark_deleted(tx, account_id, {message_id})
         else:
-            messages.change_labels(tx, here, {message_id}, add=now, remove={INBOX})
+            messages.change_labels(tx, account_id, {message_id}, add=now, remove={INBOX})
     raise Transient(CHANGED, code="thread.changed")
 
 
@@ -343,14 +345,16 @@ def _put_record(tx: Transaction, case: TriageCase, planned: Planned) -> None:
     one would do the same today: then the record goes on from where it is, and else the job plans again (`Transient`;
     the model's answer is kept). A message that wants no answer takes nothing from one that does.
     """
-    here, message, plan = case.account.account_id, case.message, planned.plan
+    account_id, message, plan = case.account.account_id, case.message, planned.plan
     where = {"thread_id": message.thread_id, "message_id": message.message_id}
     if case.email is None and plan.record is not None:
         # What is shown on the thread was planned for a message in the inbox.
         asks_inbox = bool(plan.labels.add) and not case.forced
-        if emails.open_email(tx, here, **where, decision=planned.decision, state=plan.record, in_inbox=asks_inbox):
+        if emails.open_email(
+            tx, account_id, **where, decision=planned.decision, state=plan.record, in_inbox=asks_inbox
+        ):
             return
-    email, in_inbox = emails.with_inbox(tx, here, **where)
+    email, in_inbox = emails.with_inbox(tx, account_id, **where)
     if plan.order_draft and email is not None and email.state is EmailState.DRAFTED:
         return  # by another message's job: the one that is ordered here shows the draft on this message, too
     before = _before(case, email, in_inbox=in_inbox or case.forced)
@@ -362,7 +366,7 @@ def _put_record(tx: Transaction, case: TriageCase, planned: Planned) -> None:
     if not plan.order_draft:
         return
     if email.state in SETTLED and not emails.reopen(
-        tx, here, message.thread_id, expected=email.state, message_id=message.message_id
+        tx, account_id, message.thread_id, expected=email.state, message_id=message.message_id
     ):
         raise Transient(CHANGED, code="thread.changed")
-    emails.update_decision(tx, here, **where, decision=planned.decision)
+    emails.update_decision(tx, account_id, **where, decision=planned.decision)

@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import NamedTuple
 
 LOOP_STANDS_STILL = "loop_stands_still"
-"""The defect of which a worker's main thread cannot end it."""
+"""The symptom of which a worker's main thread cannot end it."""
 
 TURN_LATE_S = 15.0
 """After so long without progress of the ledger loop a worker says so, and renews its lease no more. The loop's longest
@@ -38,7 +38,7 @@ class WorkerCondition(NamedTuple):
     database_away: bool = False
 
 
-class Defect(NamedTuple):
+class Symptom(NamedTuple):
     """What is wrong with a worker, and whether it must end."""
 
     name: str
@@ -51,23 +51,23 @@ def most_overdue(slots: int) -> int:
     return max(1, (slots + 1) // 2)
 
 
-def defects(condition: WorkerCondition) -> Sequence[Defect]:
+def symptoms(condition: WorkerCondition) -> Sequence[Symptom]:
     """All that is wrong, the worst first."""
     age_s, overdue = condition.turn_age_s, condition.overdue_slots
     found = []
     if age_s > TURN_LATE_S:
         reason = f"the ledger loop has made no progress for {age_s:.0f} s"
-        found.append(Defect(LOOP_STANDS_STILL, reason, ends=age_s > TURN_LIMIT_S))
+        found.append(Symptom(LOOP_STANDS_STILL, reason, ends=age_s > TURN_LIMIT_S))
     if overdue:
         reason = f"{overdue} of {condition.slots} slots are held by jobs that are past their deadlines"
-        found.append(Defect("slots_overdue", reason, ends=overdue >= most_overdue(condition.slots)))
+        found.append(Symptom("slots_overdue", reason, ends=overdue >= most_overdue(condition.slots)))
     if condition.lease_left_s <= 0:
-        found.append(Defect("lease_over", "the lease has run out; other workers take the jobs"))
+        found.append(Symptom("lease_over", "the lease has run out; other workers take the jobs"))
     if condition.broker_age_s > BROKER_LATE_S:
-        found.append(Defect("broker_silent", f"the broker has owed an answer for {condition.broker_age_s:.0f} s"))
+        found.append(Symptom("broker_silent", f"the broker has owed an answer for {condition.broker_age_s:.0f} s"))
     if condition.database_away:
-        found.append(Defect("database_away", "PostgreSQL cannot be reached"))
-    return sorted(found, key=lambda defect: not defect.ends)
+        found.append(Symptom("database_away", "PostgreSQL cannot be reached"))
+    return sorted(found, key=lambda symptom: not symptom.ends)
 
 
 def may_claim(lease_left: timedelta, lease: timedelta) -> bool:

@@ -4,12 +4,12 @@ from typing import Any
 
 from domain.jobs.queues import Queue
 from engine.broker.hints import HintMessage, Unreadable, is_ours, read_message
-from engine.messages.foreign import ForeignMessage, Refusal, is_storable, read_foreign, wants_result
+from engine.messages.foreign import ForeignMessage, RefusedMessage, is_storable, read_foreign, wants_result
 
 QUEUES = frozenset(queue.value for queue in Queue)
 
 
-def read(message: Any) -> HintMessage | ForeignMessage | Refusal:  # noqa: ANN401 - a kombu message
+def read(message: Any) -> HintMessage | ForeignMessage | RefusedMessage:  # noqa: ANN401 - a kombu message
     """What a message says. Never raises: the same message would come again, and raise again."""
     if not isinstance(message.headers, dict):
         return refuse(message, Unreadable("headers", "are no table"))
@@ -19,12 +19,12 @@ def read(message: Any) -> HintMessage | ForeignMessage | Refusal:  # noqa: ANN40
         return refuse(message, problem)
 
 
-def refuse(message: Any, problem: Unreadable) -> Refusal:  # noqa: ANN401 - as above
+def refuse(message: Any, problem: Unreadable) -> RefusedMessage:  # noqa: ANN401 - as above
     """The refusal of a message."""
     headers = message.headers if isinstance(message.headers, dict) else {}
     task, task_id = (_kept(headers.get(name)) for name in ("task", "id"))
     named = is_storable(task_id) and not is_ours(headers)
-    return Refusal(
+    return RefusedMessage(
         task or "unknown", task_id or "unknown", problem.field, problem.reason, named and wants_result(headers)
     )
 

@@ -23,7 +23,7 @@ AFTERWARDS = ("callbacks", "errbacks", "chain", "chord")
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class RefusedMessage:
     """A message that is refused: its own names, as far as they are fit to be kept, the field and the reason."""
 
     task: str
@@ -58,10 +58,10 @@ class ForeignMessage:
             run_at=self.run_at, expires_at=self.expires_at, is_checked=self.is_checked
         )
 
-    def refused(self, field: str, reason: str) -> Refusal:
+    def refused(self, field: str, reason: str) -> RefusedMessage:
         """The refusal of the message; a reason that begins with its field says it once."""
         problem = Unreadable(field, reason.removeprefix(f"{field}: "))
-        return Refusal(self.task, self.task_id, problem.field, problem.reason, self.wants_result)
+        return RefusedMessage(self.task, self.task_id, problem.field, problem.reason, self.wants_result)
 
 
 def read_foreign(message: Any) -> ForeignMessage:  # noqa: ANN401 - a kombu message

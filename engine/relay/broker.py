@@ -90,7 +90,7 @@ class Broker:
                     log.warning("broker_unavailable", asked=question, cause=str(away))
             raise
         if self._said[question].end():
-            log.warning("recovered", asked=question, defect="broker_unavailable")
+            log.warning("recovered", asked=question, symptom="broker_unavailable")
 
     @contextmanager
     def _one_question(self) -> Iterator[None]:

@@ -16,7 +16,7 @@ from domain.jobs.failures import Failure, Invalid
 from domain.jobs.job import Hint
 from engine.catalogue import catalogue
 from engine.enqueue import enqueue_jobs
-from engine.messages.foreign import ForeignMessage, Refusal
+from engine.messages.foreign import ForeignMessage, RefusedMessage
 from engine.runtime import Runtime
 from storage.ledger import foreign_jobs, refusals, results
 from storage.postgres.database import Transaction
@@ -43,7 +43,7 @@ class Adopted:
     wants_result: bool
 
 
-Said = ForeignMessage | Refusal | Adopted
+Received = ForeignMessage | RefusedMessage | Adopted
 
 
 @dataclass(slots=True, eq=False)
@@ -51,7 +51,7 @@ class Unanswered:
     """A message that is not answered yet."""
 
     message: Any
-    said: ForeignMessage | Refusal
+    received: ForeignMessage | RefusedMessage
     rests_until: float = 0.0
     rest_s: float = 0.25
 
@@ -79,9 +79,11 @@ class Adoption:
         """How many are not answered yet."""
         return len(self._unanswered)
 
-    def receive(self, message: Any, said: ForeignMessage | Refusal) -> None:  # noqa: ANN401 - a kombu message
+    def receive(self, message: Any, received: ForeignMessage | RefusedMessage) -> None:  # noqa: ANN401 - a kombu message
         """Note a message; it is written in the next turn."""
-        self._unanswered.append(Unanswered(message, _checked(said) if isinstance(said, ForeignMessage) else said))
+        self._unanswered.append(
+            Unanswered(message, _checked(received) if isinstance(received, ForeignMessage) else received)
+        )
 
     def write(self) -> None:
         """Write what was received, and answer it; raises `DatabaseUnavailable`, and keeps what is not written then."""
@@ -102,17 +104,17 @@ class Adoption:
         try:
             self._answer([one], self._write([one]))
         except StatementAborted as error:
-            log.warning("adoption_postponed", task=one.said.task, task_id=one.said.task_id, reason=error.reason)
+            log.warning("adoption_postponed", task=one.received.task, task_id=one.received.task_id, reason=error.reason)
             one.rests_until = time.monotonic() + one.rest_s
             one.rest_s = min(2 * one.rest_s, LONGEST_REST_S)
         except (Failure, DatabaseError) as error:
             if is_away(error):
                 raise
-            if isinstance(one.said, Refusal):
-                log.warning("refusal_not_recorded", field=one.said.field, error=type(error).__name__)
+            if isinstance(one.received, RefusedMessage):
+                log.warning("refusal_not_recorded", field=one.received.field, error=type(error).__name__)
                 self._answer([one], [False])
                 return
-            one.said = one.said.refused(*_field_and_reason(error))
+            one.received = one.received.refused(*_field_and_reason(error))
             self._write_alone(one)
 
     def _answer(self, batch: Sequence[Unanswered], adopted: Sequence[bool]) -> None:
@@ -126,44 +128,46 @@ class Adoption:
         """Write messages in one transaction; returns which were adopted, the others were refused."""
         with self._process.database.ledger() as tx:
             foreign_jobs.bound_waits(tx)
-            written = self._ask_for_results(tx, self._take_hints(tx, self._enqueue(tx, [one.said for one in batch])))
-            self._refuse(tx, [one for one in written if isinstance(one, Refusal)])
+            written = self._ask_for_results(
+                tx, self._take_hints(tx, self._enqueue(tx, [one.received for one in batch]))
+            )
+            self._refuse(tx, [one for one in written if isinstance(one, RefusedMessage)])
         return [isinstance(one, Adopted) for one in written]
 
-    def _enqueue(self, tx: Transaction, said: Sequence[Said]) -> Sequence[Said]:
+    def _enqueue(self, tx: Transaction, received: Sequence[Received]) -> Sequence[Received]:
         """Insert the jobs of messages that carry one. A job of a type that nobody knows is a dead letter at once."""
         jobs = [
-            (place, one, job)
-            for place, one in enumerate(said)
+            (index, one, job)
+            for index, one in enumerate(received)
             if isinstance(one, ForeignMessage) and (job := one.new_job()) is not None
         ]
-        written = list(said)
+        written = list(received)
         unknown = refusals.unknown_types(tx, {job.job_type for _, _, job in jobs})
         known = [entry for entry in jobs if entry[2].job_type not in unknown]
-        for (place, one, _), answer in zip(known, enqueue_jobs(tx, [job for _, _, job in known]), strict=True):
-            written[place] = Adopted(answer.job_id, one.task_id, one.wants_result)
-        for place, one, job in jobs:
+        for (index, one, _), answer in zip(known, enqueue_jobs(tx, [job for _, _, job in known]), strict=True):
+            written[index] = Adopted(answer.job_id, one.task_id, one.wants_result)
+        for index, one, job in jobs:
             if job.job_type in unknown:
                 log.error("unknown_job_type", task=one.task, task_id=one.task_id)
-                written[place] = Adopted(refusals.write_dead_letter(tx, job), one.task_id, one.wants_result)
+                written[index] = Adopted(refusals.write_dead_letter(tx, job), one.task_id, one.wants_result)
         return written
 
-    def _take_hints(self, tx: Transaction, said: Sequence[Said]) -> Sequence[Said]:
+    def _take_hints(self, tx: Transaction, received: Sequence[Received]) -> Sequence[Received]:
         """Publish hints for the jobs that messages without arguments name; one that there is not cannot be run."""
-        named = {UUID(one.task_id): one for one in said if isinstance(one, ForeignMessage)}
+        named = {UUID(one.task_id): one for one in received if isinstance(one, ForeignMessage)}
         found = foreign_jobs.find_hints(tx, list(named))
         tx.after_commit(lambda: self._process.publisher.publish(list(found.values())))
-        return [self._named(one, found) if isinstance(one, ForeignMessage) else one for one in said]
+        return [self._named(one, found) if isinstance(one, ForeignMessage) else one for one in received]
 
-    def _named(self, said: ForeignMessage, found: Mapping[UUID, Hint]) -> Adopted | Refusal:
-        job_id = UUID(said.task_id)
+    def _named(self, received: ForeignMessage, found: Mapping[UUID, Hint]) -> Adopted | RefusedMessage:
+        job_id = UUID(received.task_id)
         if job_id in found:
-            return Adopted(job_id, said.task_id, said.wants_result)
-        return said.refused("envelope", "is empty, and no job has the message's id")
+            return Adopted(job_id, received.task_id, received.wants_result)
+        return received.refused("envelope", "is empty, and no job has the message's id")
 
-    def _ask_for_results(self, tx: Transaction, said: Sequence[Said]) -> Sequence[Said]:
+    def _ask_for_results(self, tx: Transaction, received: Sequence[Received]) -> Sequence[Received]:
         """Note who waits for which job. A job that was found by its key may be past its retention."""
-        asked = [(one.job_id, one.task_id) for one in said if isinstance(one, Adopted) and one.wants_result]
+        asked = [(one.job_id, one.task_id) for one in received if isinstance(one, Adopted) and one.wants_result]
         # The client's own id finds the job already, unless the result is to be sent.
         asked = [(job_id, task_id) for job_id, task_id in asked if self._is_sent or task_id != str(job_id)]
         kept = results.ask_for(tx, asked, is_sent=self._is_sent)
@@ -173,9 +177,9 @@ class Adoption:
             if job_id not in kept
         ]
         results.refuse(tx, gone, is_sent=self._is_sent)
-        return said
+        return received
 
-    def _refuse(self, tx: Transaction, refused: Sequence[Refusal]) -> None:
+    def _refuse(self, tx: Transaction, refused: Sequence[RefusedMessage]) -> None:
         for one in refused:
             log.warning("message_refused", task=one.task, task_id=one.task_id, field=one.field, reason=one.reason)
             refusals.record(tx, task=one.task, task_id=one.task_id, field=one.field, reason=one.reason)
@@ -183,21 +187,21 @@ class Adoption:
         results.refuse(tx, answered, is_sent=self._is_sent)
 
 
-def _checked(said: ForeignMessage) -> ForeignMessage | Refusal:
+def _checked(received: ForeignMessage) -> ForeignMessage | RefusedMessage:
     """The message, or its refusal when its type or its payload does not fit; a type that is unknown here may exist."""
-    contract, known = said.contract, catalogue.find(said.task)
+    contract, known = received.contract, catalogue.find(received.task)
     if contract is None:
-        return said
-    names = {said.task} if known is None else {known.name, *known.declared.aliases}
+        return received
+    names = {received.task} if known is None else {known.name, *known.declared.aliases}
     if contract.job_type not in names:
-        return said.refused("job_type", f"the message is addressed to {said.task}")
+        return received.refused("job_type", f"the message is addressed to {received.task}")
     if known is None:
-        return said
+        return received
     try:
         payload, _, is_checked = known.payload.accept(contract.payload, contract.payload_version)
     except Invalid as problem:
-        return said.refused(problem.field, problem.reason)
-    return replace(said, contract=contract.model_copy(update={"payload": payload}), is_checked=is_checked)
+        return received.refused(problem.field, problem.reason)
+    return replace(received, contract=contract.model_copy(update={"payload": payload}), is_checked=is_checked)
 
 
 def _field_and_reason(error: Failure | DatabaseError) -> tuple[str, str]:

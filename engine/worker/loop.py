@@ -17,7 +17,7 @@ import structlog
 from domain.jobs.failures import Failure
 from domain.jobs.job import ClaimedJob
 from domain.jobs.lifecycle import SUSPECT_REST, Settlement
-from domain.jobs.liveness import WorkerCondition, defects, may_claim
+from domain.jobs.liveness import WorkerCondition, may_claim, symptoms
 from domain.jobs.newer_payloads import give_back_newer
 from domain.scheduling.pace import Pace
 from engine.broker.hints import HintMessage
@@ -184,7 +184,7 @@ class LedgerLoop:
             "turn_age_s": round(condition.turn_age_s, 1),
             "overdue_slots": condition.overdue_slots,
             "broker_age_s": round(condition.broker_age_s, 1),
-            "defects": [defect.reason for defect in defects(condition)],
+            "symptoms": [symptom.reason for symptom in symptoms(condition)],
         }
 
     def _arm(self) -> None:

@@ -17,7 +17,7 @@ import structlog
 from celery.exceptions import WorkerShutdown
 from celery.platforms import EX_FAILURE
 
-from domain.jobs.liveness import LOOP_STANDS_STILL, STOP_MARGIN_S, Defect, WorkerCondition, defects
+from domain.jobs.liveness import LOOP_STANDS_STILL, STOP_MARGIN_S, Symptom, WorkerCondition, symptoms
 from domain.log_limit import LogLimit
 from engine.runtime import Runtime
 
@@ -69,8 +69,7 @@ class Watchdog(threading.Thread):
     def look(self) -> None:
         """Look once.
 
-        A defect must be found in several looks: after a freeze of the whole process, the loop must get the chance to go
-        on.
+        Several looks must find a symptom: after a freeze of the whole process, the loop must get the chance to go on.
         """
         if self._process.stopping.is_set():
             self._looks[STOPPING] += 1
@@ -80,14 +79,14 @@ class Watchdog(threading.Thread):
         condition = self._condition()
         if condition is None:
             return
-        found = defects(condition)
-        self._looks = Counter({defect.name: self._looks[defect.name] + 1 for defect in found})
+        found = symptoms(condition)
+        self._looks = Counter({symptom.name: self._looks[symptom.name] + 1 for symptom in found})
         self._say(found)
-        for defect in found:
-            if defect.ends and self._looks[defect.name] >= LOOKS_BEFORE_END:
-                self.hopeless = defect.reason
-                if defect.name == LOOP_STANDS_STILL:  # otherwise the main thread ends it, and lets other slots finish
-                    self.end_process(defect.reason)
+        for symptom in found:
+            if symptom.ends and self._looks[symptom.name] >= LOOKS_BEFORE_END:
+                self.hopeless = symptom.reason
+                if symptom.name == LOOP_STANDS_STILL:  # otherwise the main thread ends it, and lets other slots finish
+                    self.end_process(symptom.reason)
 
     def end_process(self, reason: str) -> NoReturn:
         """Give back all claims and end the process, whatever the main thread is doing."""
@@ -98,16 +97,16 @@ class Watchdog(threading.Thread):
         logging.shutdown()
         os._exit(EX_STUCK)
 
-    def _say(self, found: Iterable[Defect]) -> None:
+    def _say(self, found: Iterable[Symptom]) -> None:
         now = time.monotonic()
         names = set()
-        for defect in found:
-            names.add(defect.name)
-            if self._said[defect.name].note(now):
-                log.error(defect.name, reason=defect.reason, main_thread=self._stack())
+        for symptom in found:
+            names.add(symptom.name)
+            if self._said[symptom.name].note(now):
+                log.error(symptom.name, reason=symptom.reason, main_thread=self._stack())
         for name in set(self._said) - names:
             del self._said[name]
-            log.warning("recovered", defect=name)
+            log.warning("recovered", symptom=name)
 
     def _stack(self) -> list[str]:
         """Where the main thread is; places only, for values may be mail."""

@@ -58,13 +58,13 @@ def create(ctx: JobContext, mailbox: Mailbox, account: Account, roles: Collectio
     One job of an account at a time does so. Raises `Busy` while another does: the job comes back without an attempt
     used, and finds the labels.
     """
-    here, owner = account.account_id, ctx.job.token
+    account_id, owner = account.account_id, ctx.job.token
     with ctx.tx() as tx:
-        leads = label_lease.take(tx, here, owner=owner, lease=LEASE)
-        known = labels.ids_by_role(tx, here)
+        leads = label_lease.take(tx, account_id, owner=owner, lease=LEASE)
+        known = labels.ids_by_role(tx, account_id)
         if known.keys() >= set(roles):
             # Made since this job read them, or by this job before it died.
-            label_lease.release(tx, here, owner=owner)
+            label_lease.release(tx, account_id, owner=owner)
             return known
     if not leads:
         raise Busy("another job makes the mailbox's labels", wait=LOOK_AGAIN_AFTER)
@@ -72,7 +72,7 @@ def create(ctx: JobContext, mailbox: Mailbox, account: Account, roles: Collectio
         return _make(ctx, mailbox, account, roles)
     except Failure:
         with beside_failure("label_lease"), ctx.tx() as tx:
-            label_lease.release(tx, here, owner=owner)
+            label_lease.release(tx, account_id, owner=owner)
         raise
 
 

@@ -154,7 +154,7 @@ class Run:
         `by_schedule`, what waits is ordered at growing intervals (`is_due_again`): a message whose classification keeps
         failing, a thread whose draft Gmail does not take, a draft that nobody sends.
         """
-        here = self.account.account_id
+        account_id = self.account.account_id
         profile = mailbox.profile()
         look = SyncWindow(self.ctx.now(), self.account.full_synced_at, by_schedule)
         since = look.mail_since
@@ -169,10 +169,10 @@ class Run:
                 found += len(self.ctx.enqueue(tx, *orders))
                 if all(sweep.is_over for sweep in sweeps):
                     # A cursor that history knows stays: only history tells soon of a sent draft or a label taken off.
-                    if not cursors.set_first_cursor(tx, here, profile.history_id) and unknown is not None:
-                        cursors.advance_cursor(tx, here, profile.history_id)
-                        cursors.replace_cursor(tx, here, profile.history_id, unknown=unknown)
-                    cursors.mark_full_sync(tx, here, look.now, asked=asked)
+                    if not cursors.set_first_cursor(tx, account_id, profile.history_id) and unknown is not None:
+                        cursors.advance_cursor(tx, account_id, profile.history_id)
+                        cursors.replace_cursor(tx, account_id, profile.history_id, unknown=unknown)
+                    cursors.mark_full_sync(tx, account_id, look.now, asked=asked)
                     break
             self.ctx.check()
         return {"how": "full", "jobs": found, "since": since.isoformat(), "history_id": str(profile.history_id)}
@@ -182,17 +182,17 @@ class Run:
 
         One that has left the inbox is fetched again first, which orders its classification if it is back there.
         """
-        here = self.account.account_id
+        account_id = self.account.account_id
 
         def read(tx: Transaction, last: WaitingMessage | None) -> Sequence[WaitingMessage]:
             if last is None:
-                return messages.unclassified(tx, here, since=look.mail_since, asked=asked)
-            return messages.unclassified(tx, here, since=last.received_at, after=last.message_id, asked=asked)
+                return messages.unclassified(tx, account_id, since=look.mail_since, asked=asked)
+            return messages.unclassified(tx, account_id, since=last.received_at, after=last.message_id, asked=asked)
 
         def job_for(one: WaitingMessage) -> Payload | None:
             if one.message_id in moved or not (one.newly_asked or look.is_due(one.received_at)):
                 return None
-            return ClassifyPayload(account_id=here, message_id=one.message_id)
+            return ClassifyPayload(account_id=account_id, message_id=one.message_id)
 
         return PagedScan(read, job_for)
 
@@ -201,10 +201,10 @@ class Run:
 
         Their first jobs have ended without a draft, or are under way and make it before these.
         """
-        here = self.account.account_id
+        account_id = self.account.account_id
 
         def read(tx: Transaction, last: OpenRecord | None) -> Sequence[OpenRecord]:
-            return emails.open_records(tx, here, since=look.records_since, after=last)
+            return emails.open_records(tx, account_id, since=look.records_since, after=last)
 
         def job_for(one: OpenRecord) -> Payload | None:
             if not look.is_due(one.since):
@@ -212,26 +212,26 @@ class Run:
             if one.state in DRAFT_OUT:
                 thread_id = one.thread_id
                 return CleanupPayload(
-                    account_id=here, thread_id=thread_id, action="check_sent", draft_thread_id=thread_id
+                    account_id=account_id, thread_id=thread_id, action="check_sent", draft_thread_id=thread_id
                 )
             if not one.by_hand and one.message_id in moved:
                 return None
-            return WritePayload(account_id=here, thread_id=one.thread_id, message_id=one.message_id)
+            return WritePayload(account_id=account_id, thread_id=one.thread_id, message_id=one.message_id)
 
         return PagedScan(read, job_for)
 
     def _take(self, tx: Transaction, page: HistoryPage) -> list[Payload]:
         """Bring the stored messages in line with a page of history, and say which jobs it asks for."""
-        here = self.account.account_id
+        account_id = self.account.account_id
         for change in page.changes:
             self._mirror(tx, change)
-        others, by_actions = expected_writes.tell_apart(tx, here, page.changes)
-        roles = labels.roles_by_id(tx, here)
+        others, by_actions = expected_writes.tell_apart(tx, account_id, page.changes)
+        roles = labels.roles_by_id(tx, account_id)
         withdrawn = self._take_back(tx, removals_in(others), removals_in(by_actions))
         deleted = [change.message_id for change in page.changes if change.kind == "message_deleted"]
-        records = {one: emails.by_draft_message(tx, here, one) for one in deleted}
+        records = {one: emails.by_draft_message(tx, account_id, one) for one in deleted}
         homes = {one: email.thread_id for one, email in records.items() if email is not None}
-        return payloads_for(here, route(others, roles, frozenset(homes)), homes) + withdrawn
+        return payloads_for(account_id, route(others, roles, frozenset(homes)), homes) + withdrawn
 
     def _take_back(self, tx: Transaction, by_others: Sequence[Removal], by_actions: Sequence[Removal]) -> list[Payload]:
         """Learn from labels that their person took off, and withdraw the orders that were given by them.
@@ -239,21 +239,21 @@ class Run:
         A label that an action took off withdraws its order as well, also where the action's job did not end. Returns
         the jobs that look for drafts which were made and not recorded before the order was withdrawn.
         """
-        here = self.account.account_id
-        corrections.record(tx, here, by_others)
-        orders = draft_orders.ordering_labels(tx, here)
+        account_id = self.account.account_id
+        corrections.record(tx, account_id, by_others)
+        orders = draft_orders.ordering_labels(tx, account_id)
         left = {one.message_id for one in (*by_others, *by_actions) if one.label_id in orders}
-        return draft_orders.withdraw(tx, here, left, orders)
+        return draft_orders.withdraw(tx, account_id, left, orders)
 
     def _mirror(self, tx: Transaction, change: Change) -> None:
-        here, message = self.account.account_id, {change.message_id}
+        account_id, message = self.account.account_id, {change.message_id}
         match change.kind:
             case "labels_added":
-                messages.change_labels(tx, here, message, add=change.label_ids, remove=())
+                messages.change_labels(tx, account_id, message, add=change.label_ids, remove=())
             case "labels_removed":
-                messages.change_labels(tx, here, message, add=(), remove=change.label_ids)
+                messages.change_labels(tx, account_id, message, add=(), remove=change.label_ids)
             case "message_deleted":
-                messages.mark_deleted(tx, here, message)
+                messages.mark_deleted(tx, account_id, message)
             case "message_added":
                 pass
 
@@ -263,9 +263,9 @@ class Run:
         History had expired, or told of a message while that was being fetched. Returns the number of jobs, and the
         messages that the inbox no longer shows.
         """
-        here, found, shown = self.account.account_id, 0, set[str]()
+        account_id, found, shown = self.account.account_id, 0, set[str]()
         with self.ctx.read() as tx:
-            stored = messages.in_inbox(tx, here, since=since)
+            stored = messages.in_inbox(tx, account_id, since=since)
         for refs in self._pages(mailbox, INBOX, since):
             shown.update(ref.message_id for ref in refs)
             found += self._ingest(ref.message_id for ref in refs if ref.message_id not in stored)
@@ -291,12 +291,12 @@ class Run:
         Mail of any age is searched: a label comes off when it was obeyed, so few threads carry one. An order whose
         label was taken off meanwhile is withdrawn.
         """
-        here = self.account.account_id
+        account_id = self.account.account_id
         with self.ctx.read() as tx:
-            ids = labels.ids_by_role(tx, here)
+            ids = labels.ids_by_role(tx, account_id)
             orders = {ids[role] for role in ORDERING & ids.keys()}
             # Before the search: a label that is put on after it is not missed.
-            left = set(emails.ordering_messages(tx, here, orders))
+            left = set(emails.ordering_messages(tx, account_id, orders))
         found = 0
         for role, intent in BY_ROLE.items():
             if role not in ids:
@@ -307,11 +307,13 @@ class Run:
                 if role in ORDERING:
                     left -= shown
                 with self.ctx.tx() as tx:
-                    messages.change_labels(tx, here, shown, add=(ids[role],), remove=())
+                    messages.change_labels(tx, account_id, shown, add=(ids[role],), remove=())
                     wanted = [
-                        intent(one) for one in threads if draft_orders.is_new_order(role, emails.get(tx, here, one))
+                        intent(one)
+                        for one in threads
+                        if draft_orders.is_new_order(role, emails.get(tx, account_id, one))
                     ]
-                    found += len(self.ctx.enqueue(tx, *payloads_for(here, wanted)))
+                    found += len(self.ctx.enqueue(tx, *payloads_for(account_id, wanted)))
         return found + self._withdraw(self._without(mailbox, left, orders), orders)
 
     def _without(self, mailbox: Mailbox, unseen: Collection[str], orders: Collection[str]) -> set[str]:
@@ -335,10 +337,10 @@ class Run:
     def _withdraw(self, left: Collection[str], orders: Collection[str]) -> int:
         if not left:
             return 0
-        here = self.account.account_id
+        account_id = self.account.account_id
         with self.ctx.tx() as tx:
-            messages.change_labels(tx, here, left, add=(), remove=orders)
-            return len(self.ctx.enqueue(tx, *draft_orders.withdraw(tx, here, left, orders)))
+            messages.change_labels(tx, account_id, left, add=(), remove=orders)
+            return len(self.ctx.enqueue(tx, *draft_orders.withdraw(tx, account_id, left, orders)))
 
     def _pages(self, mailbox: Mailbox, label_id: str, since: datetime | None = None) -> Iterable[Sequence[MessageRef]]:
         query = "" if since is None else f"after:{int(since.timestamp())}"

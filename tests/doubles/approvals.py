@@ -38,20 +38,20 @@ FORWARD = Forward(to=("bob@example.org",), note="Could you?")
 
 def ask_in_channel(env: MailEnvironment, channel_id: str = CHANNEL) -> None:
     """Let the environment's org be asked in a channel, and let one person of it approve."""
-    here = env.account.org_id
+    org_id = env.account.org_id
     with env.process.database.ledger() as tx:
-        approvals.choose_channel(tx, here, channel_id)
-        if users.by_discord(tx, here, APPROVER) is None:
+        approvals.choose_channel(tx, org_id, channel_id)
+        if users.by_discord(tx, org_id, APPROVER) is None:
             changes = UserChanges(UserRole.APPROVER, APPROVER)
-            users.add(tx, here, "approver@postroom.example", changes)
+            users.add(tx, org_id, "approver@postroom.example", changes)
 
 
 def waiting(env: MailEnvironment, action: Action = FORWARD, *, subject: str = "News") -> UUID:
     """An action on a stored letter that waits for a person, with the job that asks."""
     made = ask(env, stored_letter(env, subject), action, ActionStatus.APPROVED_PENDING)
-    org_id, here = env.account.org_id, env.account.account_id
+    org_id, account_id = env.account.org_id, env.account.account_id
     with env.process.database.tenant(org_id) as tx:
-        approvals.request(tx, here, [made], partial(enqueue, org_id=org_id), lasts=timedelta(days=3))
+        approvals.request(tx, account_id, [made], partial(enqueue, org_id=org_id), lasts=timedelta(days=3))
     return made
 
 

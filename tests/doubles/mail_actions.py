@@ -31,13 +31,13 @@ def stored_letter(env: MailEnvironment, subject: str = "News", text: str = "Noth
 
 def ask(env: MailEnvironment, place: MessagePlace, action: Action, status: ActionStatus = ActionStatus.QUEUED) -> UUID:
     """Ask for an action; one that goes ahead gets its job."""
-    org_id, here = env.account.org_id, env.account.account_id
+    org_id, account_id = env.account.org_id, env.account.account_id
     reasons = ("a reason",) if status is ActionStatus.APPROVED_PENDING else ()
     checked: Any = CheckedAction(action, status, action.danger, reasons)  # type: ignore[arg-type]  # any class of it
     with env.process.database.tenant(org_id) as tx:
-        made = actions.request(tx, here, place.message_id, checked, requested_by="a test")
+        made = actions.request(tx, account_id, place.message_id, checked, requested_by="a test")
         if status is ActionStatus.QUEUED:
-            actions.release(tx, here, [made], partial(enqueue, org_id=org_id))
+            actions.release(tx, account_id, [made], partial(enqueue, org_id=org_id))
     return made
 
 

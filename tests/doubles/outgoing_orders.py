@@ -56,8 +56,8 @@ def waiting(env: MailEnvironment, message_id: str, action: Action = ANSWER, *fil
     asked = with_files(action, [named(one) for one in given])  # type: ignore[arg-type]  # one of the requested ones
     checked = CheckedAction(asked, ActionStatus.APPROVED_PENDING, asked.danger, ("it is dangerous",))
     with env.process.database.tenant(env.account.org_id) as tx:
-        here = env.account.account_id
-        return actions.request(tx, here, message_id, checked, requested_by="user: anna", files=given)
+        account_id = env.account.account_id
+        return actions.request(tx, account_id, message_id, checked, requested_by="user: anna", files=given)
 
 
 def approve(env: MailEnvironment, action_id: UUID) -> None:
@@ -75,22 +75,22 @@ def approved(env: MailEnvironment, message_id: str, action: Action = ANSWER, *fi
 
 def automatic(env: MailEnvironment, message_id: str, action: Action = ANSWER, *, allowed: bool = True) -> UUID:
     """An action of a rule that nobody was asked about; the account lets such mail leave unless it is not `allowed`."""
-    here = env.account.account_id
+    account_id = env.account.account_id
     with env.process.database.tenant(env.account.org_id) as tx:
-        accounts.save_settings(tx, here, {"send_allowed": allowed})
+        accounts.save_settings(tx, account_id, {"send_allowed": allowed})
         checked = CheckedAction(action, ActionStatus.QUEUED, action.danger)  # type: ignore[arg-type]  # one of the requested ones
-        return decisions.record(tx, here, message_id, WANTS_ANSWER, actions=[checked]).action_ids[0]
+        return decisions.record(tx, account_id, message_id, WANTS_ANSWER, actions=[checked]).action_ids[0]
 
 
 def payload_of(env: MailEnvironment, place: MessagePlace, action_id: UUID) -> dict[str, Any]:
     """The order of an action as `actions.execute` makes it."""
-    here = env.account.account_id
+    account_id = env.account.account_id
     with env.process.database.tenant(env.account.org_id) as tx:
-        stored = messages.get(tx, here, place.message_id)
-        action = actions.get(tx, here, action_id).action
-        files = actions.files(tx, here, action_id)
+        stored = messages.get(tx, account_id, place.message_id)
+        action = actions.get(tx, account_id, action_id).action
+        files = actions.files(tx, account_id, action_id)
     assert isinstance(action, Forward | AutoReply)
-    about = ActionContext(here, action_id, place.message_id, place.thread_id, stored.parsed)
+    about = ActionContext(account_id, action_id, place.message_id, place.thread_id, stored.parsed)
     document: dict[str, Any] = json.loads(send_order(action, about, env.account.addresses, files).model_dump_json())
     return document
 

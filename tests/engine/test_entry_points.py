@@ -17,7 +17,7 @@ from domain.jobs.job import ActorType, JsonObject, NewJob, Origin
 from domain.payloads.shape import shape_of
 from engine.enqueue import enqueue_jobs
 from engine.messages import border
-from engine.messages.foreign import ForeignMessage, Refusal
+from engine.messages.foreign import ForeignMessage, RefusedMessage
 from engine.runtime import Runtime
 from engine.worker.adoption import Adoption
 from gateway.api import enqueueing
@@ -81,7 +81,7 @@ def celery(process: Runtime, org: UUID, given: Given) -> UUID:
     asked = {name: value for name, value in asked.items() if value is not None}
     document = envelope(body(asked), task_headers("gmail.sync"))
     said = border.read(as_redis_message(json.dumps(document).encode()))
-    if isinstance(said, Refusal):
+    if isinstance(said, RefusedMessage):
         raise Invalid(said.field, said.reason)
     assert isinstance(said, ForeignMessage)
     adoption = Adoption(process)

@@ -81,8 +81,8 @@ def ask(env: MailEnvironment, ctx: JobContext, model: Answering) -> dict[str, An
 
 
 def converse(env: MailEnvironment, ctx: JobContext, model: Answering, step: str) -> dict[str, Any]:
-    here = env.account.account_id
-    return ctx.budget.converse(VENDOR, model, step, TURN, account_id=here, most_microcents=2 * COST)
+    account_id = env.account.account_id
+    return ctx.budget.converse(VENDOR, model, step, TURN, account_id=account_id, most_microcents=2 * COST)
 
 
 def booked(env: MailEnvironment) -> tuple[int, int, int]:

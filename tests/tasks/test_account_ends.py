@@ -40,15 +40,15 @@ def test_a_lapsed_consent_parks_the_job_and_a_disconnected_account_cancels_it(
     env: MailEnvironment, job_type: Job[Any]
 ) -> None:
     job_id = next(scenarios_of(job_type)).prepare(env)
-    here = env.account.account_id
+    account_id = env.account.account_id
     called, paid = len(env.gmail.journal()), len(env.model.journal())
     with env.process.database.ledger() as tx:
-        version = tokens.current(tx, env.process.sealer, here).version
-        assert accounts.mark_needs_reconsent(tx, here, version=version, reason="the owner withdrew it")
+        version = tokens.current(tx, env.process.sealer, account_id).version
+        assert accounts.mark_needs_reconsent(tx, account_id, version=version, reason="the owner withdrew it")
     assert env.run(job_id) == "queued", env.job(job_id)["error"]
     assert env.job(job_id)["attempt"] == 0, "it waits, and spends no attempt"
     with env.process.database.ledger() as tx:
-        accounts.disconnect(tx, here, "its owner left")
+        accounts.disconnect(tx, account_id, "its owner left")
     relay_once(env.process.database)  # lets out what waited for consent
     assert env.job(job_id)["parked_by"] is None
     env.database.execute("update jobs set run_at = now() where id = %s", (job_id,))
@@ -120,10 +120,10 @@ def test_a_rework_of_a_closed_account_orders_no_first_draft(env: MailEnvironment
 
 def test_a_renewed_consent_leaves_the_jobs_that_waited_for_it(env: MailEnvironment) -> None:
     job_id = env.enqueue("drafts.write_manual", {"thread_id": stored_question(env).thread_id})
-    here = env.account.account_id
+    account_id = env.account.account_id
     with env.process.database.ledger() as tx:
-        had = tokens.current(tx, env.process.sealer, here)
-        assert accounts.mark_needs_reconsent(tx, here, version=had.version, reason="the owner withdrew it")
+        had = tokens.current(tx, env.process.sealer, account_id)
+        assert accounts.mark_needs_reconsent(tx, account_id, version=had.version, reason="the owner withdrew it")
     assert had.access_token
     assert had.refresh_token
     connect(env, Consent(had.access_token, had.refresh_token, datetime.now(UTC) + timedelta(hours=1)))

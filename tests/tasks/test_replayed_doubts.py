@@ -7,7 +7,7 @@ import pytest
 
 from domain.jobs.job import Origin
 from operations import replays
-from operations.replays import Mended
+from operations.replays import Replacement
 from storage.ledger import ledger
 from tests.doubles.mail_environment import MailEnvironment
 from tests.doubles.outgoing_orders import approved, taken_in
@@ -30,7 +30,7 @@ def replayed(env: MailEnvironment, job_id: UUID, **mended: Any) -> UUID:  # noqa
     query = "select payload, payload_version from jobs where id = %s"
     ((payload, version),) = env.database.execute(query, (job_id,)).fetchall()
     with env.process.database.ledger() as tx:
-        change = Mended(payload | mended, version)
+        change = Replacement(payload | mended, version)
         return replays.replay(tx, job_id, by=Origin(), reason="mended", mended=change)
 
 

@@ -125,11 +125,11 @@ def _case_to_fill(ctx: JobContext, thread: OpenThread, order: DraftOrder) -> Dra
 
     Raises `Invalid` where no draft may be made.
     """
-    here, thread_id, message_id = order.account.account_id, order.asked.thread_id, order.asked.message_id
+    account_id, thread_id, message_id = order.account.account_id, order.asked.thread_id, order.asked.message_id
     with ctx.tx() as tx:
-        if emails.get(tx, here, thread_id) is None:
-            emails.open_email(tx, here, thread_id=thread_id, message_id=message_id)
-        case = read_case(tx, here, thread_id)
+        if emails.get(tx, account_id, thread_id) is None:
+            emails.open_email(tx, account_id, thread_id=thread_id, message_id=message_id)
+        case = read_case(tx, account_id, thread_id)
     if case is None:
         raise Invalid("thread", "is gone")
     email = case.email
@@ -145,10 +145,10 @@ def _reopened(ctx: JobContext, thread: OpenThread, order: DraftOrder, email: Ema
     if old is not None and is_discarded(machine_drafts.standing(thread.mailbox, old)):
         discard = partial(discard_draft, thread.mailbox, old.draft_id)
         ctx.effect(f"discard:{old.draft_id}", discard, strategy=Strategy.IDEMPOTENT)
-    here, thread_id = email.account_id, email.thread_id
+    account_id, thread_id = email.account_id, email.thread_id
     with ctx.tx() as tx:
-        emails.reopen(tx, here, thread_id, expected=email.state, message_id=order.asked.message_id)
-        again = read_case(tx, here, thread_id)
+        emails.reopen(tx, account_id, thread_id, expected=email.state, message_id=order.asked.message_id)
+        again = read_case(tx, account_id, thread_id)
     if again is None or again.email.state is not EmailState.PENDING:
         raise Transient("the thread's record has changed since it was read", code="thread.changed")
     return again

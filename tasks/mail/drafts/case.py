@@ -80,8 +80,8 @@ class DraftCase:
 
         An order by hand stands in the record: `drafts.write_manual` would take the new job for a later order.
         """
-        here, thread_id = self.email.account_id, self.email.thread_id
-        return WritePayload(account_id=here, thread_id=thread_id, message_id=self.asked.message_id)
+        account_id, thread_id = self.email.account_id, self.email.thread_id
+        return WritePayload(account_id=account_id, thread_id=thread_id, message_id=self.asked.message_id)
 
 
 def original_of(account: Account, asked: Message, thread: Sequence[Message]) -> Original:
@@ -90,18 +90,18 @@ def original_of(account: Account, asked: Message, thread: Sequence[Message]) -> 
     return Original.of(asked.parsed, [one.parsed for one in thread], own)
 
 
-def read_case(tx: Transaction, here: UUID, thread_id: str) -> DraftCase | None:
+def read_case(tx: Transaction, account_id: UUID, thread_id: str) -> DraftCase | None:
     """Read a thread's case; None when the thread has no record, or no message that is stored."""
-    email = emails.get(tx, here, thread_id)
-    thread = messages.of_thread(tx, here, thread_id)
+    email = emails.get(tx, account_id, thread_id)
+    thread = messages.of_thread(tx, account_id, thread_id)
     if email is None or not thread:
         return None
-    learned = voices.find(tx, here)
+    learned = voices.find(tx, account_id)
     return DraftCase(
-        account=accounts.get(tx, here),
+        account=accounts.get(tx, account_id),
         email=email,
         messages=thread,
-        guidance=rules.guidance(tx, here, thread[-1].parsed.from_),
-        label_ids=labels.ids_by_role(tx, here),
+        guidance=rules.guidance(tx, account_id, thread[-1].parsed.from_),
+        label_ids=labels.ids_by_role(tx, account_id),
         voice=learned.voice if learned else None,
     )

@@ -45,7 +45,7 @@ class OutgoingCase:
     """Whether nobody has approved it."""
 
     @property
-    def here(self) -> UUID:
+    def account_id(self) -> UUID:
         """The account's id."""
         return self.account.account_id
 
@@ -64,7 +64,7 @@ def read(ctx: JobContext, order: SendPayload) -> OutgoingCase | Outcome:
         case = _checked(tx, order)
         if case.mail is not None and case.mail.sent_message_id is not None:
             return case
-        stopped = why_stopped(case.action.state, outgoing_mails.paused_until(tx, case.here), ctx.now())
+        stopped = why_stopped(case.action.state, outgoing_mails.paused_until(tx, case.account_id), ctx.now())
         if stopped is not None:
             return stopped
         if not actions.begin(tx, order.action_id, ctx.job.job_id):

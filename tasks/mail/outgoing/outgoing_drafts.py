@@ -36,11 +36,11 @@ def find_outgoing(ctx: JobContext, order: SendPayload, key: str) -> Finding:
 
     The key says which action's, and the action in which thread: a mended replay's order may name others.
     """
-    here, action_id = order.account_id, UUID(key.rpartition(":")[2])
+    account_id, action_id = order.account_id, UUID(key.rpartition(":")[2])
     with ctx.read() as tx:
-        account = accounts.reachable(tx, here)
-        mail = outgoing_mails.get(tx, here, action_id)
-        thread_id = _thread_of_reply(tx, here, mail)
+        account = accounts.reachable(tx, account_id)
+        mail = outgoing_mails.get(tx, account_id, action_id)
+        thread_id = _thread_of_reply(tx, account_id, mail)
     if mail is None:
         return CannotTell("nothing is written down of the mail")
     with open_mailbox(ctx, account) as mailbox:
@@ -51,12 +51,12 @@ def find_outgoing(ctx: JobContext, order: SendPayload, key: str) -> Finding:
         return find_sent(mailbox, mail, mail.draft)
 
 
-def _thread_of_reply(tx: Transaction, here: UUID, mail: MailRecord | None) -> str | None:
+def _thread_of_reply(tx: Transaction, account_id: UUID, mail: MailRecord | None) -> str | None:
     """The thread of the message that a mail answers; None for another mail, and when the message was deleted."""
     if mail is None or mail.message_type != "reply":
         return None
     try:
-        return messages.get(tx, here, actions.get(tx, here, mail.action_id).message_id).thread_id
+        return messages.get(tx, account_id, actions.get(tx, account_id, mail.action_id).message_id).thread_id
     except Gone:
         return None
 

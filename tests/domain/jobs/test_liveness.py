@@ -13,10 +13,10 @@ from domain.jobs.liveness import (
     TURN_LATE_S,
     TURN_LIMIT_S,
     WorkerCondition,
-    defects,
     may_claim,
     may_renew,
     most_overdue,
+    symptoms,
 )
 
 WELL = WorkerCondition(0.0, slots=4, overdue_slots=0, lease_left_s=45.0, broker_age_s=0.5)
@@ -28,7 +28,7 @@ CONDITIONS = st.builds(
 
 
 def test_a_worker_that_does_its_work_has_no_complaint() -> None:
-    assert defects(WELL) == []
+    assert symptoms(WELL) == []
 
 
 @pytest.mark.parametrize(
@@ -44,14 +44,14 @@ def test_a_worker_that_does_its_work_has_no_complaint() -> None:
     ],
 )
 def test_each_complaint_has_its_bound(change: dict[str, Any], name: str, ends: bool) -> None:
-    (defect,) = defects(WELL._replace(**change))
-    assert (defect.name, defect.ends) == (name, ends)
-    assert defect.reason
+    (symptom,) = symptoms(WELL._replace(**change))
+    assert (symptom.name, symptom.ends) == (name, ends)
+    assert symptom.reason
 
 
 @given(CONDITIONS)
 def test_the_complaint_for_which_a_worker_must_end_comes_first(condition: WorkerCondition) -> None:
-    ends = [defect.ends for defect in defects(condition)]
+    ends = [symptom.ends for symptom in symptoms(condition)]
     assert ends == sorted(ends, reverse=True)
 
 
@@ -63,7 +63,7 @@ def test_half_of_the_slots_may_hang_and_never_none_or_all_but_one(slots: int) ->
 
 @given(CONDITIONS)
 def test_no_lease_is_renewed_for_a_loop_that_is_said_to_stand_still(condition: WorkerCondition) -> None:
-    late = any(defect.name == "loop_stands_still" for defect in defects(condition))
+    late = any(symptom.name == "loop_stands_still" for symptom in symptoms(condition))
     assert may_renew(condition.turn_age_s) is not late
 
 

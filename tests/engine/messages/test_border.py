@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, seed, settings
 
 from engine.broker.hints import HintMessage, Unreadable
 from engine.messages import border
-from engine.messages.foreign import ForeignMessage, Refusal
+from engine.messages.foreign import ForeignMessage, RefusedMessage
 from tests.doubles.odd_messages import (
     EMBED,
     as_amqp_message,
@@ -28,10 +28,10 @@ from tests.doubles.odd_messages import (
 
 INPUTS = 10_000
 EXAMPLES = -(-INPUTS // len(good_messages()))
-CLOSED = (HintMessage, ForeignMessage, Refusal)
+CLOSED = (HintMessage, ForeignMessage, RefusedMessage)
 
 
-def read(document: dict[str, Any]) -> HintMessage | ForeignMessage | Refusal:
+def read(document: dict[str, Any]) -> HintMessage | ForeignMessage | RefusedMessage:
     return border.read(as_redis_message(json.dumps(document).encode()))
 
 
@@ -41,33 +41,33 @@ def check(item: bytes) -> str:
         message = as_redis_message(item)
     except Unreadable as problem:
         kept = "unreadable"
-        check_said(Refusal("unknown", "unknown", problem.field, problem.reason, wants_result=False))
+        check_received(RefusedMessage("unknown", "unknown", problem.field, problem.reason, wants_result=False))
     else:
-        said = border.read(message)
-        kept = type(said).__name__
-        check_said(said)
+        received = border.read(message)
+        kept = type(received).__name__
+        check_received(received)
     from_amqp = as_amqp_message(item)
     if from_amqp is not None:
-        check_said(border.read(from_amqp))
+        check_received(border.read(from_amqp))
     return kept
 
 
-def check_said(said: object) -> None:
+def check_received(received: object) -> None:
     """What the rest of the worker relies on."""
-    assert isinstance(said, CLOSED)
-    if isinstance(said, Refusal):
-        for text in (said.task, said.task_id, said.field, said.reason):
+    assert isinstance(received, CLOSED)
+    if isinstance(received, RefusedMessage):
+        for text in (received.task, received.task_id, received.field, received.reason):
             assert text
             assert text.isprintable()
-    elif isinstance(said, HintMessage):
-        assert said.named
-        for what, count in said.named:
+    elif isinstance(received, HintMessage):
+        assert received.named
+        for what, count in received.named:
             assert type(count) is int
             assert isinstance(what, UUID) or (type(what.priority) is int and abs(what.priority) <= 100)
-    elif said.contract is None:
-        assert UUID(said.task_id)
+    elif received.contract is None:
+        assert UUID(received.task_id)
     else:
-        json.dumps(said.contract.payload, allow_nan=False)
+        json.dumps(received.contract.payload, allow_nan=False)
 
 
 @pytest.mark.parametrize("item", killers().values(), ids=killers())
@@ -100,9 +100,9 @@ def test_ours_are_hints(name: str, kind: type) -> None:
 def test_foreign_messages_are_read_from_both_brokers(name: str) -> None:
     item = json.dumps(good_messages()[name]).encode()
     for message in (as_redis_message(item), as_amqp_message(item)):
-        said = border.read(message)
-        assert isinstance(said, ForeignMessage), said
-        assert said.task == "probe_jobs.noop"
+        received = border.read(message)
+        assert isinstance(received, ForeignMessage), received
+        assert received.task == "probe_jobs.noop"
 
 
 @pytest.mark.parametrize(
@@ -121,9 +121,9 @@ def test_foreign_messages_are_read_from_both_brokers(name: str) -> None:
     ],
 )
 def test_a_header_is_refused_by_its_name(changed: dict[str, object], field: str) -> None:
-    said = read(envelope(body({}), task_headers(task_id=str(uuid4())) | changed))
-    assert isinstance(said, Refusal)
-    assert said.field == field
+    received = read(envelope(body({}), task_headers(task_id=str(uuid4())) | changed))
+    assert isinstance(received, RefusedMessage)
+    assert received.field == field
 
 
 @pytest.mark.parametrize(
@@ -144,9 +144,9 @@ def test_a_header_is_refused_by_its_name(changed: dict[str, object], field: str)
     ],
 )
 def test_a_body_is_refused_by_its_field(given_body: bytes, field: str) -> None:
-    said = read(envelope(given_body, task_headers(task_id=str(uuid4()))))
-    assert isinstance(said, Refusal)
-    assert said.field == field
+    received = read(envelope(given_body, task_headers(task_id=str(uuid4()))))
+    assert isinstance(received, RefusedMessage)
+    assert received.field == field
 
 
 @pytest.mark.parametrize(
@@ -168,17 +168,17 @@ def test_a_property_is_refused_by_its_name(changed: dict[str, object], field: st
 
 def test_a_bomb_is_not_unpacked() -> None:
     packed = zlib.compress(b" " * 50_000_000)
-    said = read(envelope(packed, task_headers(compression="application/x-gzip")))
-    assert isinstance(said, Refusal)
-    assert (said.field, "unpacks to more than" in said.reason) == ("body", True)
+    received = read(envelope(packed, task_headers(compression="application/x-gzip")))
+    assert isinstance(received, RefusedMessage)
+    assert (received.field, "unpacks to more than" in received.reason) == ("body", True)
 
 
 def test_a_refusal_repeats_nothing_of_the_content() -> None:
     secret = "s3cr3t-value"
     for given_body in (body(contract(org_id=secret)), body({secret: 1}, args=[secret]), secret.encode()):
-        said = read(envelope(given_body, task_headers(shadow=None)))
-        assert isinstance(said, Refusal)
-        assert secret not in said.reason
+        received = read(envelope(given_body, task_headers(shadow=None)))
+        assert isinstance(received, RefusedMessage)
+        assert secret not in received.reason
 
 
 def test_a_body_without_base64_is_read_as_it_is() -> None:
@@ -188,28 +188,28 @@ def test_a_body_without_base64_is_read_as_it_is() -> None:
 
 def test_celery_s_times_become_the_job_s() -> None:
     soon, later = (datetime.now(UTC) + timedelta(hours=hours) for hours in (1, 2))
-    said = read(envelope(body(contract()), task_headers(eta=soon.isoformat(), expires=later.isoformat())))
-    assert isinstance(said, ForeignMessage)
-    job = said.new_job()
+    received = read(envelope(body(contract()), task_headers(eta=soon.isoformat(), expires=later.isoformat())))
+    assert isinstance(received, ForeignMessage)
+    job = received.new_job()
     assert job is not None
     assert (job.run_at, job.expires_at) == (soon, later)
 
 
 def test_the_earlier_end_counts_and_two_beginnings_are_refused() -> None:
     soon, later = (datetime.now(UTC) + timedelta(hours=hours) for hours in (1, 2))
-    said = read(envelope(body(contract(expires_at=later.isoformat())), task_headers(expires=soon.isoformat())))
-    assert isinstance(said, ForeignMessage)
-    assert said.expires_at == soon
+    received = read(envelope(body(contract(expires_at=later.isoformat())), task_headers(expires=soon.isoformat())))
+    assert isinstance(received, ForeignMessage)
+    assert received.expires_at == soon
     twice = body(contract(scheduled_for=later.isoformat()))
     refused = read(envelope(twice, task_headers(eta=soon.isoformat())))
-    assert isinstance(refused, Refusal)
+    assert isinstance(refused, RefusedMessage)
     assert refused.field == "eta"
 
 
 def test_a_message_of_celery_s_first_protocol_is_refused() -> None:
     old = {"task": "probe_jobs.noop", "id": "old", "args": [], "kwargs": contract(), "retries": 0, "eta": None}
-    said = read(envelope(json.dumps(old).encode(), {}))
-    assert said == Refusal(
+    received = read(envelope(json.dumps(old).encode(), {}))
+    assert received == RefusedMessage(
         "unknown",
         "unknown",
         "headers",
@@ -221,13 +221,13 @@ def test_a_message_of_celery_s_first_protocol_is_refused() -> None:
 @pytest.mark.parametrize("given", [contract(), contract(org_id="nobody")], ids=["a job", "a refusal"])
 def test_a_client_says_whether_it_wants_the_result(given: dict[str, Any]) -> None:
     for ignored in (False, True):
-        said = read(envelope(body(given), task_headers(ignore_result=ignored)))
-        assert isinstance(said, ForeignMessage | Refusal)
-        assert said.wants_result is not ignored
+        received = read(envelope(body(given), task_headers(ignore_result=ignored)))
+        assert isinstance(received, ForeignMessage | RefusedMessage)
+        assert received.wants_result is not ignored
 
 
 def test_the_check_sees_what_is_not_closed() -> None:
     with pytest.raises(AssertionError):
-        check_said(HintMessage("a.b", ((UUID(int=1), True),)))
+        check_received(HintMessage("a.b", ((UUID(int=1), True),)))
     with pytest.raises(AssertionError):
-        check_said(base64)
+        check_received(base64)

@@ -8,7 +8,7 @@ import pytest
 from psycopg import Connection, connect
 
 from engine.messages import border
-from engine.messages.foreign import ForeignMessage, Refusal
+from engine.messages.foreign import ForeignMessage, RefusedMessage
 from engine.runtime import Runtime
 from engine.worker.adoption import Adoption
 from storage.postgres.database import Database
@@ -39,14 +39,14 @@ def adoption(process: Runtime) -> Adoption:
     return made
 
 
-def said(kwargs: dict[str, Any], task: str = "probe_jobs.noop", **given: object) -> ForeignMessage | Refusal:
+def received(kwargs: dict[str, Any], task: str = "probe_jobs.noop", **given: object) -> ForeignMessage | RefusedMessage:
     document = envelope(body(kwargs), task_headers(task, **given))  # type: ignore[arg-type] # headers of any value
     read = border.read(as_redis_message(json.dumps(document).encode()))
-    assert isinstance(read, ForeignMessage | Refusal)
+    assert isinstance(read, ForeignMessage | RefusedMessage)
     return read
 
 
-def receive(adoption: Adoption, read: ForeignMessage | Refusal) -> Answered:
+def receive(adoption: Adoption, read: ForeignMessage | RefusedMessage) -> Answered:
     message = Answered()
     adoption.receive(message, read)
     return message
@@ -67,7 +67,7 @@ def refused(database: Connection) -> list[tuple[Any, ...]]:
 def test_one_bad_message_of_a_batch_is_refused_and_the_others_become_jobs(
     adoption: Adoption, org: UUID, database: Connection
 ) -> None:
-    first, bad, last = (receive(adoption, said(job(one))) for one in (org, uuid4(), org))
+    first, bad, last = (receive(adoption, received(job(one))) for one in (org, uuid4(), org))
     adoption.write()
     assert [one.answers for one in (first, bad, last)] == [["ack"], ["reject"], ["ack"]]
     assert (len(jobs(database)), adoption.messages) == (2, 0)
@@ -77,8 +77,8 @@ def test_one_bad_message_of_a_batch_is_refused_and_the_others_become_jobs(
 def test_what_a_payload_s_class_does_not_take_is_refused_before_any_statement(
     adoption: Adoption, org: UUID, database: Connection
 ) -> None:
-    bad = receive(adoption, said(job(org, payload={"colour": "red"})))
-    addressed = receive(adoption, said(job(org, job_type="probe_jobs.parent")))
+    bad = receive(adoption, received(job(org, payload={"colour": "red"})))
+    addressed = receive(adoption, received(job(org, job_type="probe_jobs.parent")))
     adoption.write()
     assert (bad.answers, addressed.answers) == (["reject"], ["reject"])
     assert [field for _, field, _ in refused(database)] == ["payload.colour", "job_type"]
@@ -87,7 +87,7 @@ def test_what_a_payload_s_class_does_not_take_is_refused_before_any_statement(
 def test_a_message_waits_while_the_database_is_away_and_is_answered_once(
     adoption: Adoption, process: Runtime, org: UUID, database: Connection
 ) -> None:
-    message = receive(adoption, said(job(org)))
+    message = receive(adoption, received(job(org)))
     there = process.database
     process.database = Database(make_settings(database_url="postgresql://me@127.0.0.1:1/nothing"))
     for _ in range(2):
@@ -108,8 +108,8 @@ def test_a_key_that_another_transaction_holds_delays_its_message_alone(
     """A producer may leave its transaction open for as long as it likes; the event loop must not wait for it."""
     with connect(database_url) as producer:
         producer.execute("select postroom.enqueue('probe_jobs.noop', %s, idempotency_key => 'held')", (org,))
-        held = receive(adoption, said(job(org, idempotency_key="held")))
-        other = receive(adoption, said(job(org)))
+        held = receive(adoption, received(job(org, idempotency_key="held")))
+        other = receive(adoption, received(job(org)))
         adoption.write()
         assert (held.answers, other.answers, adoption.messages) == ([], ["ack"], 1)
         adoption.write()
@@ -126,7 +126,7 @@ def test_a_type_of_a_newer_worker_is_kept_for_it(adoption: Adoption, org: UUID, 
         f"insert into job_types (name, queue, {columns}) select 'tomorrow.run', queue, {columns}"
         " from job_types where name = 'probe_jobs.noop'"
     )
-    message = receive(adoption, said(job(org, job_type="tomorrow.run"), "tomorrow.run"))
+    message = receive(adoption, received(job(org, job_type="tomorrow.run"), "tomorrow.run"))
     adoption.write()
     assert message.answers == ["ack"]
     assert jobs(database) == [("tomorrow.run", "queued")]
@@ -134,7 +134,7 @@ def test_a_type_of_a_newer_worker_is_kept_for_it(adoption: Adoption, org: UUID, 
 
 def test_a_type_that_nobody_knows_is_a_dead_letter_once(adoption: Adoption, org: UUID, database: Connection) -> None:
     unknown = job(org, job_type="no.such_type")
-    messages = [receive(adoption, said(unknown | {"job_id": str(uuid4())}, "no.such_type")) for _ in range(2)]
+    messages = [receive(adoption, received(unknown | {"job_id": str(uuid4())}, "no.such_type")) for _ in range(2)]
     adoption.write()
     assert [one.answers for one in messages] == [["ack"], ["ack"]]
     assert ("no.such_type", "dead") in jobs(database)
@@ -145,7 +145,7 @@ def test_a_job_that_has_expired_on_its_way_stands_in_the_ledger(
     adoption: Adoption, org: UUID, database: Connection
 ) -> None:
     """Celery would forget such a message without a word."""
-    message = receive(adoption, said(job(org), expires="2026-01-01T00:00:00+00:00"))
+    message = receive(adoption, received(job(org), expires="2026-01-01T00:00:00+00:00"))
     adoption.write()
     assert message.answers == ["ack"]
     assert database.execute("select expires_at < now() from jobs").fetchall() == [(True,)]
@@ -154,15 +154,15 @@ def test_a_job_that_has_expired_on_its_way_stands_in_the_ledger(
 def test_a_duplicate_s_client_is_noted_with_the_first_job(adoption: Adoption, org: UUID, database: Connection) -> None:
     first = job(org)
     for one, task_id in ((first, first["job_id"]), (first | {"job_id": str(uuid4())}, "another")):
-        receive(adoption, said(one, task_id=task_id))
+        receive(adoption, received(one, task_id=task_id))
     adoption.write()
     noted = database.execute("select task_id, job_id::text, is_sent from result_requests").fetchall()
     assert noted == [("another", first["job_id"], False)]
 
 
 def test_nobody_is_noted_who_wants_no_result(adoption: Adoption, org: UUID, database: Connection) -> None:
-    receive(adoption, said(job(org), ignore_result=True))
-    receive(adoption, said(job(org, colour="red"), ignore_result=True))
+    receive(adoption, received(job(org), ignore_result=True))
+    receive(adoption, received(job(org, colour="red"), ignore_result=True))
     adoption.write()
     assert database.execute("select count(*) from result_requests").fetchone() == (0,)
     assert database.execute("select count(*) from jobs where result_wanted").fetchone() == (0,)

@@ -19,19 +19,19 @@ def account(store: Database, process: Runtime) -> Account:
 
 
 def test_people_are_added_changed_and_removed(store: Database, account: Account) -> None:
-    here, bob = account.org_id, UserChanges(UserRole.APPROVER, "42", "Europe/Berlin")
+    org_id, bob = account.org_id, UserChanges(UserRole.APPROVER, "42", "Europe/Berlin")
     with store.ledger() as tx:
-        made = users.add(tx, here, "Bob@Example.org", bob)
-        assert users.by_discord(tx, here, "42") == made
+        made = users.add(tx, org_id, "Bob@Example.org", bob)
+        assert users.by_discord(tx, org_id, "42") == made
         with pytest.raises(Conflict):
-            users.add(tx, here, "bob@example.org", UserChanges())
+            users.add(tx, org_id, "bob@example.org", UserChanges())
         with pytest.raises(Conflict, match="discord_user_id"):
-            users.change(tx, here, account.email, UserChanges(discord_user_id="42"))
-        changed = users.change(tx, here, "bob@example.org", UserChanges(discord_user_id=""))
+            users.change(tx, org_id, account.email, UserChanges(discord_user_id="42"))
+        changed = users.change(tx, org_id, "bob@example.org", UserChanges(discord_user_id=""))
         assert (changed.discord_user_id, changed.role, changed.zone) == (None, UserRole.APPROVER, "Europe/Berlin")
-        users.remove(tx, here, "bob@example.org")
+        users.remove(tx, org_id, "bob@example.org")
         with pytest.raises(Gone):
-            users.remove(tx, here, "bob@example.org")
+            users.remove(tx, org_id, "bob@example.org")
 
 
 def test_the_owner_of_a_mailbox_stays(store: Database, account: Account) -> None:

@@ -32,18 +32,18 @@ def _fleet(process: Runtime) -> None:
 
 def filled(store: Database, account: Account) -> UUID:
     """Let drafts be waited for, by two orders and a decision; returns an action that waits for a person."""
-    here = account.account_id
+    account_id = account.account_id
     for number, thread_id in enumerate(WAITS):
         store_message(store, account, make_message(f"m{number}", thread_id))
     checked = CheckedAction(Delete(), ActionStatus.APPROVED_PENDING, Delete.danger, ("it is dangerous",))
     with store.ledger() as tx:
         for number, thread_id in enumerate(WAITS):
-            emails.open_email(tx, here, thread_id=thread_id, message_id=f"m{number}", decision=WANTS_ANSWER)
-        emails.order_by_hand(tx, here, BY_LABEL, at=NOON)
-        emails.order_by_hand(tx, here, BY_SERVICE, at=NOON, by_service=True)
-        action_id = actions.request(tx, here, "m0", checked, requested_by="a test")
+            emails.open_email(tx, account_id, thread_id=thread_id, message_id=f"m{number}", decision=WANTS_ANSWER)
+        emails.order_by_hand(tx, account_id, BY_LABEL, at=NOON)
+        emails.order_by_hand(tx, account_id, BY_SERVICE, at=NOON, by_service=True)
+        action_id = actions.request(tx, account_id, "m0", checked, requested_by="a test")
         jobs = partial(enqueue, org_id=account.org_id)
-        approvals.request(tx, here, [action_id], jobs, lasts=timedelta(days=1))
+        approvals.request(tx, account_id, [action_id], jobs, lasts=timedelta(days=1))
     return action_id
 
 

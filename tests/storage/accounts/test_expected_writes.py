@@ -95,10 +95,10 @@ def test_expectations_end(store: Database, account: Account, database: Connectio
 def test_a_label_that_we_took_off_is_remembered_and_answers_nothing(
     store: Database, account: Account, database: Connection
 ) -> None:
-    here, write = account.account_id, ExpectedWrite("labels_removed", message_id="m1", label_id="Label_1")
+    account_id, write = account.account_id, ExpectedWrite("labels_removed", message_id="m1", label_id="Label_1")
     removal = change(5, "labels_removed", "Label_1")
     with store.tenant(account.org_id) as tx:
-        expected_writes.expect(tx, here, [write], remember=expected_writes.REMEMBER)
+        expected_writes.expect(tx, account_id, [write], remember=expected_writes.REMEMBER)
     later = "update expected_writes set created_at = created_at - %(by)s, expires_at = expires_at - %(by)s"
     database.execute(later, {"by": 2 * expected_writes.KEEP})
     assert news(store, account, removal) == (removal,)
@@ -114,24 +114,24 @@ def test_a_label_that_we_took_off_is_remembered_and_answers_nothing(
 def test_a_label_that_an_action_took_off_is_no_news_and_is_told_from_what_is_to_be_remembered(
     store: Database, account: Account
 ) -> None:
-    here, label = account.account_id, "Label_1"
+    account_id, label = account.account_id, "Label_1"
     ours = [change(place, "labels_removed", label, "UNREAD", message=f"m{place}") for place in (1, 2)]
     writes = [ExpectedWrite("labels_removed", message_id=one.message_id, label_id=label) for one in ours]
     with store.tenant(account.org_id) as tx:
-        expected_writes.expect(tx, here, writes[:1])
-        expected_writes.expect(tx, here, writes[1:], remember=expected_writes.REMEMBER)
-        told = expected_writes.tell_apart(tx, here, ours)
+        expected_writes.expect(tx, account_id, writes[:1])
+        expected_writes.expect(tx, account_id, writes[1:], remember=expected_writes.REMEMBER)
+        told = expected_writes.tell_apart(tx, account_id, ours)
     assert told.others == tuple(replace(one, label_ids=frozenset({"UNREAD"})) for one in ours)
     assert told.by_actions == (replace(ours[0], label_ids=frozenset({label})),)
 
 
 def test_only_what_is_to_be_remembered_counts_as_taken_off_by_us(store: Database, account: Account) -> None:
-    here, write = account.account_id, ExpectedWrite("labels_removed", message_id="m1", label_id="Label_1")
+    account_id, write = account.account_id, ExpectedWrite("labels_removed", message_id="m1", label_id="Label_1")
     since = datetime.now(UTC) - timedelta(minutes=1)
     for remember, is_known in [(expected_writes.KEEP, False), (expected_writes.REMEMBER, True)]:
         with store.tenant(account.org_id) as tx:
-            expected_writes.expect(tx, here, [write], remember=remember)
-            assert expected_writes.took_off(tx, here, ["m1"], {"Label_1"}, since=since) == is_known
+            expected_writes.expect(tx, account_id, [write], remember=remember)
+            assert expected_writes.took_off(tx, account_id, ["m1"], {"Label_1"}, since=since) == is_known
 
 
 def test_a_label_that_we_put_on_is_not_remembered(store: Database, account: Account, database: Connection) -> None:

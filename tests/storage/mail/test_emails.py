@@ -70,13 +70,13 @@ def test_the_token_that_was_planned_first_stays(store: Database, account: Accoun
 
 def test_nothing_is_planned_or_moved_on_another_newest_message(store: Database, account: Account) -> None:
     store_message(store, account, make_message("m2", "t1", minutes=1))
-    here, states = account.account_id, {"expected": EmailState.PENDING, "to": EmailState.SKIPPED}
+    account_id, states = account.account_id, {"expected": EmailState.PENDING, "to": EmailState.SKIPPED}
     with store.tenant(account.org_id) as tx:
-        assert emails.plan_draft(tx, here, "t1", token="token-one", newest="m1", since=7) is None
-        assert emails.known_draft_tokens(tx, here, frozenset({"token-one"})) == {}
-        assert not emails.move(tx, here, "t1", newest="m1", **states)
-        assert emails.plan_draft(tx, here, "t1", token="token-one", newest="m2", since=7) == "token-one"
-        assert emails.move(tx, here, "t1", newest="m2", **states)
+        assert emails.plan_draft(tx, account_id, "t1", token="token-one", newest="m1", since=7) is None
+        assert emails.known_draft_tokens(tx, account_id, frozenset({"token-one"})) == {}
+        assert not emails.move(tx, account_id, "t1", newest="m1", **states)
+        assert emails.plan_draft(tx, account_id, "t1", token="token-one", newest="m2", since=7) == "token-one"
+        assert emails.move(tx, account_id, "t1", newest="m2", **states)
 
 
 def test_a_draft_is_recorded_once(store: Database, account: Account) -> None:

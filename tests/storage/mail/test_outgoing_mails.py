@@ -45,16 +45,16 @@ def planned(store: Database, account: Account, plan: Plan = PLAN) -> UUID:
 
 
 def test_a_mail_goes_from_its_plan_to_its_message_id(store: Database, account: Account) -> None:
-    here, action_id = account.account_id, planned(store, account)
+    account_id, action_id = account.account_id, planned(store, account)
     draft = Draft("r1", "d1", "t1")
     with store.tenant(account.org_id) as tx:
-        begun = outgoing_mails.get(tx, here, action_id)
+        begun = outgoing_mails.get(tx, account_id, action_id)
         assert begun is not None
         assert (begun.token, begun.history_id, begun.draft, begun.send_began_at) == ("token-one", 2**64 - 1, None, None)
-        outgoing_mails.record_draft(tx, here, action_id, draft)
-        outgoing_mails.record_sent(tx, here, action_id, message_id="s1", thread_id="t1")
-        outgoing_mails.record_message_id(tx, here, action_id, "<x@mail.gmail.com>")
-        sent = outgoing_mails.get(tx, here, action_id)
+        outgoing_mails.record_draft(tx, account_id, action_id, draft)
+        outgoing_mails.record_sent(tx, account_id, action_id, message_id="s1", thread_id="t1")
+        outgoing_mails.record_message_id(tx, account_id, action_id, "<x@mail.gmail.com>")
+        sent = outgoing_mails.get(tx, account_id, action_id)
     assert sent is not None
     assert (sent.draft, sent.sent_message_id, sent.rfc_message_id) == (draft, "s1", "<x@mail.gmail.com>")
     assert sent.sent_at is not None
@@ -148,14 +148,14 @@ def test_an_answer_that_may_have_left_does_not(store: Database, account: Account
 
 
 def test_of_two_pauses_the_later_end_wins(store: Database, account: Account, database: Connection) -> None:
-    here = account.account_id
+    account_id = account.account_id
     row = database.execute("select now() + interval '2 hours', now() + interval '1 hour'").fetchone()
     assert row is not None
     with store.tenant(account.org_id) as tx:
-        assert outgoing_mails.paused_until(tx, here) is None
+        assert outgoing_mails.paused_until(tx, account_id) is None
         for until in row:
-            outgoing_mails.pause_sending(tx, here, until)
-        assert outgoing_mails.paused_until(tx, here) == row[0]
+            outgoing_mails.pause_sending(tx, account_id, until)
+        assert outgoing_mails.paused_until(tx, account_id) == row[0]
     database.execute("update accounts set sending_paused_until = now() - interval '1 second'")
     with store.tenant(account.org_id) as tx:
-        assert outgoing_mails.paused_until(tx, here) is None
+        assert outgoing_mails.paused_until(tx, account_id) is None

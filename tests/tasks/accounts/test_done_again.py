@@ -10,7 +10,7 @@ from domain.jobs.job import Origin
 from domain.mail.actions.snooze import Snooze
 from engine.enqueue import enqueue_jobs
 from operations import replays
-from operations.replays import Mended
+from operations.replays import Replacement
 from storage.accounts import connecting
 from storage.accounts.connecting import AddedMailbox, OrgMailbox
 from tests.doubles.factories import make_org, pass_time
@@ -56,7 +56,7 @@ def test_a_mended_payload_names_one_account_in_any_way(
     if not is_next:
         connect(env, disconnect(env))
     env.database.execute("delete from jobs where id = %s", (job_id,))
-    mended = Mended({"account_id": spell(account.account_id)}, 1)
+    mended = Replacement({"account_id": spell(account.account_id)}, 1)
     with env.process.database.ledger() as tx:
         again = replays.replay(tx, job_id, by=BY, reason="it is mended", mended=mended)
     assert env.run(again) == ("succeeded" if is_next else "canceled")

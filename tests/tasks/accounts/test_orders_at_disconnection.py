@@ -74,14 +74,14 @@ def test_a_rework_is_not_begun_after_the_disconnection(env: MailEnvironment, mon
 
 def decide(env: MailEnvironment, between: Callable[[], object]) -> None:
     """Record a decision with an action that waits for a person, as a job does; `between` comes before its commit."""
-    place, here = stored_letter(env), env.account.account_id
+    place, account_id = stored_letter(env), env.account.account_id
     decision = Decision(DecisionSource.LLM, Classification.FYI, 1.0, "a reason")
     checked = CheckedAction(FORWARD, ActionStatus.APPROVED_PENDING, FORWARD.danger, ("it is dangerous",))
     job = claim_one(env.process.database, env.enqueue("triage.classify", {"message_id": place.message_id}))
     ctx, origins = JobContext(env.process, job), Origins(job_id=job.job_id)
     ctx.hold_in_writes(lambda tx: hold_mailbox(tx, env.account))
     with ctx.tx() as tx:
-        action_orders.record(ctx, tx, here, place.message_id, decision, checked=[checked], origins=origins)
+        action_orders.record(ctx, tx, account_id, place.message_id, decision, checked=[checked], origins=origins)
         between()
 
 

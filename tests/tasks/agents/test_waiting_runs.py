@@ -83,15 +83,15 @@ def test_a_run_in_back_off_goes_on_when_another_has_found_the_money_gone(env: Ma
 def test_a_run_in_back_off_goes_on_when_consent_is_back(env: MailEnvironment) -> None:
     give_agent(env, limits={"seconds": 240})
     job_id = in_back_off(env, store_letter(env))
-    here = env.account.account_id
+    account_id = env.account.account_id
     with env.process.database.ledger() as tx:
-        version = tokens.current(tx, env.process.sealer, here).version
-        assert accounts.mark_needs_reconsent(tx, here, version=version, reason="withdrawn")
+        version = tokens.current(tx, env.process.sealer, account_id).version
+        assert accounts.mark_needs_reconsent(tx, account_id, version=version, reason="withdrawn")
 
     def consent() -> None:
         connect(env.process, env.account.email, "access-1", "refresh-1")
         with env.process.database.ledger() as tx:
-            gates.open_gate(tx, "account", str(here))
+            gates.open_gate(tx, "account", str(account_id))
 
     goes_on_after_a_night(env, job_id, consent)
 

@@ -8,7 +8,7 @@ import pytest
 
 from domain.jobs.job import Origin
 from operations import replays
-from operations.replays import Mended
+from operations.replays import Replacement
 from sandbox.emulator.client import EmulatorControl
 from sandbox.emulator.fault_order import FaultOrder
 from storage.ledger import ledger
@@ -177,7 +177,7 @@ def test_a_mended_replay_looks_in_the_channel_in_which_the_dead_job_asked(
     ask_in_channel(env, OTHER)
     pass_time(env.database, timedelta(minutes=30))
     with env.process.database.ledger() as tx:
-        again = replays.replay(tx, job_id, by=Origin(), reason="mended", mended=Mended(payload, version))
+        again = replays.replay(tx, job_id, by=Origin(), reason="mended", mended=Replacement(payload, version))
     assert env.run(again) == "succeeded"
     assert (len(messages(bot)), len(messages(bot, OTHER))) == (1, 0)
 

@@ -44,9 +44,9 @@ def stored_without_decision(env: MailEnvironment) -> None:
     env.sync()
     for number in range(MANY):
         env.deliver(f"Letter {number}", "For your information only.")
-    org, here = env.account.org_id, env.account.account_id
+    org, account_id = env.account.org_id, env.account.account_id
     for place in env.mailbox.state().messages:
-        values = {"org": org, "account": here, "message": place["message_id"], "thread": place["thread_id"]}
+        values = {"org": org, "account": account_id, "message": place["message_id"], "thread": place["thread_id"]}
         env.database.execute(
             "insert into threads select %(org)s, %(account)s, %(thread)s, now(), now() on conflict do nothing",
             values,

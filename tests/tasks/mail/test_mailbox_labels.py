@@ -46,17 +46,17 @@ def sync_labels(env: MailEnvironment) -> dict[str, int]:
 def test_a_deleted_label_disables_the_rules_that_name_it_with_the_reason(env: MailEnvironment) -> None:
     label_id = make(env, "Projects")
     sync_labels(env)
-    here, org_id = env.account.account_id, env.account.org_id
+    account_id, org_id = env.account.account_id, env.account.org_id
     with env.process.database.ledger() as tx:
-        labels.describe(tx, here, label_id, description="the user's words", for_classifier=True)
+        labels.describe(tx, account_id, label_id, description="the user's words", for_classifier=True)
         for name, named in (("Projects", label_id), ("Other", "INBOX")):
-            rules.add(tx, org_id, about(name, named), account_id=here)
-        reach = Reach(RuleScope.ACCOUNT, here)
+            rules.add(tx, org_id, about(name, named), account_id=account_id)
+        reach = Reach(RuleScope.ACCOUNT, account_id)
         rules.add_in_words(tx, org_id, reach, name="words", content="File it.", label_ids=(label_id,))
     delete(env, label_id)
     assert sync_labels(env) == {"labels": 21, "vanished": 1, "disabled_rules": 2}
     with env.process.database.ledger() as tx:
-        found = {rule.name: rule for rule in kept_rules.listed(tx, org_id, account_id=here)}
+        found = {rule.name: rule for rule in kept_rules.listed(tx, org_id, account_id=account_id)}
     assert found["Other"].enabled
     assert not found["Projects"].enabled
     assert found["Projects"].disabled_reason == "Label 'Projects' was deleted from Gmail"
@@ -199,16 +199,16 @@ def test_one_job_at_a_time_makes_a_mailbox_s_labels(env: MailEnvironment) -> Non
     places = [env.deliver(f"Question {number}?", QUESTION) for number in range(3)]
     env.enqueue("gmail.sync")
     env.drain(only="gmail.%")
-    here, somebody = env.account.account_id, uuid4()
+    account_id, somebody = env.account.account_id, uuid4()
     with env.process.database.ledger() as tx:
-        assert label_lease.take(tx, here, owner=somebody, lease=timedelta(minutes=1))
+        assert label_lease.take(tx, account_id, owner=somebody, lease=timedelta(minutes=1))
     waiting = env.database.execute("select id from jobs where job_type = 'triage.classify'").fetchall()
     assert {env.run(row[0]) for row in waiting} == {"queued"}
     assert env.gmail.journal("labels.create") == []
     assert env.count("select max(attempt) from jobs where job_type = 'triage.classify'") == 0
     assert env.count("select count(*) from audit_log where data ->> 'cause' = 'busy'") == len(waiting)
     with env.process.database.ledger() as tx:
-        label_lease.release(tx, here, owner=somebody)
+        label_lease.release(tx, account_id, owner=somebody)
     env.drain()
     assert {env.state(place.thread_id) for place in places} == {EmailState.DRAFTED}
     assert [call.status for call in env.gmail.journal("labels.create")] == [200] * 3

@@ -28,10 +28,10 @@ class Rival(Database):
         if not self._env.gmail.journal("oauth.token"):
             return
         with self.ledger() as tx:
-            here, rival = self._env.account.account_id, uuid4()
-            if tokens.take_refresh_lease(tx, here, owner=rival, version=self._version):
+            account_id, rival = self._env.account.account_id, uuid4()
+            if tokens.take_refresh_lease(tx, account_id, owner=rival, version=self._version):
                 self.won.append(len(self._env.gmail.journal("oauth.token")))
-                tokens.release(tx, here, owner=rival)
+                tokens.release(tx, account_id, owner=rival)
 
 
 def expiring(env: MailEnvironment) -> Rival:

@@ -88,18 +88,18 @@ def test_of_two_answers_at_once_one_is_set_aside(env: MailEnvironment) -> None:
     """The second waits for the first's transaction, and then sees what it wrote."""
     place = taken_in(env)
     first, second = automatic(env, place.message_id), automatic(env, place.message_id)
-    here, org = env.account.account_id, env.account.org_id
+    account_id, org = env.account.account_id, env.account.org_id
     found: list[frozenset[str]] = []
 
     def reserve_second() -> None:
         with env.process.database.tenant(org) as tx:
             found.append(
-                outgoing_mails.reserve_answers(tx, here, second, ["anna@example.com"], every=timedelta(days=7))
+                outgoing_mails.reserve_answers(tx, account_id, second, ["anna@example.com"], every=timedelta(days=7))
             )
 
     with env.process.database.tenant(org) as tx:
         assert (
-            outgoing_mails.reserve_answers(tx, here, first, ["anna@example.com"], every=timedelta(days=7))
+            outgoing_mails.reserve_answers(tx, account_id, first, ["anna@example.com"], every=timedelta(days=7))
             == frozenset()
         )
         with running(reserve_second) as thread:
@@ -114,15 +114,15 @@ def test_answers_lock_the_account_before_their_recipients(env: MailEnvironment) 
     order(env, first, automatic(env, first.message_id))
     assert run_one(env) == "succeeded"
     env.database.execute("delete from automatic_answers")
-    place, here = taken_in(env, headers={"Message-ID": "<second@example.com>"}), env.account.account_id
+    place, account_id = taken_in(env, headers={"Message-ID": "<second@example.com>"}), env.account.account_id
     other, action_id = automatic(env, first.message_id), automatic(env, place.message_id)
     order(env, place, action_id)
     with ThreadPoolExecutor(1) as threads:
         with env.process.database.tenant(env.account.org_id) as tx:
-            accounts.save_own_addresses(tx, here, ["me@example.net"])
+            accounts.save_own_addresses(tx, account_id, ["me@example.net"])
             ended = threads.submit(run_one, env)
             until_a_lock_is_waited_for(env.database, describe="the job does not wait")
-            outgoing_mails.reserve_answers(tx, here, other, ["anna@example.com"], every=timedelta(days=7))
+            outgoing_mails.reserve_answers(tx, account_id, other, ["anna@example.com"], every=timedelta(days=7))
         assert ended.result(timeout=30) == "failed"
     assert (action_of(env, action_id).error or {})["code"] == "outbound.answered_lately"
 

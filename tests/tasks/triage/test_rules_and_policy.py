@@ -74,7 +74,7 @@ def test_the_model_may_ask_only_for_what_the_account_offers(env: MailEnvironment
 
 
 def test_directions_and_rules_of_all_scopes_reach_the_model(env: MailEnvironment) -> None:
-    here, org_id = env.account.account_id, env.account.org_id
+    account_id, org_id = env.account.account_id, env.account.org_id
     scopes: dict[str, object] = {
         "global": "global",
         "account": "account",
@@ -85,11 +85,11 @@ def test_directions_and_rules_of_all_scopes_reach_the_model(env: MailEnvironment
     write(env, *({"name": name, "tell": f"the {name} rule", "for": reach} for name, reach in scopes.items()))
     write(env, {"name": "again", "tell": "The  GLOBAL rule", "for": {"domain": "example.com"}})
     with env.process.database.ledger() as tx:
-        directions.add(tx, org_id, Reach(RuleScope.DOMAIN, here, "example.com"), "a direction")
+        directions.add(tx, org_id, Reach(RuleScope.DOMAIN, account_id, "example.com"), "a direction")
     anna = Address("Anna", "anna@example.com")
     with env.process.database.tenant(org_id) as tx:
-        found = rules.guidance(tx, here, anna)
-        unknown = rules.guidance(tx, here, None)
+        found = rules.guidance(tx, account_id, anna)
+        unknown = rules.guidance(tx, account_id, None)
     assert [one.text for one in found.rules] == [
         f"the {scope} rule" for scope in ("global", "account", "domain", "sender")
     ]
