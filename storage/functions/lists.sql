@@ -1,5 +1,17 @@
 -- What a list, or who scales workers, may look at without reading a whole table.
 
+-- Writes down when a job was made whose id does not say so.
+create or replace function postroom.mark_foreign() returns trigger language plpgsql as $$
+begin
+  new.foreign_at := new.created_at;
+  return new;
+end
+$$;
+create or replace trigger jobs_are_foreign before insert on jobs for each row
+  when (uuid_extract_version(new.id) is distinct from 7
+        or uuid_extract_timestamp(new.id) - new.created_at not between interval '-1 minute' and interval '1 minute')
+  execute function postroom.mark_foreign();
+
 -- How far back a list may look from a position on: the time of the job after the `most` next ones; NULL when there are no more. Of those whose
 -- ids say nothing of their time a quarter as many, for they lie apart from each other. It counts the jobs of all orgs, for a tenant's list
 -- passes over them; all that a tenant learns is a time.
