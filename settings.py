@@ -48,7 +48,7 @@ class Settings(BaseSettings):
         description="The owner's connection, for migrations. The ledger's and the tenant's are derived from it.",
     )
     ledger_database_url: SecretStr | None = Field(
-        None, description="The frame's own login (role postroom_ledger). Default: derived from the database URL."
+        None, description="The engine's own login (role postroom_ledger). Default: derived from the database URL."
     )
     tenant_database_url: SecretStr | None = Field(
         None, description="The handlers' login (role postroom_tenant). Default: derived from the database URL."

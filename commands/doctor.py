@@ -74,8 +74,8 @@ def doctor(ctx: click.Context, as_json: bool) -> None:  # noqa: FBT001 - a flag 
     if ctx.obj is not None:
         logs.configure("CRITICAL")
     process = runtime()
-    doors = [] if ctx.obj is None else [one_broker_check(ctx.obj.app.conf, process.settings)]
-    rows = [*doors, *examine(process)]
+    broker = [] if ctx.obj is None else [one_broker_check(ctx.obj.app.conf, process.settings)]
+    rows = [*broker, *examine(process)]
     show_rows(rows, ("name", "ok", "finding", "remedy"), as_json=as_json)
     if not all(check.ok for check in rows):
         ctx.exit(1)

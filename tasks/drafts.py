@@ -79,7 +79,7 @@ def write_manual(ctx: JobContext, payload: WriteManualPayload) -> Outcome:
         label_ids = labels.ids_by_role(tx, payload.account_id)
         is_stored = bool(messages.of_thread(tx, payload.account_id, thread_id, limit=1))
         email = emails.get(tx, payload.account_id, thread_id)
-        by_label = emails.is_ordered_by_label(tx, ctx.job.job_id)
+    by_label = payload.by_label
     is_open = by_label and not _is_in_record(ctx, email, by_label=by_label)
     orders = {label_ids[role] for role in ORDERING & label_ids.keys()} if is_open else ()
     with open_thread(ctx, account, thread_id, label_ids) as thread:
@@ -121,14 +121,15 @@ def rework(ctx: JobContext, payload: ReworkPayload) -> Outcome:
     with ctx.read() as tx:
         check_connected(accounts.get(tx, payload.account_id))
         case = read_case(tx, payload.account_id, payload.thread_id)
-        by_label = emails.is_ordered_by_label(tx, ctx.job.job_id)
     if case is None:
         # Nobody has drafted here yet: the person gets a first draft.
-        first = WriteManualPayload(account_id=payload.account_id, thread_id=payload.thread_id, by_label=by_label)
+        first = WriteManualPayload(
+            account_id=payload.account_id, thread_id=payload.thread_id, by_label=payload.by_label
+        )
         return Done({"reworked": False, "why": NO_RECORD}, children=(first.job(org_id=ctx.org_id),))
     with open_thread(ctx, case.account, case.email.thread_id, case.label_ids) as thread:
         try:
-            return rework_draft(ThreadDraft(ctx, thread, replace(case, by_label=by_label)))
+            return rework_draft(ThreadDraft(ctx, thread, replace(case, by_label=payload.by_label)))
         except Gone:
             return Done({"reworked": False, "why": "the thread is gone"})
 

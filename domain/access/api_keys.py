@@ -38,7 +38,7 @@ class Role(StrEnum):
     WRITER = "writer"
     """Enqueue and cancel jobs, too."""
     OPERATOR = "operator"
-    """Retry jobs, too: that may repeat what a person has to answer for."""
+    """Decide what a person has to answer for, too: retries, approvals, dead letters, schedules, settings."""
 
     def includes(self, needed: "Role") -> bool:
         """Whether this role may do what the other may."""

@@ -102,7 +102,7 @@ class Unauthorised(Failure):
 class OverBudget(Failure):
     """The org may not spend more on the model now.
 
-    The frame raises it after it has closed the org's gate at the provider: the job waits there, and no attempt is used.
+    The engine raises it when it has closed the org's gate at the provider: the job waits there, and no attempt is used.
     """
 
     code = "over_budget"

@@ -91,7 +91,7 @@ def writer(caller: KeyHolder) -> Caller:
 
 
 def operator(caller: KeyHolder) -> Caller:
-    """A key that may retry its org's jobs."""
+    """A key that may decide for its org what a person has to answer for."""
     return _of_role(caller, Role.OPERATOR)
 
 

@@ -1,4 +1,4 @@
-"""Connects a mailbox with an owner's consent: tokens, gate and audit entry in one transaction, whichever door it is."""
+"""Connects a mailbox with an owner's consent: tokens, gate and audit entry in one transaction, whoever asks."""
 
 from dataclasses import dataclass
 from datetime import datetime

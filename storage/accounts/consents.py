@@ -118,7 +118,7 @@ class ConsentSecrets:
 
 
 def invite(tx: Transaction, settings: Settings, org_id: UUID, wish: ConsentWish, *, by: Origin) -> ConsentLink:
-    """Make the link that an owner is sent, whichever door asks.
+    """Make the link that an owner is sent, whoever asks.
 
     Raises `Conflict` where the deployment has no public address or no OAuth client.
     """

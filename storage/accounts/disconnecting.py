@@ -1,4 +1,4 @@
-"""Disconnects a mailbox: tokens, what waits in it and the audit entry in one transaction, whichever door it is."""
+"""Disconnects a mailbox: tokens, what waits in it and the audit entry in one transaction, whoever asks."""
 
 from uuid import UUID
 

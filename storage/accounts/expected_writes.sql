@@ -16,7 +16,7 @@ where a.id = %(account_id)s
 -- Which of these changes are our own. What was expected of a message answers one history record, and the same record
 -- again; what was expected of a thread answers one record for each of its messages, until it expires. What is only remembered
 -- answers nothing. Those that are to be remembered are told from those that are not.
-with audited as (
+with reported as (
   select * from unnest(%(places)s::int[], %(history_ids)s::numeric[], %(changes)s::text[], %(threads)s::text[], %(messages)s::text[], %(labels)s::text[])
     as c (place, history_id, change, thread_id, message_id, label_id)
 ),
@@ -28,7 +28,7 @@ waiting as (
 ),
 matched as (
   select distinct on (t.place, t.label_id) t.place, t.label_id, t.history_id, w.id, w.gmail_message_id, w.is_remembered
-  from audited t
+  from reported t
   join waiting w on w.change = t.change and w.gmail_label_id is not distinct from t.label_id
     and (w.gmail_thread_id = t.thread_id or w.gmail_message_id = t.message_id)
     and (w.history_id is null or w.history_id = t.history_id)

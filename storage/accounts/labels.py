@@ -21,7 +21,7 @@ class StoredLabel:
     for_classifier: bool
 
     def line(self) -> JsonObject:
-        """The label as the doors show it."""
+        """The label as lists show it."""
         return {
             "label_id": self.label.label_id,
             "name": self.label.name,

@@ -108,7 +108,7 @@ declare
   defer_after timestamptz := clock_timestamp() + least(interval '1 second', bound / 2);
   lock_bound text := current_setting('lock_timeout');
   most_wait text := '200ms';
-  is_frame boolean := not postroom.is_tenant();
+  is_engine boolean := not postroom.is_tenant();
   has_follow_ups boolean := exists (select from job_types where name = 'maintenance.run_end_hook');
   paused text[] := '{}';
   ended record;
@@ -155,7 +155,7 @@ begin
       paused := paused || ended.hooks_of;
       is_bounded := is_bounded and cause <> 'timed_out';
       most_wait := '10ms';
-      if is_frame then
+      if is_engine then
         perform postroom.pause_hooks(ended.org_id, ended.job_type, cause,
           case cause when 'timed_out' then interval '5 minutes' else interval '10 seconds' end);
       end if;

@@ -1,8 +1,8 @@
 -- What no migration can settle once: rights that belong to the database or the cluster, which a restore, a copy or an administrator
 -- changes. `celery -A tasks database migrate` calls postroom.secure() each time; doctor compares (docs/explanation/tenancy.md).
 
--- Which functions of PostgreSQL nobody needs who is not the frame or the owner, and why.
-create or replace function postroom.closed_functions() returns table (signature text, frame boolean)
+-- Which functions of PostgreSQL nobody needs who is not the engine or the owner, and why.
+create or replace function postroom.closed_functions() returns table (signature text, is_for_engine boolean)
 language sql stable set search_path = pg_catalog, pg_temp as $$
   values
     -- Handlers of all orgs share a login, and a login may end its own backends.
@@ -146,7 +146,7 @@ begin
     union all
     select format('grant execute on function pg_catalog.%s to postroom_ledger', f.signature)
     from postroom.closed_functions() f
-    where f.frame
+    where f.is_for_engine
     union all
     -- Who watches the server sees it as before.
     select 'grant execute on function pg_catalog.pg_stat_get_activity(integer) to pg_read_all_stats'

@@ -1,6 +1,6 @@
 -- Which org a transaction belongs to, and what that lets it see (docs/explanation/tenancy.md).
 
--- The seal of an org, for the frame and for the functions that it owns.
+-- The seal of an org, for the engine and for the functions that it owns.
 create or replace function postroom.seal_of(org text) returns text
 language plpgsql stable set search_path = pg_catalog, public, pg_temp as $$
 declare
@@ -29,7 +29,7 @@ $$;
 grant execute on function postroom.current_org to postroom_ledger, postroom_tenant;
 
 -- Whether only one org's rows may be touched: a handler's login is at work, by whatever name it logs in (a member of the tenant
--- role and of no higher one), or an end-of-job hook is, for which the frame has set an org.
+-- role and of no higher one), or an end-of-job hook is, for which the engine has set an org.
 create or replace function postroom.is_tenant() returns boolean
 language sql stable set search_path = pg_catalog, pg_temp as $$
   select coalesce(current_setting('postroom.org', true), '') <> ''

@@ -16,7 +16,7 @@ def append(tx: Transaction, job: ClaimedJob, event: str, data: JsonObject) -> No
 
 
 def record(tx: Transaction, job: ClaimedJob, event: str, data: JsonObject) -> None:
-    """Write an event of the frame about a job, held or not, with the job's whole context; as the ledger role only."""
+    """Write an event of the engine about a job, held or not, with the job's whole context; as the ledger role only."""
     tx.run(
         "append_audit",
         event=event,

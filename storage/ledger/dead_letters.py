@@ -7,6 +7,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
+from pydantic import AwareDatetime
 
 from domain.jobs.job import JsonObject
 from storage.postgres.database import Transaction
@@ -41,7 +42,7 @@ class DeadLetter:
 class Position(NamedTuple):
     """Where a letter stands in the list."""
 
-    at: datetime
+    at: AwareDatetime
     letter_id: UUID
 
 

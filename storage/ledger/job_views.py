@@ -10,6 +10,8 @@ from datetime import datetime, timedelta
 from typing import Literal, NamedTuple
 from uuid import UUID
 
+from pydantic import AwareDatetime
+
 from domain.jobs.job import FINAL, SYSTEM_ORG, State
 from domain.jobs.job_ids import upper_job_id
 from storage.ledger import ledger
@@ -45,7 +47,7 @@ Source = Literal["newest", "troubled", "unfinished", "held"]
 class Position(NamedTuple):
     """Where a job stands in a list: the time in its id, or its own if that says nothing; and its id."""
 
-    at: datetime
+    at: AwareDatetime
     job_id: UUID
 
 
@@ -80,8 +82,8 @@ def listed(
         source = "newest"
     found: Looked[Row] = Looked((), None)
     for most in most_looked_at:
-        reached = _how_far(tx, source, start, wanted.since, most)
-        found = Looked(_read(tx, source, wanted, start, reached, limit), reached)
+        upto, reached = lower_bound(wanted.since, _how_far(tx, source, start, most))
+        found = Looked(_read(tx, source, wanted, start, upto, limit), reached)
         if len(found.rows) > limit or reached is None:
             break
     return found
@@ -97,8 +99,16 @@ def source_of(states: Sequence[str], *, is_of_org: bool) -> Source:
     return "troubled" if asked and asked <= TROUBLED and is_of_org else "newest"
 
 
-def _how_far(tx: Transaction, source: Source, start: Position, since: datetime | None, most: int) -> datetime | None:
-    """How far so many jobs reach; None when that is to the end, or to before the time that is asked for."""
+def lower_bound(since: datetime | None, reached: datetime | None) -> tuple[datetime | None, datetime | None]:
+    """From when on to read, and how far back that looks; None: to the end of what is asked for."""
+    first = None if since is None else max(since, FIRST_TIME + CLOCKS_DIFFER) - CLOCKS_DIFFER
+    if first is not None and (reached is None or reached < first):
+        return first, None
+    return reached, reached
+
+
+def _how_far(tx: Transaction, source: Source, start: Position, most: int) -> datetime | None:
+    """How far so many jobs reach; None when that is to the end."""
     rows = tx.run(
         "look_back_at_troubled_jobs" if source == "troubled" else "look_back_at_jobs",
         before=start.at,
@@ -106,8 +116,7 @@ def _how_far(tx: Transaction, source: Source, start: Position, since: datetime |
         before_id=upper_job_id(*start),
         most=most,
     )
-    reached: datetime | None = rows[0].reached if rows else None
-    return None if reached and since and reached + CLOCKS_DIFFER < since else reached
+    return rows[0].reached if rows else None
 
 
 def _read(

@@ -163,11 +163,6 @@ def order_by_hand(tx: Transaction, account_id: UUID, thread_id: str, *, at: date
     return bool(tx.run("order_by_hand", account_id=account_id, thread_id=thread_id, **values))
 
 
-def is_ordered_by_label(tx: Transaction, job_id: UUID) -> bool:
-    """Whether a label on its thread orders what a job drafts; a service's order needs none."""
-    return bool(tx.run("is_ordered_by_label", job_id=job_id))
-
-
 class EndedWait(NamedTuple):
     """A thread that waits for no draft any more; `in_doubt` says that one may have been made for it all the same."""
 

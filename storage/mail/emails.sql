@@ -70,15 +70,6 @@ update emails set by_hand_at = greatest(by_hand_at, %(at)s), by_service = %(by_s
 where account_id = %(account_id)s and gmail_thread_id = %(thread_id)s and state = 'pending'
 returning id
 
--- name: is_ordered_by_label
--- Whether a label on its thread orders what a job drafts.
--- Jobs of the first version do not say so: they were made by the sync that saw the label, or by the rework that it ordered.
-select from jobs j
-left join jobs made_by on made_by.id = j.parent_id
-left join jobs before on before.id = made_by.parent_id and made_by.job_type = 'drafts.rework'
-where j.id = %(job_id)s
-  and coalesce((j.payload ->> 'by_label')::boolean, 'gmail.sync' in (made_by.job_type, before.job_type))
-
 -- name: find_ordering_messages
 -- Messages that carry a label of these, as far as is stored, in threads that wait for a draft which a label alone has ordered.
 -- Gmail's search shows nothing that was thrown away.

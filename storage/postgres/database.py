@@ -1,4 +1,4 @@
-"""Connections and transactions: the ledger role for the frame, the tenant role with its org sealed in for handlers."""
+"""Connections and transactions: the ledger role for the engine, the tenant role with its org sealed in for handlers."""
 
 import hashlib
 import json
@@ -76,7 +76,7 @@ class TenantTransaction(Transaction):
     """One open transaction of an org, in which a handler's SQL may have run."""
 
     def __init__(self, connection: Connection, org_id: UUID, seal: str) -> None:
-        """Put the org on; `seal` is what proves that the frame did."""
+        """Put the org on; `seal` is what proves that the engine did."""
         super().__init__(connection)
         self._org_id, self._seal = org_id, seal
         put_on = (
@@ -85,7 +85,7 @@ class TenantTransaction(Transaction):
         self._began_at = self.raw(put_on, {"org": str(org_id), "seal": seal})[0].now
 
     def restore(self) -> None:
-        """Undo what a handler's SQL has set, before the frame writes in the same transaction.
+        """Undo what a handler's SQL has set, before the engine writes in the same transaction.
 
         Raises `Forbidden` when that SQL has ended the transaction: what it wrote no longer depends on the claim.
         """
@@ -158,13 +158,13 @@ class Database:
 
     @contextmanager
     def ledger(self) -> Iterator[Transaction]:
-        """Open a transaction of the frame, which sees every org."""
+        """Open a transaction of the engine, which sees every org."""
         with _transaction(self._ledger, Transaction) as transaction:
             yield transaction
 
     @contextmanager
     def statements(self) -> Iterator[Transaction]:
-        """Lend a connection of the frame on which each statement commits by itself: one round trip instead of three."""
+        """Lend a connection of the engine; each statement commits by itself: one round trip instead of three."""
         with _connected(self._ledger) as connection:
             transaction = Transaction(connection)
             yield transaction

@@ -1,6 +1,6 @@
 """Rules of both kinds as their owners keep them: added, listed with the reason why one is off, mended, removed.
 
-Every statement here names the org, for the doors write as the ledger, beside the audit log's entry.
+Every statement here names the org, for the entry points write as the ledger, beside the audit log's entry.
 """
 
 from collections.abc import Mapping, Sequence
@@ -141,7 +141,7 @@ def _columns(written: WrittenRule, account_id: UUID | None) -> dict[str, object]
 
 
 def _reach(rule: ToldRule, account_id: UUID | None) -> Reach:
-    """A global rule is the whole org's; one of an account needs one; the others go as far as the door says."""
+    """A global rule is the whole org's; one of an account needs one; the others go as far as the entry point says."""
     if rule.scope is RuleScope.GLOBAL:
         return Reach()
     if rule.scope is RuleScope.ACCOUNT and account_id is None:

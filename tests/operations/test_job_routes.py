@@ -8,6 +8,7 @@ import pytest
 from psycopg import Connection
 
 from engine.runtime import Runtime
+from operations.pages import write_cursor
 from storage.ledger.job_views import LONGEST_FIELD
 from storage.postgres.database import Database
 from tests.doubles import probe_jobs
@@ -113,6 +114,7 @@ def make_of_another(store: Database) -> UUID:
         ("?cursor=nonsense", "cursor"),
         ("?cursor=%ff", "cursor"),
         ("?cursor=MjAyNi0wMS0wMVQwMDowMDowMCBub25l", "cursor"),
+        (f"?cursor={write_cursor((datetime(2026, 11, 26), UUID(int=0)))}", "cursor"),  # noqa: DTZ001 - without a zone
         ("?limit=0", "limit"),
         ("?limit=201", "limit"),
         ("?state=asleep", "state"),

@@ -36,7 +36,7 @@ FRAME = frozenset(
         "workers",
     }
 )
-"""The frame's own tables: checked by the invariants, not by comparison."""
+"""The engine's own tables: checked by the invariants, not by comparison."""
 
 TOLD_TWICE = frozenset({"budget_days", "budget_reservations", "expected_writes", "llm_calls"})
 """What an attempt that is repeated rightly writes again: an expectation before each call, a bill for each answer, and

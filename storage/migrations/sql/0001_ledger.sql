@@ -12,7 +12,7 @@ create table workers (
 create index workers_lease on workers (lease_until);
 grant select, insert, update, delete on workers to postroom_ledger;
 
--- Which relay leads: a leased row, which only the frame can touch. Nothing that a tenant can lock has a part in it.
+-- Which relay leads: a leased row, which only the engine can touch. Nothing that a tenant can lock has a part in it.
 create table relay_leader (
   only_row boolean primary key default true check (only_row),
   holder uuid not null,

@@ -1,4 +1,4 @@
--- Four roles: the owner (whoever migrates) owns every object; the ledger is the frame; the tenant is a handler; hooks own the
+-- Four roles: the owner (whoever migrates) owns every object; the ledger is the engine; the tenant is a handler; hooks own the
 -- end-of-job hooks and do not log in. A handler's connection logs in as the tenant, so that no RESET ROLE can take it further
 -- (promise P6).
 do $$

@@ -1,5 +1,5 @@
 -- The org of a tenant's transaction is a setting, and settings can be set by any SQL. So it carries a seal that only
--- the frame can make: a keyed hash with a secret that the tenant role cannot read.
+-- the engine can make: a keyed hash with a secret that the tenant role cannot read.
 create table tenant_seal (
   only_row boolean primary key default true check (only_row),
   secret text not null

@@ -7,7 +7,6 @@ from collections.abc import Collection
 from uuid import UUID
 
 from domain.mail.correspondence import ORDERING, SETTLED, EmailState, LabelRole
-from domain.mail.triage.classification import Classification
 from domain.payloads.drafts import ReworkPayload, WriteManualPayload, WritePayload
 from domain.payloads.payload import Payload
 from engine.context import JobContext
@@ -69,7 +68,4 @@ def is_new_order(role: LabelRole, email: Email | None) -> bool:
         return True
     if email.state is EmailState.PENDING and email.by_hand_at is not None:
         return False
-    if role is LabelRole.REWORK or email.state in SETTLED:
-        return True
-    # Before migration 0032 an order by hand was not written down, and only such a record showed one.
-    return email.state is EmailState.PENDING and email.classification is not Classification.NEEDS_RESPONSE
+    return role is LabelRole.REWORK or email.state in SETTLED

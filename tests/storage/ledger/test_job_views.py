@@ -6,14 +6,15 @@ from uuid import UUID, uuid4
 
 import pytest
 from psycopg import Connection
+from psycopg.types.json import Jsonb
 
 from domain.jobs.job import NewJob, Origin, State
 from domain.jobs.lifecycle import Settlement
 from storage.ledger import job_views, ledger
-from storage.ledger.job_views import FIRST_ID, TROUBLED, UNFINISHED, JobFilter, Position
+from storage.ledger.job_views import CLOCKS_DIFFER, FIRST_ID, TROUBLED, UNFINISHED, JobFilter, Position
 from storage.postgres.database import Database
 from storage.postgres.execution import Row
-from storage.postgres.looking import Looked
+from storage.postgres.looking import FIRST_TIME, Looked
 from tests.doubles.factories import HINT_TIMEOUT, claim_one, enqueue_one, make_job_type, make_org
 
 ENDS = [State.SUCCEEDED, State.FAILED, State.DEAD]
@@ -95,7 +96,9 @@ def test_pages_show_every_job_once_whatever_its_id(
 
 def put(store: Database, database: Connection, org: UUID, job_id: UUID, at: datetime) -> None:
     enqueue_one(store, org, job_id=job_id)
-    database.execute("update jobs set created_at = %s where id = %s", (at, job_id))
+    made = database.execute("delete from jobs where id = %s returning to_jsonb(jobs)", (job_id,)).fetchone()
+    then = "insert into jobs select (jsonb_populate_record(null::jobs, %s || jsonb_build_object('created_at', %s))).*"
+    database.execute(then, (Jsonb(made and made[0] | {"foreign_at": None}), at))
 
 
 def position_after(found: Looked[Row], limit: int) -> Position | None:
@@ -119,6 +122,27 @@ def test_a_list_says_how_far_it_looked(store: Database, database: Connection, or
             "what is older is not asked for"
         )
     assert len(between) == 10
+
+
+NOW = datetime(2026, 11, 26, tzinfo=UTC)
+HOUR, DAY = NOW - timedelta(hours=1), NOW - timedelta(days=1)
+
+
+@pytest.mark.parametrize(
+    ("since", "reached", "bounds"),
+    [
+        (None, None, (None, None)),
+        (None, HOUR, (HOUR, HOUR)),
+        (DAY, HOUR, (HOUR, HOUR)),
+        (HOUR, DAY, (HOUR - CLOCKS_DIFFER, None)),
+        (HOUR, None, (HOUR - CLOCKS_DIFFER, None)),
+        (FIRST_TIME, None, (FIRST_TIME, None)),
+    ],
+)
+def test_a_list_reads_no_further_back_than_is_asked_for(
+    since: datetime | None, reached: datetime | None, bounds: tuple[datetime | None, datetime | None]
+) -> None:
+    assert job_views.lower_bound(since, reached) == bounds
 
 
 def test_an_org_finds_its_few_jobs_behind_a_great_backlog(store: Database, database: Connection, org: UUID) -> None:

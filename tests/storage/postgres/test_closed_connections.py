@@ -19,7 +19,7 @@ OURS = "from pg_stat_activity where datname = current_database() and usename lik
 Open = Callable[[Database, UUID], AbstractContextManager[Transaction]]
 WAYS: dict[str, Open] = {
     "a statement": lambda store, _: store.statements(),
-    "the frame's transaction": lambda store, _: store.ledger(),
+    "the engine's transaction": lambda store, _: store.ledger(),
     "a tenant's transaction": lambda store, org: store.tenant(org),
 }
 

@@ -129,7 +129,7 @@ def test_an_owner_of_few_connections_migrates(
 
 
 def assert_whole(settings: Settings, superuser: Connection) -> None:
-    """Whether every process of a fleet finds its door open: the frame's, and that of an org's handlers."""
+    """Whether every process of a fleet finds its door open: the engine's, and that of an org's handlers."""
     org = make_org(superuser)
     database = Database(settings)
     try:

@@ -62,7 +62,7 @@ def test_a_silenced_connection_is_given_up_and_the_next_one_works(
     org = make_org(database)
     assert ask(WAYS[way](through, org)) == 7
     proxy.silence()
-    if way != "tenant":  # there the first statement is the frame's, which is repeated
+    if way != "tenant":  # there the first statement is the engine's, which is repeated
         with pytest.raises(ConnectionLost):
             ask(WAYS[way](through, org))
     assert ask(WAYS[way](through, org)) == 7

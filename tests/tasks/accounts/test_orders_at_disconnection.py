@@ -116,7 +116,7 @@ def test_an_order_waits_for_a_disconnection_and_is_not_written(env: MailEnvironm
 
 def without_record(env: MailEnvironment, monkeypatch: pytest.MonkeyPatch) -> UUID:
     place = stored_question(env)
-    once_after(monkeypatch, emails, "is_ordered_by_label", partial(come_back, env))
+    once_after(monkeypatch, emails, "get", partial(come_back, env))
     return env.enqueue("drafts.rework", {"thread_id": place.thread_id})
 
 

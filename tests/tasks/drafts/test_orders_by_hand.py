@@ -264,18 +264,6 @@ def test_a_first_draft_by_the_label_rework_is_paid_for_less_and_less_often(env: 
     assert drafts(env) == 1
 
 
-def test_one_of_a_release_that_did_not_write_orders_down_is_made(env: MailEnvironment) -> None:
-    env.sync()
-    env.label("Needs Response")
-    place = env.deliver("Note", "For your information only.", headers={"Message-ID": "<note@example.com>"})
-    env.sync()
-    order_in_vain(env, place)
-    env.gmail.clear_faults()
-    env.database.execute("update emails set by_hand_at = null")
-    env.hour_later()
-    assert drafts(env) == 1
-
-
 def test_whoever_answers_while_the_draft_is_written_gets_none(env: MailEnvironment, meanwhile: Meanwhile) -> None:
     """The job that plans again is no later order."""
     place = discarded(env)

@@ -46,9 +46,11 @@ from generate_series(1, 60000) n, one_org;
 insert into audit_entries (event, org_id, actor_type, actor_id, request_id, correlation_id)
 select 'gate.closed', id, 'user', 'ada', 'r', 'c' from generate_series(1, 1000), nine_orgs;
 insert into jobs (id, org_id, job_type, queue, payload, payload_version, idempotency_key, guarded, actor_type, actor_id,
-  request_id, correlation_id, max_attempts, deadline, state, created_at, finished_at, cancel_reason, parent_id)
+  request_id, correlation_id, max_attempts, deadline, state, created_at, foreign_at, finished_at, cancel_reason,
+  parent_id)
 select uuidv4(), o.id, 'probe.run', 'default', '{}', 1, 'f' || n, false, 'system', 'x', 'r', 'c', 5,
-  interval '5 minutes', 'canceled', now() - n * interval '1 second', now(), 'not needed',
+  interval '5 minutes', 'canceled', now() - n * interval '1 second', now() - n * interval '1 second', now(),
+  'not needed',
   (select id from jobs order by id limit 1)
 from generate_series(1, 30000) n, one_org o;
 analyze jobs, dead_letters, idempotency_keys, audit_entries
