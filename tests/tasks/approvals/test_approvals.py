@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from threading import Event, Thread
+from typing import Any
 
 import pytest
 from psycopg import Connection
@@ -211,7 +212,10 @@ def test_a_reminder_posted_while_the_first_is_edited_loses_its_buttons(
     assert [one["components"] for one in messages(bot)] == [[], []]
 
 
-LOST_POSTS = {"its answer was lost": {"drop": "after"}, "it was never made": {"drop": "before"}}
+LOST_POSTS: dict[str, dict[str, Any]] = {
+    "its answer was lost": {"drop": "after"},
+    "it was never made": {"drop": "before"},
+}
 
 
 @pytest.mark.parametrize("later", [timedelta(0), timedelta(minutes=10)])
