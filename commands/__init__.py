@@ -9,12 +9,10 @@ from collections.abc import Mapping
 import click
 
 from commands.accounts import accounts
-from commands.agents import agents
 from commands.audit import audit
 from commands.database import database
 from commands.deadletters import deadletters
 from commands.doctor import doctor
-from commands.effects import effects
 from commands.jobs import jobs
 from commands.keys import keys
 from commands.mail.rules import rules
@@ -24,12 +22,10 @@ from engine.worker import inspection  # noqa: F401  # inspect sends only the nam
 
 __all__ = [
     "accounts",
-    "agents",
     "audit",
     "database",
     "deadletters",
     "doctor",
-    "effects",
     "jobs",
     "keys",
     "rules",

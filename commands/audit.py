@@ -1,6 +1,8 @@
 """`celery -A tasks audit`: look up what happened, and write the audit log to files so that it may leave."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
@@ -9,11 +11,12 @@ import click
 
 from commands.answers import FleetGroup, json_option, show_rows
 from commands.export_files import Written, check_folder, write
-from commands.looking import org_option, reading
 from domain.jobs.contract import parse_time
 from domain.jobs.failures import Conflict, Invalid, Transient
 from engine.runtime import runtime
 from storage.audit import counting, events, exports
+from storage.ledger import orgs
+from storage.postgres.database import Transaction
 
 LOOK_EVERY_S = 0.2
 LINE = ("id", "at", "event", "actor_id", "job_type", "job_id", "attempt", "data")
@@ -26,9 +29,21 @@ def audit() -> None:
     """Look up what happened, and write the audit log to files."""
 
 
+@contextmanager
+def reading(org: str | None) -> Iterator[Transaction]:
+    """A transaction that reads one org's rows, or without an org those of all."""
+    with runtime().database.ledger() as tx:
+        org_id = orgs.find_named(tx, org)
+        if org_id is None:
+            yield tx
+            return
+    with runtime().database.tenant(org_id) as tx:
+        yield tx
+
+
 @audit.command("list")
 @click.option("--correlation", help="All events of the jobs that this request caused, in order.")
-@org_option
+@click.option("--org", help="Only this org: its id or name.")
 @click.option("--before", type=click.IntRange(1), help="Only events before this number, to read on.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="How many at most.")
 @json_option

@@ -35,6 +35,7 @@ from domain.mail.actions.undo_hint import (
     change_of,
     check_undoable,
     hint_for,
+    kept_away,
     plan_undo,
     read_hint,
 )
@@ -268,7 +269,8 @@ def undo(ctx: JobContext, payload: UndoPayload) -> Outcome:
     with open_mailbox(ctx, undoing.account) as mailbox:
         now = labels_of(mailbox, original.message_id)
         plan = undoing.plan(began_at)
-        change = Change(MOVES.get(plan.move) if plan.move else None, undoing.live(plan.labels))
+        wish = plan.labels if plan.move else kept_away(plan.labels, now)
+        change = Change(MOVES.get(plan.move) if plan.move else None, undoing.live(wish))
         key = f"undo:{undoing.undo_id}"
         changed = MailboxChange(ctx, mailbox, undoing.account, change, {original.message_id: now}, key).carry_out()
     output: JsonObject = {"undone": str(hint.action), "undo_action_id": str(undoing.undo_id)}
@@ -356,7 +358,7 @@ def _begin_undo(ctx: JobContext, payload: UndoPayload) -> BegunUndo:
     audits=MAILBOX_AUDITS, holds=snoozing.hold_mailbox_now,
 )  # fmt: skip
 def unsnooze(ctx: JobContext, payload: UnsnoozePayload) -> Outcome:
-    """Bring a snoozed message back to the inbox; one that was deleted needs nothing more."""
+    """Bring a snoozed message back to the inbox, unless its person has thrown it away meanwhile."""
     account_id = payload.account_id
     with ctx.read() as tx:
         # An undo of another snooze of the message is waited for.
@@ -383,8 +385,8 @@ def unsnooze(ctx: JobContext, payload: UnsnoozePayload) -> Outcome:
                 return Done({"restored": False, "why": f"the snooze is {snoozed.state} and did not happen"})
             # By job: a job that is done again brings the message back again.
             key = f"unsnooze:{ctx.job.job_id}"
-            carried = {payload.message_id: now}
-            changed = MailboxChange(ctx, mailbox, account, Change(labels=wish), carried, key).carry_out()
+            carried, change = {payload.message_id: now}, Change(labels=kept_away(wish, now))
+            changed = MailboxChange(ctx, mailbox, account, change, carried, key).carry_out()
     except Gone:
         return Done({"restored": False, "why": "the message was deleted"})
     except Disconnected:
@@ -395,4 +397,4 @@ def unsnooze(ctx: JobContext, payload: UnsnoozePayload) -> Outcome:
     def write(tx: Transaction) -> None:
         changed.finish(tx)
 
-    return Done({"restored": True}, writes=write)
+    return Done({"restored": change.labels == wish}, writes=write)

@@ -11,7 +11,7 @@ from functools import partial
 from uuid import UUID
 
 from domain.approvals.question import Question, outcome_of
-from domain.jobs.effects import CannotTell, Finding, Strategy
+from domain.jobs.effects import CannotTell, Finding, Found, Strategy
 from domain.jobs.failures import Gone, Transient
 from domain.jobs.job import Done, JsonObject, NewJob, Outcome
 from domain.jobs.queues import Queue
@@ -27,6 +27,7 @@ from providers.ports import approvals as approval_ports
 from providers.ports.approvals import ApprovalChannel
 from storage import approvals
 from storage.actions import actions
+from storage.actions.actions import StoredAction
 from storage.approvals import Notice, WaitingAction
 from storage.doubts import doubts
 from storage.postgres.database import Transaction
@@ -63,14 +64,19 @@ class AskedQuestion:
 def find_question(ctx: JobContext, payload: NotifyPayload, key: str) -> Finding:
     """Whether the question of a job that has ended was posted, in the channel in which it was asked.
 
-    The key says which question: a mended replay may have the effect of another.
+    The key says which question: a mended replay may have the effect of another. A question that is found is kept with
+    its action, whose outcome it is to show.
     """
     _, action_id, number = key.split(":")
     with ctx.tx() as tx:
         stored = actions.get(tx, payload.account_id, UUID(action_id))
         question = approvals.question_about(tx, stored, int(number))
         began = doubts.read_request(tx, ctx.job, key)
-    return _find(ctx, question, None, began)
+    found = _find(ctx, question, None, began)
+    if isinstance(found, Found):
+        with ctx.tx() as tx:
+            _keep(ctx, tx, stored, _notice_of(question, found.result))
+    return found
 
 
 def _find(ctx: JobContext, question: Question, repeat_in: str | None, began: bytes | None) -> Finding:
@@ -104,20 +110,39 @@ def notify(ctx: JobContext, payload: NotifyPayload) -> Outcome:
         stored = actions.get(tx, payload.account_id, payload.action_id)
         channel_id = approvals.channel_of(tx, ctx.org_id)
         question = approvals.question_about(tx, stored, number)
-    if stored.state is not ActionStatus.APPROVED_PENDING:
-        return Done({"sent": False, "why": f"the action is {stored.state}"})
-    if channel_id is None or not ctx.settings.discord_bot_token.get_secret_value():
-        return Done({"sent": False, "why": "the org has no channel for approvals, or the installation no bot"})
-    posted = _post(ctx, channel_id, question)
-    notice = Notice(number, str(posted["channel_id"]), str(posted["message_id"]))
+    if not ctx.settings.discord_bot_token.get_secret_value():
+        return Done({"sent": False, "why": "the installation has no bot"})
+    waits = stored.state is ActionStatus.APPROVED_PENDING
+    posted = _post(ctx, channel_id, question) if waits and channel_id else _look_back(ctx, question)
+    if posted is None:
+        return Done({"sent": False, "why": "the org has no channel" if waits else f"the action is {stored.state}"})
+    notice = _notice_of(question, posted)
+    return Done({"sent": True, "message_id": notice.message_id}, writes=lambda tx: _keep(ctx, tx, stored, notice))
 
-    def write(tx: Transaction) -> None:
-        approvals.record_notice(tx, stored.action_id, notice)
-        # A decision that came before did not know the message, and could not show itself there.
-        if not approvals.still_waits(tx, stored.action_id):
-            ctx.enqueue(tx, ShowOutcomePayload(account_id=payload.account_id, action_id=stored.action_id))
 
-    return Done({"sent": True, "message_id": notice.message_id}, writes=write)
+def _notice_of(question: Question, posted: JsonObject) -> Notice:
+    return Notice(question.number, str(posted["channel_id"]), str(posted["message_id"]))
+
+
+def _keep(ctx: JobContext, tx: Transaction, stored: StoredAction, notice: Notice) -> None:
+    """Keep which message asks; a decision that came before did not know of it, and could not show itself there."""
+    approvals.record_notice(tx, stored.action_id, notice)
+    if not approvals.still_waits(tx, stored.action_id):
+        ctx.enqueue(tx, ShowOutcomePayload(account_id=stored.account_id, action_id=stored.action_id))
+
+
+def _look_back(ctx: JobContext, question: Question) -> JsonObject | None:
+    """What an earlier attempt has posted, and make no call; None when nothing was posted."""
+    with ctx.tx() as tx:
+        effect = ctx.begin_effect(tx, _key(question))
+    posted = effect.look(lambda: _find(ctx, question, None, effect.first_request))
+    with ctx.tx() as tx:
+        effect.drop(tx) if posted is None else effect.record(tx)
+    return posted
+
+
+def _key(question: Question) -> str:
+    return f"approval:{question.action_id}:{question.number}"
 
 
 def _post(ctx: JobContext, channel_id: str, question: Question) -> JsonObject:
@@ -134,7 +159,7 @@ def _post(ctx: JobContext, channel_id: str, question: Question) -> JsonObject:
         return {"message_id": _channel(ctx).post_question(channel_id, question), "channel_id": channel_id}
 
     request, find = json.dumps(asking.document).encode(), partial(_find, ctx, question, channel_id)
-    return ctx.effect_with_request(f"approval:{question.action_id}:{question.number}", request, post, find)
+    return ctx.effect_with_request(_key(question), request, post, find)
 
 
 @job(queue=Queue.NOTIFICATIONS, retry=PERSISTENT, deadline=timedelta(minutes=3), providers=(PROVIDER,))

@@ -9,8 +9,19 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 
-from domain.jobs.effects import Strategy
-from domain.jobs.failures import Conflict, Forbidden, Gone, Permanent, Throttled, Transient
+from domain.jobs.effects import CannotTell, Finding, Found, Strategy
+from domain.jobs.failures import (
+    CallState,
+    Conflict,
+    Failure,
+    Forbidden,
+    Gone,
+    InFlight,
+    Permanent,
+    Throttled,
+    Transient,
+    Uncertain,
+)
 from domain.jobs.job import Done, JsonObject, Outcome, Snooze
 from domain.jobs.queues import Queue
 from domain.jobs.retry import NOTIFICATIONS
@@ -31,7 +42,7 @@ from storage.mail.outgoing_mails import MailRecord, Plan
 from storage.postgres.database import Transaction
 from tasks.mail.drafts import lost_drafts
 from tasks.mail.mailbox_change import discard_draft
-from tasks.mail.mailbox_session import MAILBOX_AUDITS, hold_mailbox, open_mailbox
+from tasks.mail.mailbox_session import MAILBOX_AUDITS, SETTLES_WITHIN, hold_mailbox, open_mailbox
 from tasks.mail.outgoing import outgoing_case, outgoing_drafts, outgoing_files
 from tasks.mail.outgoing.outgoing_case import OutgoingCase
 
@@ -39,6 +50,9 @@ SENDING_LIMIT = "gmail.sendingLimit"
 READ_BACK_FOR = timedelta(minutes=2)
 """How long the Message-ID of a sent mail is asked for; without it only the next reply's headers are poorer."""
 LOOK_AGAIN_AFTER = timedelta(seconds=3)
+DISCARDED = "outbound.draft_discarded"
+DRAFT_GONE = "draft_gone"
+"""The step that keeps that the draft was seen to be gone."""
 
 
 @job(
@@ -100,6 +114,9 @@ def _leave(ctx: JobContext, mailbox: Mailbox, case: OutgoingCase) -> str:
         # A person has sent the draft whose record was lost.
         making.record_with(partial(_store_sent, ctx, case, made))
         return str(made["sent"])
+    if "discarded" in made:
+        making.record_alone()
+        raise Permanent("the draft was discarded before its answer came", code=DISCARDED)
     draft = Draft(made["draft_id"], made["message_id"], made["thread_id"])
     sending = making.record_with(partial(_begin_sending, ctx, case, draft))
     return _send(ctx, mailbox, case, mail, draft, sending)
@@ -159,35 +176,51 @@ def _begin_sending(ctx: JobContext, case: OutgoingCase, draft: Draft, tx: Transa
 def _send(
     ctx: JobContext, mailbox: Mailbox, case: OutgoingCase, mail: MailRecord, draft: Draft, sending: EffectGuard
 ) -> str:
+    find = partial(outgoing_drafts.find_sent, mailbox, mail, draft)
     try:
-        left = sending.carry_out(_sent_by(mailbox, draft), find=lambda: outgoing_drafts.find_sent(mailbox, mail, draft))
-    except Gone as gone:
-        reason = "the draft was discarded before it was sent"
-        raise Permanent(f"{reason} ({gone.reason})", code="outbound.draft_discarded") from gone
-    except Permanent:
-        _discard(ctx, mailbox, draft)
+        left = sending.carry_out(partial(_send_draft, mailbox, draft, find), find=find)
+    except Uncertain:
         raise
+    except Permanent as refusal:
+        raise _unsent(ctx, mailbox, draft, refusal) from refusal
     sending.record_with(partial(_store_sent, ctx, case, left))
     return str(left["sent"])
 
 
-def _sent_by(mailbox: Mailbox, draft: Draft) -> Callable[[], JsonObject]:
-    def call() -> JsonObject:
+def _send_draft(mailbox: Mailbox, draft: Draft, find: Callable[[], Finding]) -> JsonObject:
+    """Send the draft. Where Gmail refuses, its person may have sent it a moment before: the sent mail is looked for."""
+    try:
         facts = mailbox.send_draft(draft.draft_id)
-        return outgoing_drafts.sent(facts.message_id, facts.thread_id)
+    except Permanent as refusal:
+        match find():
+            case Found(result=left):
+                return left
+            case CannotTell(reason=reason):
+                raise Transient(reason, code=refusal.code, call_state=CallState.IN_DOUBT) from refusal
+        raise
+    return outgoing_drafts.sent(facts.message_id, facts.thread_id)
 
-    return call
 
+def _unsent(ctx: JobContext, mailbox: Mailbox, draft: Draft, refusal: Permanent) -> Failure:
+    """What a refusal means of which no sent mail is seen; the draft is taken back unless a person has worked on it.
 
-def _discard(ctx: JobContext, mailbox: Mailbox, draft: Draft) -> None:
-    """Take back a draft that Gmail refuses to send, unless a person has worked on it, which gave it another message."""
+    A draft that is gone may have been sent a moment ago, and is looked for once more: a sent mail can take some seconds
+    to appear.
+    """
     try:
         now = mailbox.draft(draft.draft_id)
     except Gone:
-        return
+        if ctx.kept(DRAFT_GONE) is None:
+            ctx.step(DRAFT_GONE, lambda: {"refusal": refusal.code})
+            return InFlight("the draft is gone, and no sent mail is seen yet", wait=SETTLES_WITHIN)
+        return Permanent(f"the draft was discarded before it was sent ({refusal.reason})", code=DISCARDED)
+    if isinstance(refusal, Gone):
+        return Transient(f"Gmail does not show the draft everywhere yet ({refusal.reason})", code=refusal.code)
+    # A person's work gives the draft another message.
     if now.is_draft and now.message_id == draft.message_id:
         discard = partial(discard_draft, mailbox, draft.draft_id)
         ctx.effect(f"discard:{draft.draft_id}", discard, strategy=Strategy.IDEMPOTENT)
+    return refusal
 
 
 def _store_sent(ctx: JobContext, case: OutgoingCase, left: JsonObject, tx: Transaction) -> None:

@@ -21,13 +21,14 @@ from storage.mail import emails, outgoing_mails
 from storage.mail.emails import Email
 from storage.postgres.database import Transaction
 from tasks.mail.drafts import machine_drafts
+from tasks.mail.drafts.lost_drafts import messages_of
 from tasks.mail.mailbox_change import OpenThread, open_thread
-from tasks.mail.mailbox_session import MAILBOX_AUDITS, hold_mailbox
-
-SETTLES_WITHIN = timedelta(seconds=10)
-"""A sent message can take some seconds to appear in its thread; before that nothing is concluded from its absence."""
+from tasks.mail.mailbox_session import MAILBOX_AUDITS, SETTLES_WITHIN, hold_mailbox
 
 LOOK_AGAIN_AFTER = timedelta(seconds=2)
+
+CLOCKS_APART = timedelta(seconds=5)
+"""How far the database's clock may be ahead of Google's; `doctor` finds fault with a clock that is further off."""
 
 
 @job(
@@ -95,8 +96,10 @@ def _check_sent(thread: OpenThread, payload: CleanupPayload, email: Email) -> Ou
             emails.replace_draft_message(tx, account_id, draft_id=draft_id, message_id=message_id)
 
         return Done({"found": "edited" if message_id != email.draft_message_id else "unchanged"}, writes=write)
-    places = dict.fromkeys((email.thread_id, payload.draft_thread_id or email.thread_id))
-    sent = next(filter(None, (_sent_since(ctx, thread.mailbox, email, place) for place in places)), None)
+    # The draft's wrapper around the sent message knows the thread that an edited subject has moved the draft to.
+    moved_to = payload.draft_thread_id or (draft.thread_id if draft else email.thread_id)
+    threads = dict.fromkeys((email.thread_id, moved_to))
+    sent = next(filter(None, (_sent_since(ctx, thread.mailbox, email, one) for one in threads)), None)
     if sent is None and ctx.now() - ctx.job.created_at < SETTLES_WITHIN:
         return Snooze(ctx.now() + LOOK_AGAIN_AFTER, "a sent message may not be visible yet")
     event, reason = (EmailEvent.SKIPPED, "discarded") if sent is None else (EmailEvent.DRAFT_SENT, "sent")
@@ -106,20 +109,21 @@ def _check_sent(thread: OpenThread, payload: CleanupPayload, email: Email) -> Ou
 
 
 def _sent_since(ctx: JobContext, mailbox: Mailbox, email: Email, thread_id: str) -> MessageFacts | None:
-    """The message that the person sent in a thread after the draft was made, by id and never by search.
+    """The message that the person sent in a thread from the draft, by id and never by search.
 
-    The one that carries the draft's token if there is one; a mailer may have lost the token, and a rework may have
-    planned another. A mail that we sent for an action says nothing about the draft.
+    The one that carries the draft's token if there is one, whatever its time: Google's clock is not the database's, and
+    tells whole seconds. A mailer may have lost the token, and a rework may have planned another: then one since the
+    draft was made. A mail that we sent for an action says nothing about the draft.
     """
-    try:
-        thread = mailbox.thread(thread_id)
-    except Gone:
-        return None
-    since = email.drafted_at
-    sent = [one for one in thread.messages if SENT in one.label_ids and (since is None or one.received_at >= since)]
+    sent = [one for one in messages_of(mailbox, thread_id) if SENT in one.label_ids]
     ours = [one for one in sent if email.draft_token and shows_token(one, email.draft_token)]
-    found = ours or _without_mails_of_actions(ctx, email.account_id, sent)
-    return found[-1] if found else None
+    if ours:
+        # Later mail of the conversation repeats the token in References.
+        return ours[0]
+    since = email.drafted_at
+    later = [one for one in sent if since is None or one.received_at >= since - CLOCKS_APART]
+    others = _without_mails_of_actions(ctx, email.account_id, later)
+    return others[-1] if others else None
 
 
 def _without_mails_of_actions(ctx: JobContext, account_id: UUID, sent: list[MessageFacts]) -> list[MessageFacts]:

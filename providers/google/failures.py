@@ -82,6 +82,8 @@ HOUR = timedelta(hours=1)
 SENDING_LIMIT = "sendingLimit"
 """The word in the code of a refusal that concerns sent mail only (docs: gmail.md#sending)."""
 
+RATE_WORDS, DAY_WORD = _words("rateLimitExceeded", "userRateLimitExceeded", "quotaExceeded"), "dailyLimitExceeded"
+
 TABLE = (
     Row((400, 404), FailureKind.GONE, text="not a draft", code="notADraft"),
     Row((400,), FailureKind.CONFLICT, text="only one user push notification client", code="otherPushClient"),
@@ -93,10 +95,14 @@ TABLE = (
     Row((400,), FailureKind.TRANSIENT, _words("temporarily_unavailable", "server_error", "internal_failure")),
     Row((400,), FailureKind.PERMANENT),
     Row((401,), FailureKind.UNAUTHORISED, code="authError"),
+    # The day's mails are used up; reading goes on, so the mailbox as a whole is not parked. Google has several words:
+    # "(Mail sending)", "Daily user sending limit exceeded".
+    Row((429,), FailureKind.SENDING_LIMIT, text="sending", code=SENDING_LIMIT, wait=HOUR),
+    Row((403,), FailureKind.SENDING_LIMIT, RATE_WORDS | {DAY_WORD}, text="sending", code=SENDING_LIMIT, wait=HOUR),
     # The token endpoint refuses too many requests so, and a proxy whatever it does not like.
     Row((403,), FailureKind.TRANSIENT, wordless=True),
-    Row((403, 429), FailureKind.SLOW_PROJECT, _words("dailyLimitExceeded"), wait=HOUR),
-    Row((403,), FailureKind.SLOW_ACCOUNT, _words("rateLimitExceeded", "userRateLimitExceeded", "quotaExceeded")),
+    Row((403, 429), FailureKind.SLOW_PROJECT, _words(DAY_WORD), wait=HOUR),
+    Row((403,), FailureKind.SLOW_ACCOUNT, RATE_WORDS),
     Row((403,), FailureKind.SLOW_ACCOUNT, _words("RATE_LIMIT_EXCEEDED"), code="rateLimitExceeded"),
     Row(
         (403,),
@@ -108,8 +114,6 @@ TABLE = (
     Row((403,), FailureKind.PERMANENT),
     Row((404, 410), FailureKind.GONE),
     Row((409,), FailureKind.CONFLICT),
-    # The day's mails are used up; reading goes on, so the mailbox as a whole is not parked.
-    Row((429,), FailureKind.SENDING_LIMIT, text="(mail sending)", code=SENDING_LIMIT, wait=HOUR),
     Row((429,), FailureKind.SLOW_ACCOUNT),
     Row((408, *range(500, 600)), FailureKind.DOUBTFUL),
 )

@@ -63,7 +63,8 @@ class HistoryParts(NamedTuple):
     others: tuple[Change, ...]
     """Those that are none of ours: news."""
     by_actions: tuple[Change, ...]
-    """Labels that a call of ours took off which is not to be remembered: an action's."""
+    """Labels that a call of ours took off which is not to be remembered: an action's. One that an undo has put back
+    since is none of them, on whichever page history tells of the undo."""
 
 
 def tell_apart(tx: Transaction, account_id: UUID, changes: Sequence[Change]) -> HistoryParts:
@@ -82,7 +83,8 @@ def tell_apart(tx: Transaction, account_id: UUID, changes: Sequence[Change]) -> 
     )
     ours = {(row.place, row.label_id) for row in rows}
     left = (_without(change, place, ours) for place, change in enumerate(changes))
-    passing = [row for row in rows if changes[row.place].kind == "labels_removed" and not row.is_remembered]
+    removals = [row for row in rows if changes[row.place].kind == "labels_removed" and not row.is_put_back]
+    passing = [row for row in removals if not row.is_remembered]
     return HistoryParts(
         others=tuple(change for change in left if change is not None),
         by_actions=tuple(replace(changes[row.place], label_ids=frozenset({row.label_id})) for row in passing),

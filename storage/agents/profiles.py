@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
+from typing import NamedTuple
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
@@ -19,6 +20,25 @@ from storage.postgres.execution import Row
 LONGEST_REASON = 300
 LOCK = "select pg_advisory_xact_lock(hashtextextended('agent profile: ' || %(of)s, 0))"
 """Two people who add a version at once get two numbers."""
+
+
+FIRST_ID = UUID(int=0)
+LAST_VERSION = 2**31 - 1
+
+
+class ProfilePosition(NamedTuple):
+    """Where a profile is in the list of them; one of a whole org has no account and comes first."""
+
+    org_id: UUID
+    account_id: UUID
+    name: str
+
+
+class VersionPosition(NamedTuple):
+    """Where a version is in the list of those of one name."""
+
+    account_id: UUID
+    version: int
 
 
 @dataclass(frozen=True)
@@ -73,9 +93,21 @@ def of_run(tx: Transaction, account_id: UUID, job_id: UUID) -> StoredProfile | N
     return _stored(rows[0]) if rows else None
 
 
-def listed(tx: Transaction, org_id: UUID | None = None, *, name: str | None = None) -> Sequence[StoredProfile]:
-    """The newest version of each profile that this transaction may see; with a name, all versions of it."""
-    return [_stored(row) for row in tx.run("list_agent_profiles", org_id=org_id, name=name)]
+def listed(
+    tx: Transaction, org_id: UUID | None = None, *, after: ProfilePosition | None = None, limit: int
+) -> Sequence[StoredProfile]:
+    """The newest version of each profile that this transaction may see, of one org or all, after a position."""
+    position = (after or ProfilePosition(FIRST_ID, FIRST_ID, ""))._asdict()
+    rows = tx.run("list_agent_profiles", of_org=org_id, limit=limit, **position)
+    return [_stored(row) for row in rows]
+
+
+def versions(
+    tx: Transaction, org_id: UUID, name: str, *, after: VersionPosition | None = None, limit: int
+) -> Sequence[StoredProfile]:
+    """All versions of an org's profiles of a name, the newest first, after a position."""
+    position = (after or VersionPosition(FIRST_ID, LAST_VERSION))._asdict()
+    return [_stored(row) for row in tx.run("list_profile_versions", org_id=org_id, name=name, limit=limit, **position)]
 
 
 def names(tx: Transaction, org_id: UUID, account_id: UUID | None) -> frozenset[str]:

@@ -26,14 +26,25 @@ join agent_profiles p on p.id = r.profile_id
 where r.job_id = %(job_id)s and r.account_id = %(account_id)s
 
 -- name: list_agent_profiles
--- The newest version of each profile, or, with a name, all versions of it, the newest first.
+-- The newest version of each profile after a position: an org's own before those of its mailboxes.
 select id as profile_id, org_id, account_id, name, version, definition, enabled, disabled_reason, created_at, created_by
 from agent_profiles p
-where (%(org_id)s::uuid is null or org_id = %(org_id)s)
-  and case when %(name)s::text is not null then name = %(name)s else version = (
+where (%(of_org)s::uuid is null or org_id = %(of_org)s)
+  and (org_id, coalesce(account_id, '00000000-0000-0000-0000-000000000000'), name) > (%(org_id)s, %(account_id)s, %(name)s)
+  and version = (
     select max(n.version) from agent_profiles n
-    where n.org_id = p.org_id and n.account_id is not distinct from p.account_id and n.name = p.name) end
-order by org_id, account_id nulls first, name, version desc
+    where n.org_id = p.org_id and n.account_id is not distinct from p.account_id and n.name = p.name)
+order by org_id, account_id nulls first, name
+limit %(limit)s
+
+-- name: list_profile_versions
+-- All versions of the profiles of a name after a position, the newest first: the org's own before those of its mailboxes.
+select id as profile_id, org_id, account_id, name, version, definition, enabled, disabled_reason, created_at, created_by
+from agent_profiles
+where org_id = %(org_id)s and name = %(name)s
+  and (coalesce(account_id, '00000000-0000-0000-0000-000000000000'), -version) > (%(account_id)s, -%(version)s::integer)
+order by account_id nulls first, version desc
+limit %(limit)s
 
 -- name: list_profile_names
 -- The names of the profiles that a mailbox uses, its org's and its own; without a mailbox those of the org and of all its mailboxes.

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
@@ -18,6 +19,7 @@ from storage.agents.profiles import StoredProfile
 from storage.mail.messages import Message, message_of
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
+from storage.postgres.looking import LAST_TIME
 
 MOST_REASON = 1_000
 MOST_SAID = 2_000
@@ -61,6 +63,13 @@ class AgentRun:
     output_preview: str
     started_at: datetime
     finished_at: datetime | None
+
+
+class RunPosition(NamedTuple):
+    """Where a run is in the list of them."""
+
+    started_at: datetime
+    run_id: UUID
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +135,12 @@ def listed(
     org_id: UUID | None = None,
     account_id: UUID | None = None,
     message_id: str | None = None,
+    after: RunPosition | None = None,
     limit: int = 50,
 ) -> tuple[AgentRun, ...]:
-    """Runs that this transaction may see, the latest first."""
-    where = {"org_id": org_id, "account_id": account_id, "message_id": message_id}
+    """Runs that this transaction may see after a position, the latest first."""
+    where: dict[str, Any] = {"org_id": org_id, "account_id": account_id, "message_id": message_id}
+    where |= (after or RunPosition(LAST_TIME, UUID(int=0)))._asdict()
     return tuple(_run(row) for row in tx.run("list_agent_runs", limit=limit, **where))
 
 

@@ -2,15 +2,14 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from domain.jobs.failures import Gone
-from domain.jobs.job import JsonObject, Origin
-from domain.redaction import redact
-from storage.audit import deeds
+from domain.jobs.job import JsonObject
 from storage.ledger import dead_letters
 from storage.postgres.database import Transaction
-from storage.postgres.looking import Looked
+from storage.postgres.looking import FIRST_TIME, LAST_TIME, Looked
 
 MOST_LOOKED_AT = 5_000
 """How many unknown effects of all orgs a page looks at for those of one: they are tens as a rule.
@@ -29,26 +28,35 @@ class UnknownEffect:
     job_id: UUID
     since: datetime
     reason: str | None
+    tiebreak: UUID
+    """Orders those that are unknown since the same moment."""
+
+
+class EffectPosition(NamedTuple):
+    """Where an unknown effect is in a list of them."""
+
+    since: datetime
+    tiebreak: UUID
 
 
 def listed(
     tx: Transaction,
     *,
     org_id: UUID | None,
-    before: datetime | None = None,
+    after: EffectPosition | None = None,
     limit: int,
     most_looked_at: int = MOST_LOOKED_AT,
 ) -> Looked[UnknownEffect]:
-    """Effects that are unknown since before a time, of one org or all: the newest first, one more than `limit`."""
-    rows = tx.run("look_back_at_unknown_effects", before=before, most=most_looked_at)
+    """Unknown effects after a position, of one org or all: the newest first, one more than `limit`."""
+    at, tiebreak = after or EffectPosition(LAST_TIME, UUID(int=0))
+    rows = tx.run("look_back_at_unknown_effects", at=at, most=most_looked_at)
     reached = rows[0].reached if rows else None
-    found = tx.run("list_unknown_effects", org_id=org_id, before=before, reached=reached, limit=limit + 1)
+    values = {"org_id": org_id, "at": at, "tiebreak": tiebreak, "reached": reached or FIRST_TIME}
+    found = tx.run("list_unknown_effects", limit=limit + 1, **values)
     return Looked([UnknownEffect(*row) for row in found], reached)
 
 
-def rule(tx: Transaction, org_id: UUID, key: str, *, happened: bool, result: JsonObject, by: Origin) -> None:
+def rule(tx: Transaction, org_id: UUID, key: str, *, happened: bool, result: JsonObject) -> None:
     """Write a person's finding down; raises `Gone` when the org has no unknown effect of that key."""
     if not dead_letters.rule_effect(tx, org_id, key, happened=happened, result=result):
         raise Gone(f"there is no unknown effect {key}")
-    facts = {"key": key, "happened": happened, "result": redact(result)}
-    deeds.record(tx, "effect.ruled", facts, by=by, org_id=org_id)

@@ -24,6 +24,9 @@ from storage.postgres.database import Transaction
 REFRESH_EARLY = timedelta(minutes=5)
 """Early enough that jobs without the lease can still use the old token."""
 
+SETTLES_WITHIN = timedelta(seconds=10)
+"""A sent message can take some seconds to appear in its thread; before that nothing is concluded from its absence."""
+
 
 class Disconnected(Canceled):
     """The job's account was taken away by its owner. That is no failure: the job is canceled, and says why."""

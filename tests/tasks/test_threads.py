@@ -1,10 +1,13 @@
 """What a person does with a draft or a thread, and what the record makes of it (docs: gmail.md#drafts)."""
 
+import base64
+
 import pytest
 
 from domain.mail.correspondence import EmailState
+from domain.mail.replies.replies import token_reference
 from sandbox.emulator.control import MessagePlace
-from tests.doubles.mail_environment import MailEnvironment
+from tests.doubles.mail_environment import MailEnvironment, letter
 
 QUESTION = "Could you tell me whether noon on Friday suits you? Please reply."
 AT_REST = {"INBOX", "UNREAD"}
@@ -189,3 +192,51 @@ def test_a_failure_in_the_middle_of_the_labels_is_made_good(env: MailEnvironment
     env.sync()
     assert env.state(asked.thread_id) is EmailState.SENT
     assert labels_of(env, asked) == labels_of(env, other) == AT_REST
+
+
+@pytest.mark.parametrize("behind_s", [1, 60, 3600])
+def test_a_draft_that_was_sent_is_seen_however_far_google_s_clock_is_behind(
+    env: MailEnvironment, asked: MessagePlace, behind_s: int
+) -> None:
+    env.gmail.post("/_control/clock", {"advance_s": -behind_s})
+    sent = env.mailbox.send_draft(draft_of(env, asked))
+    env.sync()
+    assert (env.state(asked.thread_id), env.email(asked.thread_id).sent_message_id) == (
+        EmailState.SENT, sent.message_id,
+    )  # fmt: skip
+
+
+def test_a_draft_whose_token_a_mailer_lost_is_seen_as_sent_in_google_s_whole_second(
+    env: MailEnvironment, asked: MessagePlace
+) -> None:
+    env.gmail.post("/_control/clock", {"advance_s": -1})
+    draft_id = draft_of(env, asked)
+    question = (env.mailbox.state().message(asked.message_id) or {})["rfc822_message_id"]
+    anew = letter("Re: Lunch?", "My words.", **{"In-Reply-To": question, "References": question})
+    env.mailbox.edit_draft(draft_id, raw=base64.urlsafe_b64encode(anew).decode())
+    sent = env.mailbox.send_draft(draft_id)
+    env.sync()
+    assert env.email(asked.thread_id).sent_message_id == sent.message_id
+
+
+def test_a_later_answer_that_repeats_the_token_is_not_taken_for_the_sent_draft(
+    env: MailEnvironment, asked: MessagePlace
+) -> None:
+    token = env.email(asked.thread_id).draft_token or ""
+    sent = env.mailbox.send_draft(draft_of(env, asked))
+    later = letter("Re: Lunch?", "One more thing.", References=token_reference(token))
+    env.mailbox.deliver(later, thread_id=asked.thread_id, label_ids=("SENT",))
+    env.sync()
+    assert env.email(asked.thread_id).sent_message_id == sent.message_id
+
+
+def test_a_moved_draft_is_seen_as_sent_while_its_wrapper_is_shown_though_history_has_expired(
+    env: MailEnvironment, asked: MessagePlace
+) -> None:
+    env.mailbox.turn(sent_wrapper_gets=5)
+    draft_id = draft_of(env, asked)
+    env.mailbox.edit_draft(draft_id, subject="Supper instead")
+    sent = env.mailbox.send_draft(draft_id)
+    env.enqueue("cleanup", {"action": "check_sent", "thread_id": asked.thread_id})
+    env.drain(only="threads.%")
+    assert env.email(asked.thread_id).sent_message_id == sent.message_id

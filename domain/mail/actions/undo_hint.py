@@ -70,6 +70,12 @@ def change_of(before: Collection[str], wish: LabelWish) -> LabelWish:
     return LabelWish(wish.add - carried, (wish.remove - wish.add) & carried)
 
 
+def kept_away(wish: LabelWish, carried: Collection[str]) -> LabelWish:
+    """The same wish, where nothing comes back to the inbox that its person has thrown away or called spam since."""
+    left = frozenset(carried) - wish.remove
+    return wish if left.isdisjoint({TRASH, SPAM}) else wish._replace(add=wish.add - {INBOX})
+
+
 def applied(before: Collection[str], change: LabelWish) -> frozenset[str]:
     """The labels after a change, as Gmail has it: what is both added and removed is added."""
     return (frozenset(before) - change.remove) | change.add

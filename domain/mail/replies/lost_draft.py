@@ -4,7 +4,7 @@ The person may have sent, edited or deleted the draft before anybody looked for 
 that was added since, also those that are gone by now; only when it names none was the draft certainly not made.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from domain.mail.mailbox import DRAFT, SENT, Change, MessageFacts
@@ -15,7 +15,8 @@ from domain.mail.replies.replies import TOKEN_HEADER, token_reference
 class LostDraft:
     """The draft that is looked for."""
 
-    thread_id: str
+    thread_id: str | None
+    """The thread that it was made in; None for the draft of a mail that begins a conversation."""
     token: str
     since: int | None = None
     """A history id from before it was made; None when nobody kept one."""
@@ -25,22 +26,19 @@ class LostDraft:
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """What was added to the mailbox since then, by message id."""
+    """What was added to the mailbox since then: the thread of each message, by the message's id."""
 
-    drafts: frozenset[str]
-    sent: frozenset[str]
-    begun: bool
-    """Whether a draft was begun in the thread, by us or by its person; it may be gone."""
+    drafts: Mapping[str, str]
+    """Of drafts, which may be gone."""
+    sent: Mapping[str, str]
 
 
-def traces(changes: Iterable[Change], thread_id: str) -> Added:
-    """Read the traces of a draft of this thread in history."""
+def traces(changes: Iterable[Change]) -> Added:
+    """Read the traces of drafts in history."""
     added = [one for one in changes if one.kind == "message_added"]
-    drafts = [one for one in added if DRAFT in one.label_ids]
     return Added(
-        drafts=frozenset(one.message_id for one in drafts),
-        sent=frozenset(one.message_id for one in added if SENT in one.label_ids),
-        begun=any(one.thread_id == thread_id for one in drafts),
+        drafts={one.message_id: one.thread_id for one in added if DRAFT in one.label_ids},
+        sent={one.message_id: one.thread_id for one in added if SENT in one.label_ids},
     )
 
 
@@ -62,8 +60,11 @@ def stands_for(message: MessageFacts, lost: LostDraft) -> bool:
     """Whether a message without our token may be the draft all the same.
 
     A client that composes a draft anew drops our header and reference. Such a draft is in the thread, or names the
-    same message in In-Reply-To from the thread that an edit of its subject has moved it to.
+    same message in In-Reply-To from the thread that an edit of its subject has moved it to. What shows the token of
+    another draft of ours is that one.
     """
+    if token_named(message):
+        return False
     if message.thread_id == lost.thread_id:
         return True
     return lost.answers is not None and message.headers.get("in-reply-to", "").strip() == lost.answers

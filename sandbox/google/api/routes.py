@@ -49,7 +49,7 @@ def list_history(mailbox: Mailbox, call: Call) -> Answer:
     if unknown:
         raise ApiFailure(400, "invalidArgument", f"Invalid value at 'history_types': {sorted(unknown)}")
     kinds = {TYPE_NAMES[name] for name in call.query.get("historyTypes", ())}
-    size = max(1, min(call.number("maxResults", 100), LARGEST_PAGE))
+    size = max(1, min(call.number("maxResults", 100), LARGEST_PAGE, mailbox.knobs.largest_page))
     page = mailbox.history.page(start, kinds, call.first("labelId"), size, call.first("pageToken"))
     summary = {"start": start, "records": len(page.get("history", [])), "more": "nextPageToken" in page}
     return Answer(body=page, summary=summary)

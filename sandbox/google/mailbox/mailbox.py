@@ -74,7 +74,7 @@ class Knobs:
     sends_per_day: int | None = 2_000
     """How many mails may leave in 24 hours, whoever sends them."""
     largest_page: int = 500
-    """Of a search; Gmail may give fewer than it is asked for."""
+    """Of a search and of history; Gmail may give fewer than it is asked for."""
     forgotten_pages: int = 0
     """So many tokens of later pages of searches are refused from their next use on, as Gmail does with old ones."""
 

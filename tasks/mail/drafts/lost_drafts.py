@@ -1,12 +1,12 @@
 """Looks for a draft whose making nobody saw the end of, whatever its person did (docs: gmail.md#lost-drafts)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from domain.jobs.effects import CannotTell, Finding, Found, NotFound
 from domain.jobs.failures import Gone, Transient
 from domain.jobs.job import JsonObject
 from domain.mail.mailbox import SENT, Change, Draft, MessageFacts
-from domain.mail.replies.lost_draft import Added, LostDraft, shows_token, stands_for, traces
+from domain.mail.replies.lost_draft import Added, LostDraft, shows_token, stands_for, token_named, traces
 from providers.ports import Mailbox
 
 MOST_READ = 50
@@ -33,7 +33,8 @@ def find(mailbox: Mailbox, lost: LostDraft) -> Finding:
     Found is `described`, with `composed` when its words may be a person's; or `sent` and `sent_at`; or `discarded`. Not
     found is only what history does not know: a draft that was made and is gone must not be made again.
     """
-    shown = [one for one in messages_of(mailbox, lost.thread_id) if shows_token(one, lost.token)]
+    thread = () if lost.thread_id is None else messages_of(mailbox, lost.thread_id)
+    shown = [one for one in thread if shows_token(one, lost.token)]
     sent = next((one for one in shown if SENT in one.label_ids), None)
     if sent is not None:
         return _sent(sent)
@@ -49,7 +50,7 @@ def find(mailbox: Mailbox, lost: LostDraft) -> Finding:
     changes = _history_of(mailbox, lost.since)
     if changes is None:
         return _look_through(mailbox, lost, drafts)
-    found = _by_traces(mailbox, lost, drafts, traces(changes, lost.thread_id))
+    found = _by_traces(mailbox, lost, drafts, traces(changes))
     if wanted and found == Found({"discarded": True}):
         return CannotTell("the thread shows the draft and the list of drafts does not")
     return found
@@ -65,25 +66,42 @@ def _by_traces(mailbox: Mailbox, lost: LostDraft, drafts: Sequence[Draft], since
     candidates = [one for one in drafts if one.message_id in since.drafts]
     if len(candidates) + len(since.sent) > MOST_READ:
         return CannotTell(f"more than {MOST_READ} drafts and messages were written since")
-    found = _among(mailbox, lost, candidates, composed=since.begun)
+    facts = [(one, facts_of(mailbox, one.message_id)) for one in candidates]
+    # A draft of ours with another token is no trace of this one.
+    others = {one.message_id for one, message in facts if token_named(message) not in {"", lost.token}}
+    threads = {thread for message_id, thread in since.drafts.items() if message_id not in others}
+    if lost.thread_id is None and len(threads) > MOST_READ:
+        return CannotTell(f"drafts were written in more than {MOST_READ} conversations since")
+    begun = _has_begun(mailbox, lost, threads)
+    found = _among(lost, facts, composed=begun)
     if found is not None:
         return found
     for message_id in sorted(since.sent):
         message = facts_of(mailbox, message_id)
-        if shows_token(message, lost.token) or (since.begun and stands_for(message, lost)):
+        if shows_token(message, lost.token) or (begun and stands_for(message, lost)):
             return _sent(message)
-    return Found({"discarded": True}) if since.begun else NotFound()
+    return Found({"discarded": True}) if begun else NotFound()
+
+
+def _has_begun(mailbox: Mailbox, lost: LostDraft, threads: Collection[str]) -> bool:
+    """Whether one of the drafts that were begun in these threads may be the lost one, which may be gone.
+
+    Of a mail that begins a conversation nobody knows the thread: where all is gone, it may be the one.
+    """
+    if lost.thread_id is not None:
+        return lost.thread_id in threads
+    return any(not messages_of(mailbox, thread) for thread in sorted(threads))
 
 
 def _look_through(mailbox: Mailbox, lost: LostDraft, drafts: Sequence[Draft]) -> Finding:
     """Without history all drafts are read, the newest first; absence proves nothing then."""
-    found = _among(mailbox, lost, drafts[:MOST_READ], composed=True)
+    facts = [(one, facts_of(mailbox, one.message_id)) for one in drafts[:MOST_READ]]
+    found = _among(lost, facts, composed=True)
     return found or CannotTell("no draft has the token, and history does not reach back to when it was made")
 
 
-def _among(mailbox: Mailbox, lost: LostDraft, drafts: Sequence[Draft], *, composed: bool) -> Found | None:
+def _among(lost: LostDraft, facts: Sequence[tuple[Draft, MessageFacts]], *, composed: bool) -> Found | None:
     """The draft with the token, or else one that may have been composed anew from it."""
-    facts = [(one, facts_of(mailbox, one.message_id)) for one in drafts]
     ours = next((one for one, message in facts if shows_token(message, lost.token)), None)
     if ours is not None:
         return Found(described(ours))
@@ -92,7 +110,8 @@ def _among(mailbox: Mailbox, lost: LostDraft, drafts: Sequence[Draft], *, compos
 
 
 def _sent(message: MessageFacts) -> Found:
-    return Found({"sent": message.message_id, "sent_at": message.received_at.isoformat()})
+    at = message.received_at.isoformat()
+    return Found({"sent": message.message_id, "thread_id": message.thread_id, "sent_at": at})
 
 
 def facts_of(mailbox: Mailbox, message_id: str) -> MessageFacts:

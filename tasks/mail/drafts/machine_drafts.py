@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from domain.jobs.effects import Finding, Found, NotFound
-from domain.jobs.failures import Gone, Transient
+from domain.jobs.failures import Gone, Permanent, Transient
 from domain.jobs.job import JsonObject
 from domain.mail.mailbox import Draft
 from domain.mail.parsing.mime import parse_message
@@ -73,7 +73,9 @@ def rewrite(mailbox: Mailbox, draft: Draft, raw: bytes) -> JsonObject:
         return {"touched": now.message_id}
     try:
         return described(mailbox.update_draft(draft.draft_id, raw, thread_id=draft.thread_id))
-    except Gone:
+    except Permanent:
+        if _living(mailbox, draft.draft_id) is not None:
+            raise
         return {"gone": True}
 
 

@@ -6,8 +6,8 @@ from uuid import UUID
 from domain.jobs.effects import CannotTell, Finding, Found, NotFound
 from domain.jobs.failures import Gone
 from domain.jobs.job import JsonObject
-from domain.mail.mailbox import DRAFT, SENT, Change, Draft, MessageFacts
-from domain.mail.replies.lost_draft import shows_token
+from domain.mail.mailbox import SENT, Draft, MessageFacts
+from domain.mail.replies.lost_draft import LostDraft, shows_token, traces
 from domain.payloads.outbound import SendPayload
 from engine.context import JobContext
 from providers.ports import Mailbox
@@ -16,14 +16,12 @@ from storage.actions import actions
 from storage.mail import messages, outgoing_mails
 from storage.mail.outgoing_mails import MailRecord
 from storage.postgres.database import Transaction
-from tasks.mail.drafts.lost_drafts import TooManyDrafts, all_drafts, changes_since, described, messages_of
+from tasks.mail.drafts import lost_drafts
+from tasks.mail.drafts.lost_drafts import changes_since, messages_of
 from tasks.mail.mailbox_session import open_mailbox
 
 DRAFT_KEY, SEND_KEY = "outbound.draft", "outbound.send"
 """The first words of the keys of a mail's two effects; its action's id follows."""
-
-MOST_DRAFTS = 100
-"""So many drafts are read one by one where history cannot be; each costs twenty units of six thousand per minute."""
 
 
 def sent(message_id: str, thread_id: str) -> JsonObject:
@@ -62,20 +60,17 @@ def _thread_of_reply(tx: Transaction, account_id: UUID, mail: MailRecord | None)
 
 
 def find_draft(mailbox: Mailbox, mail: MailRecord, thread_id: str | None) -> Finding:
-    """Find the draft with a mail's token, or the mail that was sent from it, by id and never by search.
+    """Find the draft with a mail's token, or the mail that was sent from it, as `lost_drafts.find` does.
 
-    Found is `lost_drafts.described`, or `sent` when a person has sent it meanwhile. A reply's draft is looked for in
-    its thread. Another's thread is not known yet: it is among what history tells of since before the draft, or where
-    history has expired, among all drafts.
+    Found is `lost_drafts.described`, or `sent` when a person has sent it meanwhile, or `discarded` when they have
+    thrown it away, or have written one of their own in its place: then nothing is sent.
     """
-    try:
-        shown = list(_with_token(mailbox, mail, thread_id))
-    except Gone:
-        return _among_all(mailbox, mail.token)
-    try:
-        return _finding(mailbox, shown)
-    except TooManyDrafts as many:
-        return CannotTell(str(many))
+    found = lost_drafts.find(mailbox, LostDraft(thread_id, mail.token, mail.history_id))
+    if not isinstance(found, Found):
+        return found
+    if "sent" in found.result:
+        return Found(sent(found.result["sent"], found.result["thread_id"]))
+    return Found({"discarded": True}) if "composed" in found.result else found
 
 
 def find_sent(mailbox: Mailbox, mail: MailRecord, draft: Draft) -> Finding:
@@ -96,11 +91,10 @@ def find_sent(mailbox: Mailbox, mail: MailRecord, draft: Draft) -> Finding:
     if in_thread is not None:
         return Found(sent(in_thread.message_id, in_thread.thread_id))
     try:
-        since = list(_since(mailbox, mail))
+        moved = next(_since(mailbox, mail), None)
     except Gone:
         return CannotTell("the draft is gone, its thread shows no sent mail, and history no longer reaches back")
-    later = next((one for one in since if SENT in one.label_ids), None)
-    return NotFound() if later is None else Found(sent(later.message_id, later.thread_id))
+    return NotFound() if moved is None else Found(sent(moved.message_id, moved.thread_id))
 
 
 def _left_as(message: MessageFacts, mail: MailRecord) -> bool:
@@ -110,51 +104,12 @@ def _left_as(message: MessageFacts, mail: MailRecord) -> bool:
     return mail.message_type != "reply" or shows_token(message, mail.token)
 
 
-def _with_token(mailbox: Mailbox, mail: MailRecord, thread_id: str | None) -> Iterator[MessageFacts]:
-    if thread_id is None:
-        yield from _since(mailbox, mail)
-        return
-    yield from (one for one in messages_of(mailbox, thread_id) if shows_token(one, mail.token))
-
-
 def _since(mailbox: Mailbox, mail: MailRecord) -> Iterator[MessageFacts]:
-    """The drafts and sent mails with the token that history tells of; `Gone` when history does not reach back."""
-    changes = changes_since(mailbox, mail.history_id)
-    for message_id in dict.fromkeys(one.message_id for one in changes if _may_be_ours(one)):
+    """The sent mails with the token that history tells of; `Gone` when history does not reach back."""
+    for message_id in traces(changes_since(mailbox, mail.history_id)).sent:
         try:
             facts = mailbox.message_facts(message_id)
         except Gone:
             continue
         if shows_token(facts, mail.token):
             yield facts
-
-
-def _may_be_ours(change: Change) -> bool:
-    return change.kind == "message_added" and bool(change.label_ids & {DRAFT, SENT})
-
-
-def _finding(mailbox: Mailbox, shown: list[MessageFacts]) -> Finding:
-    left = next((one for one in shown if SENT in one.label_ids), None)
-    if left is not None:
-        return Found(sent(left.message_id, left.thread_id))
-    wanted = {one.message_id for one in shown}
-    if not wanted:
-        return NotFound()
-    for draft in all_drafts(mailbox):
-        if draft.message_id in wanted:
-            return Found(described(draft))
-    return CannotTell("the draft's message is there and the list of drafts does not show it")
-
-
-def _among_all(mailbox: Mailbox, token: str) -> Finding:
-    """Where history has expired: all drafts, each by id. A mail that was sent meanwhile cannot be told from none."""
-    for place, draft in enumerate(all_drafts(mailbox)):
-        if place == MOST_DRAFTS:
-            return CannotTell(f"history has expired, and there are more than {MOST_DRAFTS} drafts")
-        try:
-            facts = mailbox.message_facts(draft.message_id)
-        except Gone:
-            continue
-        if shows_token(facts, token):
-            return Found(described(draft))
-    return CannotTell("history has expired, and no draft carries the token: it may have been sent")

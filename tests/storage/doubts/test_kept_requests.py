@@ -7,7 +7,7 @@ import pytest
 from psycopg import Connection
 
 from domain.jobs.effects import EffectStatus, Strategy
-from domain.jobs.job import ClaimedJob, Origin
+from domain.jobs.job import ClaimedJob
 from storage.doubts import doubts, rulings
 from storage.ledger import effects
 from storage.postgres.database import Database
@@ -65,7 +65,7 @@ def test_a_person_s_ruling_forgets_what_was_sent(
     leave_unknown(store, sender)
     assert kept(database) == SENT
     with store.ledger() as tx:
-        rulings.rule(tx, org, KEY, happened=happened, result={}, by=Origin(actor_id="a test"))
+        rulings.rule(tx, org, KEY, happened=happened, result={})
     assert kept(database) is None
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from threading import Event, Thread
+from typing import Any
 
 import pytest
 from psycopg import Connection
@@ -27,6 +28,7 @@ from tests.doubles.factories import pass_time
 from tests.doubles.inline_worker import claim_job, run_claimed
 from tests.doubles.mail_actions import look
 from tests.doubles.mail_environment import Addresses, MailEnvironment, environment_at
+from tests.tasks.outbound.test_outbound_failures import open_effects
 
 ASKED = "approvals.notify"
 
@@ -208,3 +210,57 @@ def test_a_reminder_posted_while_the_first_is_edited_loses_its_buttons(
     decide(env, made, Choice.DENY)
     env.drain(only="approvals.show_outcome")
     assert [one["components"] for one in messages(bot)] == [[], []]
+
+
+LOST_POSTS: dict[str, dict[str, Any]] = {
+    "its answer was lost": {"drop": "after"},
+    "it was never made": {"drop": "before"},
+}
+
+
+@pytest.mark.parametrize("later", [timedelta(0), timedelta(minutes=10)])
+@pytest.mark.parametrize("choice", [Choice.DENY, Choice.APPROVE])
+@pytest.mark.parametrize("lost", LOST_POSTS)
+def test_a_question_that_is_decided_before_its_post_is_found_shows_how_it_ended(
+    env: MailEnvironment, bot: EmulatorControl, lost: str, choice: Choice, later: timedelta
+) -> None:
+    bot.post("/_control/write", {"channel": CHANNEL, "content": "hello"})
+    made = waiting(env)
+    bot.order(FaultOrder(operation="channel.post", **LOST_POSTS[lost]))
+    ((job_id,),) = env.database.execute("select id from jobs where job_type = %s", (ASKED,)).fetchall()
+    assert env.run(job_id) == "queued"
+    decide(env, made, choice)
+    bot.post("/_control/clock", {"advance_s": later.total_seconds()})
+    pass_time(env.database, later)
+    env.drain()
+    _, *posted = messages(bot)
+    assert [one["components"] for one in posted] == ([[]] if lost == "its answer was lost" else [])
+    assert open_effects(env) == 0
+    assert look(env, made).state is (ActionStatus.DENIED if choice is Choice.DENY else ActionStatus.DONE)
+
+
+def test_a_question_whose_process_died_after_its_answer_shows_how_it_ended(
+    env: MailEnvironment, bot: EmulatorControl
+) -> None:
+    """The effect's result stands in the ledger, and the job's end does not."""
+    made = waiting(env)
+    env.drain(only=ASKED)
+    env.database.execute("delete from approval_notices")
+    decide(env, made, Choice.DENY)
+    env.enqueue(ASKED, {"action_id": str(made)})
+    env.drain(only="approvals.%")
+    assert [one["components"] for one in messages(bot)] == [[]]
+
+
+def test_a_question_in_a_channel_that_was_taken_away_shows_how_it_ended(
+    env: MailEnvironment, bot: EmulatorControl
+) -> None:
+    made = waiting(env)
+    bot.order(FaultOrder(operation="channel.post", drop="after"))
+    ((job_id,),) = env.database.execute("select id from jobs where job_type = %s", (ASKED,)).fetchall()
+    assert env.run(job_id) == "queued"
+    env.database.execute("delete from approval_channels")
+    env.drain(only=ASKED)
+    decide(env, made, Choice.DENY)
+    env.drain(only="approvals.%")
+    assert [one["components"] for one in messages(bot)] == [[]]

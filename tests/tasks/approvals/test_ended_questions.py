@@ -6,13 +6,14 @@ from uuid import UUID
 
 import pytest
 
+from domain.approvals.decision import Choice
 from domain.jobs.job import Origin
 from operations import replays
 from operations.replays import Replacement
 from sandbox.emulator.client import EmulatorControl
 from sandbox.emulator.fault_order import FaultOrder
 from storage.ledger import ledger
-from tests.doubles.approvals import ASKED_EARLIER, CHANNEL, ask_in_channel, messages, waiting
+from tests.doubles.approvals import ASKED_EARLIER, CHANNEL, ask_in_channel, decide, messages, waiting
 from tests.doubles.factories import pass_time
 from tests.doubles.mail_environment import MailEnvironment
 from tests.tasks.approvals.test_approvals import ASKED, bot, env
@@ -57,6 +58,20 @@ def test_a_question_is_found_in_its_channel(env: MailEnvironment, bot: EmulatorC
     ended_in_the_call(env, bot)
     assert reconcile(env) == {"asked": 1, "told": 0}
     assert status(env) == "succeeded"
+
+
+@pytest.mark.parametrize("is_decided", [True, False])
+def test_a_question_that_is_found_shows_how_it_ends(
+    env: MailEnvironment, bot: EmulatorControl, *, is_decided: bool
+) -> None:
+    ended_in_the_call(env, bot)
+    ((action,),) = env.database.execute("select id from actions where state = 'approved_pending'").fetchall()
+    if not is_decided:
+        reconcile(env)
+    decide(env, action, Choice.DENY)
+    reconcile(env)
+    env.drain(only="approvals.%")
+    assert [one["components"] for one in messages(bot)] == [[]]
 
 
 def test_a_question_is_found_in_the_channel_in_which_its_job_asked(env: MailEnvironment, bot: EmulatorControl) -> None:

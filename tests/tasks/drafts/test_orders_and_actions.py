@@ -125,3 +125,33 @@ def test_an_undo_that_takes_a_label_off_withdraws_what_it_ordered(env: MailEnvir
     assert env.state(place.thread_id) is EmailState.PENDING
     undo(env, applied.action_id)
     assert env.state(place.thread_id) is EmailState.SKIPPED
+
+
+@pytest.mark.parametrize("largest_page", [1, 500])
+@pytest.mark.parametrize("role", LABELS)
+def test_an_undo_s_order_stands_on_whichever_page_history_tells_of_the_action(
+    env: MailEnvironment, role: str, largest_page: int
+) -> None:
+    """Between the pages, the stored message is without the label that the undo has put on again."""
+    place = waiting(env, role)
+    removed = do(env, place, RemoveLabel(label_id=env.label(role)))
+    undo(env, removed.action_id)
+    env.fail("drafts.create", times=None, status=403, reason="domainPolicy")
+    env.drain(only="drafts.%")
+    assert env.state(place.thread_id) is EmailState.PENDING
+    env.mailbox.turn(largest_page=largest_page)
+    see(env)
+    assert env.state(place.thread_id) is EmailState.PENDING
+    env.gmail.clear_faults()
+    env.hour_later()
+    assert (drafts(env), env.state(place.thread_id)) == (1, EmailState.DRAFTED)
+
+
+def test_a_label_that_its_person_takes_off_after_an_undo_withdraws_the_order(env: MailEnvironment) -> None:
+    place = waiting(env)
+    removed = do(env, place, RemoveLabel(label_id=env.label(NEEDS_RESPONSE)))
+    undo(env, removed.action_id)
+    env.mailbox.label_thread(place.thread_id, remove=(env.label(NEEDS_RESPONSE),))
+    env.mailbox.turn(largest_page=1)
+    env.sync()
+    assert (drafts(env), env.state(place.thread_id)) == (0, EmailState.SKIPPED)

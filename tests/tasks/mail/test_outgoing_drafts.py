@@ -13,6 +13,7 @@ from providers.google.gmail import GmailMailbox
 from sandbox.emulator.control import GmailAccount, GmailControl
 from sandbox.google.gmail import gmail_emulator
 from storage.mail.outgoing_mails import MailRecord
+from tasks.mail.drafts.lost_drafts import MOST_READ
 from tasks.mail.outgoing import outgoing_drafts
 from tests.doubles.factories import unmetered
 from tests.doubles.mail_environment import letter
@@ -37,7 +38,8 @@ class Place:
         """Make the draft of a mail."""
         message = EmailMessage()
         message["To"], message["Subject"] = "anna@example.com", "Re: Lunch?" if kind == "reply" else "Fwd: Lunch?"
-        message["X-Postroom-Token"] = token
+        if token:
+            message["X-Postroom-Token"] = token
         if kind == "reply":
             message["In-Reply-To"] = message["References"] = "<asked@example.com>"
         message.set_content("Yes.")
@@ -105,12 +107,44 @@ def test_where_history_has_expired_an_absent_draft_proves_nothing(place: Place) 
 
 def test_a_mailbox_of_many_drafts_is_not_read_through(place: Place) -> None:
     record = place.record("forward")
-    for number in range(outgoing_drafts.MOST_DRAFTS + 1):
+    for number in range(MOST_READ + 1):
         place.draft("new", token=f"another-{number}")
+    assert isinstance(place.find_draft(record), CannotTell)
     place.account.expire_history()
-    found = place.find_draft(record)
-    assert isinstance(found, CannotTell)
-    assert str(outgoing_drafts.MOST_DRAFTS) in found.reason
+    assert isinstance(place.find_draft(record), CannotTell)
+
+
+@KINDS
+def test_a_draft_that_its_person_discarded_is_known_by_history(place: Place, kind: str) -> None:
+    record = place.record(kind)
+    draft = place.draft(kind)
+    place.account.edit_draft(draft.draft_id, text="My own words.")
+    place.account.discard_draft(draft.draft_id)
+    assert place.find_draft(record) == Found({"discarded": True})
+
+
+def test_a_reply_s_draft_that_is_gone_with_its_history_may_have_been_discarded(place: Place) -> None:
+    record = place.record()
+    place.account.discard_draft(place.draft().draft_id)
+    place.account.expire_history()
+    assert isinstance(place.find_draft(record), CannotTell)
+
+
+def test_a_draft_of_another_conversation_is_no_trace_of_a_mail_that_begins_one(place: Place) -> None:
+    """Its person answers a mail, and thinks better of it."""
+    record = place.record("forward")
+    place.account.discard_draft(place.draft("reply", token="").draft_id)
+    kept = place.draft("new", token="")
+    place.account.edit_draft(kept.draft_id, text="Better words.")
+    sent = place.draft("new", token="")
+    place.account.send_draft(sent.draft_id)
+    assert place.find_draft(record) == NotFound()
+
+
+def test_a_reply_of_its_person_in_the_thread_takes_the_place_of_ours(place: Place) -> None:
+    record = place.record()
+    place.draft(token="")
+    assert place.find_draft(record) == Found({"discarded": True})
 
 
 @KINDS

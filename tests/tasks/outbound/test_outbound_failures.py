@@ -130,7 +130,7 @@ def test_a_draft_that_its_person_discarded_is_not_sent(
         env.mailbox.discard_draft(draft["draft_id"])
 
     once_after(monkeypatch, GmailMailbox, "create_draft", discard)
-    assert ends(env) == ["failed"]
+    assert ends(env) == ["queued", "failed"], "a sent mail may take some seconds to appear"
     assert times_sent(env) == 0
     action = action_of(env, action_id)
     assert (action.state, (action.error or {})["code"]) == (ActionStatus.FAILED, "outbound.draft_discarded")

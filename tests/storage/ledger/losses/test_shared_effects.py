@@ -176,7 +176,7 @@ def test_what_a_person_found_out_late_is_kept_from_then_on(store: Database, data
     end(store, job, REFUSED)
     assert purge(store, database, keep_jobs_for=A_WEEK) == 0
     with store.ledger() as tx:
-        rulings.rule(tx, org, KEY, happened=True, result={}, by=Origin())
+        rulings.rule(tx, org, KEY, happened=True, result={})
         assert retention.purge_expired_keys(tx, batch=100) == 0
     assert kept_for(database) == KEEP_EFFECT_FOR
     assert act(store, enqueue_one(store, org), Done()) is Standing.DONE

@@ -124,13 +124,14 @@ LISTS: dict[str, tuple[str, Given, str]] = {
     ),
     "how far effects reach": (
         "look_back_at_unknown_effects",
-        {"before": None, "most": rulings.MOST_LOOKED_AT},
+        {"at": LAST_TIME, "most": rulings.MOST_LOOKED_AT},
         "idempotency_keys_unknown",
     ),
     "unknown effects": (
         "list_unknown_effects",
         {
-            "before": None,
+            "at": LAST_TIME,
+            "tiebreak": UUID(int=0),
             "reached": datetime.now(UTC) - timedelta(seconds=2 * rulings.MOST_LOOKED_AT),
             "org_id": uuid4(),
             "limit": 51,

@@ -1,21 +1,24 @@
 """Operators see effects that nobody knows of, and say what they found; and see which messages were refused."""
 
+import json
 from datetime import timedelta
 from uuid import UUID
 
 import pytest
 from psycopg import Connection
 
-from commands import effects, jobs
+from commands import jobs
+from commands.operations import AREAS
 from domain.jobs.effects import EffectStatus, Strategy
 from engine.runtime import Runtime
 from storage.doubts import rulings
+from storage.doubts.rulings import EffectPosition
 from storage.ledger import effects as ledger_effects
 from storage.ledger import refusals
-from tests.commands.calling import answer, refusal
+from tests.commands.calling import answer, call, refusal
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_org
 
-KEY = "send:1"
+EFFECTS, KEY = AREAS.effects, "send:1"
 
 
 @pytest.fixture
@@ -33,16 +36,16 @@ def unknown(process: Runtime, org: UUID) -> UUID:
 
 
 def test_an_unknown_effect_is_listed_and_ruled(database: Connection, org: UUID, unknown: UUID) -> None:
-    (line,) = answer(effects, "list", "--org", org)
+    (line,) = answer(EFFECTS, "list", "--org", org)
     assert (line["key"], line["job_id"], line["job_type"], line["reason"]) == (
         KEY,
         str(unknown),
         "probe.send",
         "no answer",
     )
-    ruled = answer(effects, "rule", KEY, "--org", org, "--happened", "--result", '{"id": 7}', "--as", "ada")
+    ruled = answer(EFFECTS, "rule", KEY, "--org", org, "--happened", "--result", '{"id": 7}', "--as", "ada")
     assert ruled == {"key": KEY, "happened": True}
-    assert answer(effects, "list") == []
+    assert answer(EFFECTS, "list") == []
     row = database.execute("select status, result_ref from idempotency_keys where key = %s", (KEY,)).fetchone()
     assert row == ("succeeded", {"id": 7})
     told = database.execute("select actor_id, data from audit_log where event = 'effect.ruled'").fetchone()
@@ -58,9 +61,33 @@ def test_a_list_of_one_org_says_how_far_it_looked(
         assert (list(found.rows), found.reached) == ([], None)
         found = rulings.listed(tx, org_id=other, limit=5, most_looked_at=0)
         assert found.reached is not None
-        (line,) = rulings.listed(tx, org_id=org, before=found.reached + timedelta(seconds=1), limit=5).rows
+        later = EffectPosition(found.reached + timedelta(seconds=1), UUID(int=0))
+        (line,) = rulings.listed(tx, org_id=org, after=later, limit=5).rows
     assert (line.job_id, line.since) == (unknown, found.reached)
-    assert answer(effects, "list", "--before", line.since.isoformat()) == []
+
+
+@pytest.mark.usefixtures("unknown")
+@pytest.mark.parametrize("limit", [1, 2, 3])
+def test_effects_that_are_unknown_since_one_moment_are_listed_once_each(
+    database: Connection, org: UUID, limit: int
+) -> None:
+    """A statement leaves many to a person at once: their times are the same, and often their jobs."""
+    database.execute(
+        "insert into idempotency_keys (org_id, key, kind, mode, status, job_id, owner_token, expires_at, last_seen_at)"
+        " select k.org_id, 'send:' || n, 'effect', k.mode, 'unknown', k.job_id, k.owner_token, k.expires_at,"
+        " k.last_seen_at from idempotency_keys k, generate_series(2, 7) as n where k.key = %s",
+        (KEY,),
+    )
+    seen: list[str] = []
+    cursor: tuple[str, ...] = ()
+    while True:
+        shown = call(EFFECTS, "list", "--org", org, "--limit", limit, "--json", *cursor)
+        seen += [line["key"] for line in json.loads(shown.stdout)]
+        if not shown.stderr:
+            break
+        cursor = ("--cursor", shown.stderr.split()[-1])
+    assert sorted(seen) == [f"send:{n}" for n in range(1, 8)]
+    assert len(answer(EFFECTS, "list")) == 7
 
 
 def test_effects_that_end_well_keep_out_of_the_index_of_the_unknown(
@@ -70,7 +97,7 @@ def test_effects_that_end_well_keep_out_of_the_index_of_the_unknown(
     assert database.execute("select job_id from idempotency_keys where unknown_since is not null").fetchall() == [
         (unknown,)
     ]
-    answer(effects, "rule", KEY, "--org", org, "--did-not-happen")
+    answer(EFFECTS, "rule", KEY, "--org", org, "--did-not-happen")
     assert database.execute("select from idempotency_keys where unknown_since is not null").fetchall() == []
 
 
@@ -84,8 +111,8 @@ def test_effects_that_end_well_keep_out_of_the_index_of_the_unknown(
     ],
 )
 def test_a_ruling_that_says_nothing_is_refused(org: UUID, unknown: UUID, options: tuple[str, ...], words: str) -> None:
-    assert words in refusal(effects, "rule", *options, "--org", org)
-    assert [line["job_id"] for line in answer(effects, "list")] == [str(unknown)]
+    assert words in refusal(EFFECTS, "rule", *options, "--org", org)
+    assert [line["job_id"] for line in answer(EFFECTS, "list")] == [str(unknown)]
 
 
 def test_refused_messages_are_listed_the_newest_first(process: Runtime) -> None:
