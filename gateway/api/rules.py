@@ -39,8 +39,8 @@ def try_unsaved_rule(
     show_all: ShowAll = False,  # noqa: FBT002 - a flag of the query
 ) -> RuleTrialView:
     """Show what a rule that is not saved would have done with a mailbox's last 200 messages. Nothing is done."""
-    with resources_of(request).database.tenant(caller.org_id) as tx:
-        written = read_checked(tx, caller.org_id, account_id, partial(read_rule_document, document))
+    begin = partial(resources_of(request).database.tenant, caller.org_id)
+    written = read_checked(begin, caller.org_id, account_id, partial(read_rule_document, document))
     if len(written) != 1:
         raise Invalid("/", "one rule is tried at a time")
     return _try(request, caller, written[0], account_id, show_all=show_all)

@@ -20,6 +20,8 @@ log = structlog.get_logger(__name__)
 
 CONTENT_TYPE = "application/problem+json"
 RETRY_AFTER_S = 10
+LONGEST_DETAIL, LONGEST_FIELD = 2000, 300
+"""Characters of a refusal. It may repeat what the caller sent, and is written in the event loop."""
 
 STATUS_OF: Mapping[type[Failure], int] = {
     Invalid: HTTPStatus.UNPROCESSABLE_ENTITY,
@@ -109,8 +111,8 @@ async def answer_nobody(_request: Request, _failure: Exception) -> Response:
 
 
 async def answer_defect(request: Request, _defect: Exception) -> Response:
-    """A defect of ours; the server logs it."""
-    return problem(request, HTTPStatus.INTERNAL_SERVER_ERROR, "defect")
+    """A defect of ours; the server logs it, and closes the connection, which the answer says."""
+    return problem(request, HTTPStatus.INTERNAL_SERVER_ERROR, "defect", headers={"Connection": "close"})
 
 
 def problem(
@@ -123,7 +125,7 @@ def problem(
     headers: Mapping[str, str] | None = None,
 ) -> Response:
     """A problem as an answer; what looks like a secret is taken out of its words."""
-    said = redact_text(detail) if detail else None
+    said = redact_text(detail, LONGEST_DETAIL) if detail else None
     origin = getattr(request.state, "origin", None)
     document = Problem(
         type=f"urn:postroom:problem:{code}",
@@ -131,7 +133,7 @@ def problem(
         status=status,
         code=code,
         detail=said,
-        field=redact_text(field) if field else None,
+        field=redact_text(field, LONGEST_FIELD) if field else None,
         reason=said.partition(": ")[2] if said and field else None,
         request_id=origin.request_id if origin else None,
     )
