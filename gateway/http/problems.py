@@ -77,14 +77,15 @@ async def answer_failure(request: Request, failure: Exception) -> Response:
     status = next((STATUS_OF[kind] for kind in type(failure).__mro__ if kind in STATUS_OF), 500)
     if status in UNSAID:
         log.warning("unavailable", code=failure.code, reason=logs.sanitise(failure))
-        return problem(request, status, failure.code, headers={"Retry-After": str(RETRY_AFTER_S)})
-    headers = (
-        {"Retry-After": str(max(1, round(failure.retry_after.total_seconds())))}
-        if isinstance(failure, Throttled)
-        else {}
-    )
+        wait_s = failure.wait.total_seconds() if isinstance(failure, Busy) else RETRY_AFTER_S
+        return problem(request, status, failure.code, headers=_come_again(wait_s))
+    headers = _come_again(failure.retry_after.total_seconds()) if isinstance(failure, Throttled) else {}
     field = failure.field if isinstance(failure, Invalid) else None
     return problem(request, status, failure.code, failure.reason, field=field, headers=headers)
+
+
+def _come_again(wait_s: float) -> dict[str, str]:
+    return {"Retry-After": str(max(1, round(wait_s)))}
 
 
 async def answer_refused_part(request: Request, refusal: Exception) -> Response:
