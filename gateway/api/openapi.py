@@ -44,7 +44,7 @@ SUMMARY = (
 
 
 @router.get("/openapi.json", operation_id="describe", response_model=dict[str, Any])
-def describe(request: Request) -> Response:
+async def describe(request: Request) -> Response:
     """This description."""
     return Response(_written(request.app), media_type="application/json")
 
