@@ -31,6 +31,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HEALTH_WITHIN_S = 1.0
 OTHERS_WITHIN_S = 2.0
 PRIVATE_KEYS = "-----BEGIN " + "PRIVATE KEY" * 5_000
+LONG_KEYS = "-----BEGIN " + "PRIVATE KEY" * 45_000
 HARD_PATTERNS = [f"(a|b)*a(a|b){{{n}}}c" for n in range(100, 150)]
 
 
@@ -150,8 +151,9 @@ def test_heads_that_look_like_secrets(attacked: Attacked) -> None:
     assert attacked.is_well()
 
 
-def test_bodies_that_look_like_secrets(attacked: Attacked) -> None:
-    document = {"job_type": "gmail.sync", "payload": {"note": PRIVATE_KEYS * 9}}
+@pytest.mark.parametrize("name", ["note", LONG_KEYS], ids=["value", "name"])
+def test_bodies_that_look_like_secrets(attacked: Attacked, name: str) -> None:
+    document = {"job_type": "gmail.sync", "payload": {}, name: LONG_KEYS if name == "note" else 1}
     request = request_of(attacked.attacker, "POST", "/v1/jobs", document)
     assert len(request) > 490_000
     attacked.during(lambda: send(attacked.url, request, clients=8, times=5))
