@@ -6,6 +6,7 @@ bodies that are read.
 """
 
 import asyncio
+import socket
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -22,6 +23,11 @@ TAKEN_WITHIN_S = 30.0
 """How long an answer may wait for its client to read it; the largest has a few megabytes."""
 
 
+SEND_BUFFER = 128 * 1024
+"""Bytes of answers that the system keeps for a client. By itself it would grow to 4 MB: a client that asks on and never
+reads would be answered ten times."""
+
+
 class BoundedProtocol(H11Protocol):
     """uvicorn's protocol with a bound for each part of a connection that waits for the client."""
 
@@ -34,8 +40,9 @@ class BoundedProtocol(H11Protocol):
         self._too_slow: asyncio.TimerHandle | None = None
         self._not_taken: asyncio.TimerHandle | None = None
         super().connection_made(transport)
-        # Writing counts as paused as long as a byte waits for the client.
+        # Writing counts as paused as long as a byte waits for the client; the system takes few of them off our hands.
         transport.set_write_buffer_limits(high=0)
+        transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
         self._end_within(self.head_within_s)
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -19,12 +19,6 @@ PLACE_WITHIN_S = 2.0
 row that the org itself has locked, or tries rules."""
 
 
-class OrgBusy(Busy):
-    """The org's own requests hold all that it may hold."""
-
-    code = "org_busy"
-
-
 @dataclass(slots=True)
 class _Org:
     places: asyncio.Semaphore
@@ -46,7 +40,7 @@ class RequestPlaces:
 
     @asynccontextmanager
     async def hold(self, org_id: UUID) -> AsyncIterator[None]:
-        """Hold a place of the org's; raises `OrgBusy` when too many wait for one, or it waited for too long."""
+        """Hold a place of the org's; raises `Busy` when too many wait for one, or it waited for too long."""
         org = self._orgs.setdefault(org_id, _Org(asyncio.Semaphore(self.each)))
         if org.requests >= self.each + MOST_WAITING:
             raise _busy()
@@ -94,5 +88,5 @@ class SharedPlaces:
                 self._held += Counter()  # leaves out the orgs that hold none
 
 
-def _busy() -> OrgBusy:
-    return OrgBusy("other requests of the org hold its places", wait=timedelta(seconds=1))
+def _busy() -> Busy:
+    return Busy("other requests of the org hold its places", wait=timedelta(seconds=1))

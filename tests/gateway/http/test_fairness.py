@@ -6,8 +6,8 @@ from uuid import UUID
 
 import pytest
 
-from domain.jobs.failures import Throttled
-from gateway.http.fairness import MOST_WAITING, OrgBusy, RequestPlaces, SharedPlaces
+from domain.jobs.failures import Busy, Throttled
+from gateway.http.fairness import MOST_WAITING, RequestPlaces, SharedPlaces
 
 ONE, OTHER = UUID(int=1), UUID(int=2)
 
@@ -19,7 +19,7 @@ def test_an_org_holds_its_places_and_no_other_orgs() -> None:
             for org_id in (ONE, ONE, OTHER, OTHER):
                 await held.enter_async_context(places.hold(org_id))
             for org_id in (ONE, OTHER):
-                with pytest.raises(OrgBusy):
+                with pytest.raises(Busy):
                     await held.enter_async_context(places.hold(org_id))
         async with places.hold(ONE):
             pass
@@ -50,7 +50,7 @@ def test_few_requests_of_an_org_wait() -> None:
             await held.enter_async_context(places.hold(ONE))
             waiting = [asyncio.create_task(held.enter_async_context(places.hold(ONE))) for _ in range(MOST_WAITING)]
             await asyncio.wait(waiting, timeout=0)
-            with pytest.raises(OrgBusy):
+            with pytest.raises(Busy):
                 await held.enter_async_context(places.hold(ONE))
             await held.enter_async_context(places.hold(OTHER))
             for one in waiting:

@@ -7,7 +7,6 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from domain.jobs.failures import Busy, Failure, Invalid, Transient
-from gateway.http.fairness import OrgBusy
 from gateway.http.problems import LONGEST_DETAIL, LONGEST_FIELD, add_handlers
 from storage.secrets.sealing import UnknownSealKey
 
@@ -52,10 +51,10 @@ def test_an_org_that_is_busy_is_told_when_to_come_again() -> None:
 
     @app.get("/")
     def fail() -> None:
-        raise OrgBusy("its requests hold its places", wait=timedelta(seconds=1))
+        raise Busy("its requests hold its places", wait=timedelta(seconds=1))
 
     answer = TestClient(app).get("/")
-    assert (answer.status_code, answer.json()["code"], answer.headers["retry-after"]) == (503, "org_busy", "1")
+    assert (answer.status_code, answer.json()["code"], answer.headers["retry-after"]) == (503, "busy", "1")
 
 
 @pytest.mark.parametrize("length", [100, 65_000])
