@@ -14,8 +14,13 @@ DEEPEST = 12
 """Structures are followed this far; what lies deeper is hidden, so that a hostile nesting cannot exhaust the stack."""
 
 
-def redact_text(text: str) -> str:
-    """The text without anything that looks like a secret."""
+def redact_text(text: str, most: int | None = None) -> str:
+    """The text without anything that looks like a secret; of at most `most` characters, which are cut before.
+
+    The word at the cut is left out: half a secret no longer looks like one.
+    """
+    if most is not None and len(text) > most:
+        text = f"{text[: most - 1].rpartition(' ')[0]}…"
     return without_secrets(text, HIDDEN)
 
 

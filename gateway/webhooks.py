@@ -56,6 +56,7 @@ def receive(resources: Resources, body: bytes, origin: Origin) -> PushResult:
         log.warning("push_unparsable", field=problem.field, reason=problem.reason)
         notification = None
     with resources.database.ledger() as tx:
+        pushes.wait_for_nobody(tx)
         result = _store(tx, resources, notification, origin) if notification else PushResult.UNPARSABLE
         if result in POISON:
             pushes.count_refused(tx, result.value)

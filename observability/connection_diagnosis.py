@@ -132,4 +132,4 @@ def _remedy_of_silence(setting: str) -> str:
 
 def _text(error: BaseException) -> str:
     said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return redact_text(" ".join(said.split()))[:MOST]
+    return redact_text(" ".join(said.split()), MOST)[:MOST]

@@ -10,6 +10,9 @@ from structlog.types import Processor
 
 from domain.redaction import redact, redact_text
 
+LONGEST_ERROR = 2000
+"""Characters of an error that a row and a log keep."""
+
 TALKATIVE = ("anthropic", "googleapiclient", "httpcore2", "httpx2", "sqlalchemy.engine")
 """Libraries that print what they send: mail, prompts, statements and parameters, which no log may hold."""
 
@@ -54,4 +57,4 @@ def hide_secrets(_logger: object, _method: str, event: MutableMapping[str, Any])
 
 def sanitise(error: BaseException) -> str:
     """An error's kind and text without secrets, cut to a length that a row can hold."""
-    return redact_text(f"{type(error).__name__}: {error}")[:2000]
+    return redact_text(f"{type(error).__name__}: {error}", LONGEST_ERROR)[:LONGEST_ERROR]

@@ -25,7 +25,7 @@ from domain.mail.triage.corrections import correction_lines
 from domain.mail.triage.mail_facts import MailFacts
 from domain.mail.triage.models_asked import decide_by_both, why_ask_again
 from domain.mail.triage.prompts import NO_GUIDANCE, Guidance, LabelChoice, classification_prompt
-from domain.mail.triage.rules import RuleMatch, complete, decide_without_model, evaluate_all
+from domain.mail.triage.rules import Evaluation, RuleMatch, complete, decide_without_model, evaluate_all
 from domain.mail.triage.safety import SafetyEnforcer
 from domain.payloads.agents import ProcessPayload
 from domain.payloads.drafts import WritePayload
@@ -49,6 +49,9 @@ from tasks.mail.language_model import ask, boundary, models_asked
 from tasks.mail.mailbox_change import OpenThread, open_thread
 from tasks.mail.mailbox_session import MAILBOX_AUDITS, check_connected, hold_mailbox
 
+MOST_SKIPPED = 20
+"""Rules that were passed over, as the output names them; the log has all."""
+
 CHANGED = "the thread has changed since it was planned on"
 
 
@@ -64,7 +67,8 @@ def classify(ctx: JobContext, payload: ClassifyPayload) -> Outcome:
     case = _read(ctx, payload)
     if isinstance(case, Done):
         return case
-    match = _match(ctx, case)
+    evaluation = _evaluate(ctx, case)
+    match = evaluation.match
     routed = _route(ctx, case, match)
     if routed is not None and (routed.to_agent or routed.is_taken):
         return _to_agent(ctx, case, match, routed)
@@ -80,7 +84,7 @@ def classify(ctx: JobContext, payload: ClassifyPayload) -> Outcome:
             return Done({"gone": True})
     origins = _origins(ctx, match, decided)
     account_id, message = case.account.account_id, case.message
-    output = _output(decided, plan, match, routed)
+    output = _output(decided, plan, evaluation, routed)
 
     def write(tx: Transaction) -> JsonObject | None:
         thread.finish(tx)
@@ -206,14 +210,14 @@ def _facts(tx: Transaction, ctx: JobContext, account_id: UUID, message: Message)
     )
 
 
-def _match(ctx: JobContext, case: TriageCase) -> RuleMatch | None:
+def _evaluate(ctx: JobContext, case: TriageCase) -> Evaluation:
     """What the account's rules say."""
     for rule_id, reason in case.rules.broken:
         ctx.log.warning("rule_unreadable", rule_id=str(rule_id), reason=reason)
     evaluation = evaluate_all(case.rules.rules, case.facts)
     for skipped_id, reason in evaluation.skipped:
         ctx.log.warning("rule_skipped", rule_id=skipped_id, reason=reason)
-    return evaluation.match
+    return evaluation
 
 
 def _route(ctx: JobContext, case: TriageCase, match: RuleMatch | None) -> Routed | None:
@@ -232,7 +236,7 @@ def _route(ctx: JobContext, case: TriageCase, match: RuleMatch | None) -> Routed
     return routed
 
 
-def _output(decided: Decided, plan: ThreadPlan, match: RuleMatch | None, routed: Routed | None) -> JsonObject:
+def _output(decided: Decided, plan: ThreadPlan, evaluation: Evaluation, routed: Routed | None) -> JsonObject:
     """What the job says of its decision to whoever asked for it."""
     decision = decided.decision
     output: JsonObject = {
@@ -242,8 +246,11 @@ def _output(decided: Decided, plan: ThreadPlan, match: RuleMatch | None, routed:
     }
     if decided.asked_again:
         output["asked_again"] = decided.asked_again
-    if match and match.route:
-        output["route"] = match.route
+    if evaluation.match and evaluation.match.route:
+        output["route"] = evaluation.match.route
+    if evaluation.skipped:
+        skipped = [{"rule_id": rule_id, "reason": reason} for rule_id, reason in evaluation.skipped[:MOST_SKIPPED]]
+        output["rules_skipped"] = {"count": len(evaluation.skipped), "first": skipped}
     if routed is not None:
         output["agent_not_used"] = routed.reason
     return output

@@ -18,7 +18,7 @@ from engine.runtime import runtime
 from operations.accounts import account_of
 from operations.mail.rules import read_rule, reader
 from storage.accounts.accounts import Account
-from storage.postgres.database import Transaction
+from storage.postgres.database import Database
 from storage.rules import kept_rules, trials
 from storage.rules.rule_contexts import read_checked
 
@@ -59,7 +59,7 @@ def try_rules(
     database = runtime().database
     with database.ledger() as tx:
         found = account_of(tx, account)
-        chosen = _chosen(tx, rule_id, file, found)
+    chosen = _chosen(database, rule_id, file, found)
     tried = [
         (rule, trials.try_on_past_mail(database, found.org_id, found.account_id, rule, clock=time.monotonic))
         for rule in chosen
@@ -71,15 +71,16 @@ def try_rules(
         _show_trial(rule, trial, show_all=show_all)
 
 
-def _chosen(tx: Transaction, rule_id: UUID | None, file: IO[bytes] | None, account: Account) -> list[Rule]:
+def _chosen(database: Database, rule_id: UUID | None, file: IO[bytes] | None, account: Account) -> list[Rule]:
     """The rules to try; raises `Invalid` for those that only the model can decide."""
     if (rule_id is None) == (file is None):
         raise Invalid("rule_id", "give the id of a saved rule, or --file with rules that are not saved")
     written: Sequence[WrittenRule | None]
     if file is None:
-        written = [kept_rules.get(tx, account.org_id, UUID(str(rule_id))).rule]
+        with database.ledger() as tx:
+            written = [kept_rules.get(tx, account.org_id, UUID(str(rule_id))).rule]
     else:
-        written = read_checked(tx, account.org_id, account.account_id, reader(file_of(file)))
+        written = read_checked(database.ledger, account.org_id, account.account_id, reader(file_of(file)))
     chosen = [rule for rule in written if isinstance(rule, Rule)]
     if len(chosen) < len(written):
         raise Invalid("rules", "holds a rule that begins with tell, or is broken: only rules with when can be tried")
@@ -87,7 +88,7 @@ def _chosen(tx: Transaction, rule_id: UUID | None, file: IO[bytes] | None, accou
 
 
 def _show_trial(rule: Rule, trial: RuleTrial, *, show_all: bool) -> None:
-    ended = "" if trial.complete else "; the time was over before the mail: a pattern is slow"
+    ended = "" if trial.complete else "; the time was over before the mail: patterns are large"
     click.echo(shown(f"{rule.name}: matches {trial.matched} of the last {trial.examined} messages{ended}"))
     lines = [_tried_line(one) for one in trial.shown(show_all=show_all)]
     if lines:

@@ -1,10 +1,12 @@
 """The API's description (OpenAPI 3.1): the routes as they are, and each job type's payload from its own class."""
 
+import json
 from collections.abc import Iterator
 from copy import deepcopy
+from functools import lru_cache
 from typing import Any
 
-from fastapi import APIRouter, FastAPI, Request
+from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 
@@ -41,14 +43,20 @@ SUMMARY = (
 )
 
 
-@router.get("/openapi.json", operation_id="describe")
-def describe(request: Request) -> dict[str, Any]:
+@router.get("/openapi.json", operation_id="describe", response_model=dict[str, Any])
+async def describe(request: Request) -> Response:
     """This description."""
-    return description(request.app)
+    return Response(_written(request.app), media_type="application/json")
+
+
+@lru_cache(maxsize=1)
+def _written(app: FastAPI) -> bytes:
+    """The description as it is sent, made once per application: anybody may ask for it, and it is large."""
+    return json.dumps(description(app), ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def description(app: FastAPI) -> dict[str, Any]:
-    """The description of the routes under `/v1`, made once per application."""
+    """The description of the routes under `/v1`."""
     if app.openapi_schema is None:
         app.openapi_schema = _describe(app)
     return app.openapi_schema

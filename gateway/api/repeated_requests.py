@@ -3,14 +3,26 @@
 from typing import Annotated, Any
 
 from fastapi import Depends, Header, Request, Response, status
-from pydantic import BaseModel
+from pydantic import BaseModel, BeforeValidator
 
 from domain.jobs.job_request import fingerprint
 from gateway.http.bodies import JsonBody
 from operations.repeated_requests import KeyedRequest
 
+
+def _as_sent(header: object) -> object:
+    """The text that a client sent as UTF-8; HTTP's servers read a header as Latin-1."""
+    if not isinstance(header, str):
+        return header
+    try:
+        return header.encode("latin-1").decode()
+    except UnicodeError:
+        raise ValueError("is no UTF-8") from None
+
+
 IdempotencyKey = Annotated[
     str | None,
+    BeforeValidator(_as_sent),
     Header(
         min_length=1,
         max_length=400,

@@ -39,7 +39,7 @@ class RuleTrialView(BaseModel):
     name: str
     examined: int = Field(description="Messages that were tried: the latest 200 that came in, at the most.")
     matched: int
-    complete: bool = Field(description="False when the time was over before the mail: a pattern is slow.")
+    complete: bool = Field(description="False when the time was over before the mail: patterns are large.")
     messages: list[TriedLine] = Field(description="The messages that match, the latest first; with `all`, all of them.")
 
 

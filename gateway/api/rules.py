@@ -39,8 +39,8 @@ def try_unsaved_rule(
     show_all: ShowAll = False,  # noqa: FBT002 - a flag of the query
 ) -> RuleTrialView:
     """Show what a rule that is not saved would have done with a mailbox's last 200 messages. Nothing is done."""
-    with resources_of(request).database.tenant(caller.org_id) as tx:
-        written = read_checked(tx, caller.org_id, account_id, partial(read_rule_document, document))
+    begin = partial(resources_of(request).database.tenant, caller.org_id)
+    written = read_checked(begin, caller.org_id, account_id, partial(read_rule_document, document))
     if len(written) != 1:
         raise Invalid("/", "one rule is tried at a time")
     return _try(request, caller, written[0], account_id, show_all=show_all)
@@ -66,6 +66,6 @@ def _try(request: Request, caller: Caller, rule: object, account_id: UUID, *, sh
     if not isinstance(rule, Rule):
         raise Invalid("/tell", "is decided by the model: only rules with when can be tried")
     resources = resources_of(request)
-    with resources.one_trial():
+    with resources.trials.hold(caller.org_id):
         tried = trials.try_on_past_mail(resources.database, caller.org_id, account_id, rule, clock=time.monotonic)
     return trial_view(rule.name, tried, show_all=show_all)

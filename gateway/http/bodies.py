@@ -5,6 +5,7 @@ import json
 from typing import Annotated, Any
 
 from fastapi import Depends, Request, status
+from fastapi.concurrency import run_in_threadpool
 from pydantic_core import from_json
 
 from domain.jobs.failures import Invalid
@@ -60,6 +61,11 @@ async def json_body(request: Request) -> Any:  # noqa: ANN401 - whatever JSON sa
         raise RefusedPart(
             status.HTTP_415_UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", "send Content-Type: application/json"
         )
+    # The event loop is for all; a megabyte takes a thread some milliseconds.
+    return await run_in_threadpool(_read_json, body)
+
+
+def _read_json(body: bytes) -> Any:  # noqa: ANN401 - as above
     try:
         value = from_json(body, allow_inf_nan=False, cache_strings="keys")
         json.dumps(value, allow_nan=False)  # 1e999 has become infinite, which PostgreSQL's JSON does not know

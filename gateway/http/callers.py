@@ -1,5 +1,6 @@
 """Who may call which route: every route verifies its caller by one of these, or stands in the list of open routes."""
 
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -58,7 +59,7 @@ def pubsub_push(request: Request, authorization: Annotated[str | None, Header()]
 PubsubCaller = Annotated[PushClaims, Depends(pubsub_push)]
 
 
-def key_holder(request: Request, _scheme: Annotated[object, Depends(BEARER)] = None) -> Caller:
+def known_caller(request: Request, _scheme: Annotated[object, Depends(BEARER)] = None) -> Caller:
     """Whoever has an API key that is good; 401 without one, 429 above its rate."""
     resources = resources_of(request)
     scheme, text = get_authorization_scheme_param(request.headers.get("authorization"))
@@ -77,7 +78,13 @@ def key_holder(request: Request, _scheme: Annotated[object, Depends(BEARER)] = N
     return caller
 
 
-KeyHolder = Annotated[Caller, Depends(key_holder)]
+async def key_holder(request: Request, caller: Annotated[Caller, Depends(known_caller)]) -> AsyncIterator[Caller]:
+    """A caller that holds a place of its org's until the answer is made; 503 when others of the org hold them all."""
+    async with resources_of(request).requests.hold(caller.org_id):
+        yield caller
+
+
+KeyHolder = Annotated[Caller, Depends(key_holder, scope="function")]
 
 
 def reader(caller: KeyHolder) -> Caller:

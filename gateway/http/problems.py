@@ -20,6 +20,8 @@ log = structlog.get_logger(__name__)
 
 CONTENT_TYPE = "application/problem+json"
 RETRY_AFTER_S = 10
+LONGEST_DETAIL, LONGEST_FIELD = 2000, 300
+"""Characters of a refusal. It may repeat what the caller sent, and is written in the event loop."""
 
 STATUS_OF: Mapping[type[Failure], int] = {
     Invalid: HTTPStatus.UNPROCESSABLE_ENTITY,
@@ -75,14 +77,15 @@ async def answer_failure(request: Request, failure: Exception) -> Response:
     status = next((STATUS_OF[kind] for kind in type(failure).__mro__ if kind in STATUS_OF), 500)
     if status in UNSAID:
         log.warning("unavailable", code=failure.code, reason=logs.sanitise(failure))
-        return problem(request, status, failure.code, headers={"Retry-After": str(RETRY_AFTER_S)})
-    headers = (
-        {"Retry-After": str(max(1, round(failure.retry_after.total_seconds())))}
-        if isinstance(failure, Throttled)
-        else {}
-    )
+        wait_s = failure.wait.total_seconds() if isinstance(failure, Busy) else RETRY_AFTER_S
+        return problem(request, status, failure.code, headers=_come_again(wait_s))
+    headers = _come_again(failure.retry_after.total_seconds()) if isinstance(failure, Throttled) else {}
     field = failure.field if isinstance(failure, Invalid) else None
     return problem(request, status, failure.code, failure.reason, field=field, headers=headers)
+
+
+def _come_again(wait_s: float) -> dict[str, str]:
+    return {"Retry-After": str(max(1, round(wait_s)))}
 
 
 async def answer_refused_part(request: Request, refusal: Exception) -> Response:
@@ -109,8 +112,8 @@ async def answer_nobody(_request: Request, _failure: Exception) -> Response:
 
 
 async def answer_defect(request: Request, _defect: Exception) -> Response:
-    """A defect of ours; the server logs it."""
-    return problem(request, HTTPStatus.INTERNAL_SERVER_ERROR, "defect")
+    """A defect of ours; the server logs it, and closes the connection, which the answer says."""
+    return problem(request, HTTPStatus.INTERNAL_SERVER_ERROR, "defect", headers={"Connection": "close"})
 
 
 def problem(
@@ -123,7 +126,7 @@ def problem(
     headers: Mapping[str, str] | None = None,
 ) -> Response:
     """A problem as an answer; what looks like a secret is taken out of its words."""
-    said = redact_text(detail) if detail else None
+    said = redact_text(detail, LONGEST_DETAIL) if detail else None
     origin = getattr(request.state, "origin", None)
     document = Problem(
         type=f"urn:postroom:problem:{code}",
@@ -131,7 +134,7 @@ def problem(
         status=status,
         code=code,
         detail=said,
-        field=redact_text(field) if field else None,
+        field=redact_text(field, LONGEST_FIELD) if field else None,
         reason=said.partition(": ")[2] if said and field else None,
         request_id=origin.request_id if origin else None,
     )

@@ -10,9 +10,13 @@ from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from domain.jobs.job import ActorType, Origin
+from domain.redaction import redact_text
 from observability.traces import WELL_FORMED, SpanKind, span
 
 log = structlog.get_logger(__name__)
+
+LONGEST_PATH = 500
+"""Characters of a path that the log keeps; a head may have 64 KB."""
 
 ID = re.compile(r"[A-Za-z0-9._:/+=@-]{1,200}", re.ASCII)
 
@@ -55,7 +59,8 @@ class RequestRecorder:
                     traced.note({"http.response.status_code": seen["status"]})
             finally:
                 milliseconds = round((time.monotonic() - began) * 1000)
-                log.info("request", method=scope["method"], path=scope["path"], ms=milliseconds, **seen)
+                path = redact_text(scope["path"], LONGEST_PATH)
+                log.info("request", method=scope["method"], path=path, ms=milliseconds, **seen)
 
 
 def origin_of(connection: HTTPConnection, actor_id: str, actor_type: ActorType = ActorType.SYSTEM) -> Origin:

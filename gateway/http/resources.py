@@ -1,18 +1,16 @@
 """What the gateway's process holds while it serves: settings, connections, certificates, counters."""
 
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
 from fastapi import Request
 
-from domain.jobs.failures import Scope, Throttled
 from domain.jobs.job import Enqueued, Origin
 from domain.payloads.gmail import SyncPayload
 from domain.payloads.payload import Payload, jobs_of
+from gateway.http.fairness import RequestPlaces, SharedPlaces
 from gateway.http.rate_limit import RequestLimiter
 from gateway.http.readiness import Readiness
 from providers.google.certificates import CertificateStore
@@ -25,10 +23,13 @@ CERTIFICATE_TIMEOUT_S = 5.0
 """Pub/Sub waits 10 s for an answer by default; the fetch must leave room for the database."""
 
 
-TRIALS_AT_ONCE = 2
+ORGS_SHARE = 3
+"""One org's requests hold at most one in three of the connections of a role. The key of each is looked up before."""
+
+TRIALS_AT_ONCE, TRIALS_OF_ORG = 4, 1
 """Rules that are tried on past mail at a time. One may take 20 s, and must leave threads for all other requests."""
 
-EXCHANGES_AT_ONCE = 8
+EXCHANGES_AT_ONCE, EXCHANGES_OF_ORG = 8, 2
 """Codes that are exchanged with Google at a time. One may take 20 s, and must leave threads for all other requests."""
 
 NEEDED_JOB_TYPES = (SyncPayload.declaration.job_type,)
@@ -44,9 +45,9 @@ class Resources:
     certificates: CertificateStore
     limiter: RequestLimiter
     readiness: Readiness
-    trials: threading.BoundedSemaphore = field(default_factory=lambda: threading.BoundedSemaphore(TRIALS_AT_ONCE))
-
-    exchanges: threading.BoundedSemaphore = field(default_factory=lambda: threading.BoundedSemaphore(EXCHANGES_AT_ONCE))
+    requests: RequestPlaces
+    trials: SharedPlaces
+    exchanges: SharedPlaces
 
     @classmethod
     def of(cls, settings: Settings) -> "Resources":
@@ -55,15 +56,16 @@ class Resources:
         database = Database(settings)
         readiness = Readiness(lambda: database_checks(database, NEEDED_JOB_TYPES), silent_checks())
         certificates = CertificateStore(timeout_s=timeout_s)
-        return cls(settings, database, certificates, RequestLimiter(settings), readiness)
-
-    def one_trial(self) -> AbstractContextManager[None]:
-        """Hold a place among the trials of rules; raises `Throttled` when all are taken."""
-        return _place(self.trials, "other rules are being tried on past mail")
-
-    def one_exchange(self) -> AbstractContextManager[None]:
-        """Hold a place among the exchanges of codes with Google; raises `Throttled` when all are taken."""
-        return _place(self.exchanges, "other mailboxes are being connected")
+        return cls(
+            settings,
+            database,
+            certificates,
+            RequestLimiter(settings),
+            readiness,
+            requests=RequestPlaces(max(1, settings.database_pool_size // ORGS_SHARE)),
+            trials=SharedPlaces(TRIALS_AT_ONCE, TRIALS_OF_ORG, "other rules are being tried on past mail"),
+            exchanges=SharedPlaces(EXCHANGES_AT_ONCE, EXCHANGES_OF_ORG, "other mailboxes are being connected"),
+        )
 
     def enqueue(self, tx: Transaction, *payloads: Payload, org_id: UUID, origin: Origin) -> Sequence[Enqueued]:
         """Enqueue in the caller's transaction; the notification wakes the relay, which publishes."""
@@ -74,16 +76,6 @@ class Resources:
     def hint_timeout(self) -> timedelta:
         """How long a published hint may stay unclaimed."""
         return timedelta(seconds=self.settings.hint_timeout_s)
-
-
-@contextmanager
-def _place(places: threading.BoundedSemaphore, why: str) -> Iterator[None]:
-    if not places.acquire(blocking=False):
-        raise Throttled(why, retry_after=timedelta(seconds=5), scope=Scope.PROVIDER, provider="gateway")
-    try:
-        yield
-    finally:
-        places.release()
 
 
 def resources_of(request: Request) -> Resources:

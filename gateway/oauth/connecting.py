@@ -63,7 +63,7 @@ def connect(resources: Resources, request: ConsentRequest, code: str) -> UUID | 
     writes down what became of it; one that dies before that leaves a request that is broken off.
     """
     verifier = request.verifier(Sealer.of(resources.settings)) if request.state == "sent" else ""
-    with resources.one_exchange():
+    with resources.exchanges.hold(request.org_id):
         with resources.database.ledger() as tx:
             if not consents.take(tx, request):
                 return None

@@ -1,5 +1,6 @@
 """Rules: written as documents, on or off, mended and removed."""
 
+from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
@@ -9,6 +10,7 @@ from pydantic import Field
 
 from domain.access.api_keys import Role
 from domain.jobs.failures import Invalid
+from domain.mail.rule_language.defects import RefusedRules
 from domain.mail.rule_language.rule_context import UNCHECKED
 from domain.mail.rule_language.rule_file import read_rule_document, read_rule_file
 from domain.mail.rule_language.rule_words import WrittenRule
@@ -23,6 +25,7 @@ from storage.rules.kept_rules import KeptRule
 from storage.rules.rule_contexts import Read, read_checked
 
 RULES = Area("rules", "Write rules, try them on past mail, turn them on and off.")
+Written = tuple[WrittenRule, ...]
 WITHOUT_REASON = "turned off without a reason"
 
 
@@ -109,12 +112,14 @@ def add_rules(
     The command reads YAML from a file, or from standard input for `-`, and says line and column of each mistake.
     """
     read = reader(document)
-    written: list[WrittenRule] = []
-    with call.writing() as tx:
+    with call.reading() as tx:
         org_id = org_of(call, tx, account_id)
+    written, refused = _attempt(partial(read_checked, call.reading, org_id, account_id, read))
+    with call.writing() as tx:
 
         def make() -> tuple[UUID, ...]:
-            written.extend(read_checked(tx, org_id, account_id, read))
+            if refused is not None:
+                raise refused
             made = kept_rules.add(tx, org_id, account_id, written)
             facts = {"rules": [str(one) for one in made], "account_id": account_id and str(account_id)}
             call.audit(tx, org_id, facts)
@@ -134,12 +139,13 @@ def add_rules(
 )
 def replace_rule(call: Call, rule_id: UUID, document: object) -> RuleView:
     """Put another rule in the place of one; this is how a rule is mended whose label has vanished."""
-    with call.writing() as tx:
+    with call.reading() as tx:
         org_id = _org(tx, call, rule_id)
         account_id = kept_rules.get(tx, org_id, rule_id).account_id
-        written = read_checked(tx, org_id, account_id, reader(document))
-        if len(written) != 1:
-            raise Invalid("/", "one rule takes the place of one")
+    written = read_checked(call.reading, org_id, account_id, reader(document))
+    if len(written) != 1:
+        raise Invalid("/", "one rule takes the place of one")
+    with call.writing() as tx:
         kept_rules.mend(tx, org_id, rule_id, written[0])
         call.audit(tx, org_id, {"rule_id": str(rule_id)})
         return _view(tx, org_id, rule_id)
@@ -182,6 +188,14 @@ def reader(document: object) -> Read:
     if isinstance(document, File):
         return partial(read_rule_file, document.data, document.name)
     return partial(read_rule_document, document)
+
+
+def _attempt(make: Callable[[], Written]) -> tuple[Written, RefusedRules | None]:
+    """The rules, or why they are refused: a request that was made before is answered all the same."""
+    try:
+        return make(), None
+    except RefusedRules as refused:
+        return (), refused
 
 
 def _org(tx: Transaction, call: Call, rule_id: UUID) -> UUID:

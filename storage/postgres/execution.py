@@ -27,9 +27,6 @@ PARAMETER = re.compile(r"%\((\w+)\)s")
 UNSTORABLE = ("text", "carries a character that PostgreSQL cannot store")
 """Field and reason of the failure; neither psycopg nor PostgreSQL says which value it was."""
 
-LOST = (psycopg.OperationalError, psycopg.InterfaceError)
-"""What psycopg raises when PostgreSQL cannot be reached, or no longer."""
-
 Row = Any
 """A row of a result: a named tuple by column name. An invalid or repeated name becomes `_<position>`."""
 
@@ -37,8 +34,9 @@ Row = Any
 DatabaseError = psycopg.Error
 """An error of PostgreSQL's for which there is no failure of ours: a statement that it refuses in any other way."""
 
-AWAY = re.compile("08|57P|53[023]00")
-"""How an SQLSTATE begins that says: no connection, shutting down, or out of memory or connections."""
+AWAY = re.compile("08|25P0[34]|57P|53[023]00")
+"""How an SQLSTATE begins that says: no connection, ended for its idle or long transaction, shutting down, or out of
+memory or connections."""
 
 ABORTED = re.compile("40|55P03|57014|53100")
 """The same for a deadlock, a lock that was not to be had in time, and a statement that ran out of time or disk. A limit
@@ -129,8 +127,7 @@ def fetch(
                 connection.engine.dispose()
                 if refused:
                     raise DatabaseUnavailable(refused.finding, refused) from error
-                if isinstance(error, LOST):
-                    raise ConnectionLost(type(error).__name__) from error
+                raise ConnectionLost(type(error).__name__) from error
             raise
 
 

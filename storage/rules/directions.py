@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from domain.jobs.failures import Forbidden, Gone
+from domain.jobs.failures import Gone
 from storage.postgres.database import Transaction
 from storage.rules import rules
-from storage.rules.kept_rules import hold_count
+from storage.rules.kept_rules import refuse_more
 from storage.rules.rules import Reach, RuleKind
 
 KINDS: tuple[RuleKind, ...] = ("direction",)
@@ -31,9 +31,9 @@ class Direction:
 
 def add(tx: Transaction, org_id: UUID, reach: Reach, content: str) -> UUID:
     """Save a direction; raises `Forbidden` above the number that an org may keep."""
-    if hold_count(tx, org_id, KINDS) >= MOST_KEPT:
-        raise Forbidden(f"an org keeps at most {MOST_KEPT} directions")
-    return rules.add_direction(tx, org_id, reach, content=content)
+    added = rules.add_direction(tx, org_id, reach, content=content)
+    refuse_more(tx, org_id, KINDS, MOST_KEPT)
+    return added
 
 
 def listed(

@@ -22,6 +22,9 @@ from storage.rules.rules import Reach, RuleKind, columns_of_rule, columns_of_wor
 MOST_KEPT = 1_000
 """Rules of an org. Every message reads and tries those of its account."""
 
+MOST_BYTES = 2_000_000
+"""Bytes of an org's rules together. Every message reads those of its account."""
+
 LONGEST_REASON = 300
 """Characters of why a rule is off."""
 
@@ -54,17 +57,23 @@ class KeptRule:
 def add(
     tx: Transaction, org_id: UUID, account_id: UUID | None, written: Sequence[WrittenRule], *, most: int = MOST_KEPT
 ) -> tuple[UUID, ...]:
-    """Save rules of an account or, without one, of the org; raises `Forbidden` above the number an org may keep."""
-    kept = hold_count(tx, org_id, KINDS)
-    if kept + len(written) > most:
-        raise Forbidden(f"an org keeps at most {most} rules, and has {kept}")
-    return tuple(rules.insert(tx, org_id, _columns(rule, account_id)) for rule in written)
+    """Save rules of an account or, without one, of the org; raises `Forbidden` above what an org may keep."""
+    added = tuple(rules.insert(tx, org_id, _columns(rule, account_id)) for rule in written)
+    refuse_more(tx, org_id, KINDS, most)
+    return added
 
 
-def hold_count(tx: Transaction, org_id: UUID, kinds: Sequence[RuleKind]) -> int:
-    """How many rules of these kinds an org has; nobody adds another before the transaction ends."""
+def refuse_more(tx: Transaction, org_id: UUID, kinds: Sequence[RuleKind], most: int) -> None:
+    """Raise `Forbidden` where an org's rules of these kinds have become too many, or too long together.
+
+    After they were written, for whoever writes others meanwhile waits here, and sees these.
+    """
     tx.raw("select pg_advisory_xact_lock(hashtextextended('postroom rules: ' || %(org)s, 0))", {"org": str(org_id)})
-    return int(tx.run("count_rules", org_id=org_id, kinds=list(kinds))[0].rules)
+    (kept,) = tx.run("count_rules", org_id=org_id, kinds=list(kinds))
+    if kept.rules > most:
+        raise Forbidden(f"an org keeps at most {most} {'directions' if 'direction' in kinds else 'rules'}")
+    if kept.bytes > MOST_BYTES:
+        raise Forbidden(f"an org keeps rules of at most {MOST_BYTES:,} bytes together")
 
 
 def listed(
@@ -104,6 +113,7 @@ def mend(tx: Transaction, org_id: UUID, rule_id: UUID, written: WrittenRule) -> 
             "rule", f"is of the other kind: {rule_id} begins with {kept.kind}; remove it, and add the new one"
         )
     tx.run("replace_rule", org_id=org_id, rule_id=rule_id, **columns)
+    refuse_more(tx, org_id, KINDS, MOST_KEPT)
 
 
 def turn(tx: Transaction, org_id: UUID, rule_id: UUID, *, on: bool, reason: str | None = None) -> None:

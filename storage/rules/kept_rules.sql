@@ -1,6 +1,7 @@
 -- name: count_rules
--- How many rules of these kinds an org has.
-select count(*) as rules from rules where org_id = %(org_id)s and kind = any (%(kinds)s::text[])
+-- How many rules of these kinds an org has, and how long they are together.
+select count(*) as rules, coalesce(sum(octet_length(definition::text) + coalesce(octet_length(content), 0)), 0) as bytes
+from rules where org_id = %(org_id)s and kind = any (%(kinds)s::text[])
 
 -- name: find_org_of_rule
 -- Whose a rule is, whichever kind it is.

@@ -20,6 +20,9 @@ RuleKind = Literal["when", "tell", "direction"]
 
 DEFAULT_PRIORITY = 100
 
+MOST_READ = 1_500
+"""Rules that are read for a message: as many as an org may keep, whatever a handler's SQL has added."""
+
 
 @dataclass(frozen=True, slots=True)
 class StoredRules:
@@ -138,4 +141,4 @@ def rule_of(row: Row) -> Rule:
 
 def _in_force(tx: Transaction, account_id: UUID, sender: Address | None, *kinds: RuleKind) -> Sequence[Row]:
     of = {"domain": sender.domain if sender else "", "sender": sender.key if sender else ""}
-    return tx.run("list_rules", account_id=account_id, kinds=list(kinds), **of)
+    return tx.run("list_rules", account_id=account_id, kinds=list(kinds), limit=MOST_READ, **of)

@@ -15,3 +15,4 @@ where r.enabled and r.kind = any (%(kinds)s::text[]) and (r.account_id is null o
   and (r.scope in ('global', 'account') or r.scope_ref = case r.scope when 'domain' then lower(%(domain)s) else lower(%(sender)s) end)
 order by r.priority, case r.kind when 'when' then r.account_id end nulls last,
   array_position(array['global', 'account', 'domain', 'sender'], r.scope), r.id
+limit %(limit)s

@@ -14,7 +14,7 @@ MOST_TRIED = 200
 AT_ONCE = 10
 WITHIN_S = 20.0
 """How long a trial may go on. Past it, the answer says how far it came; a page of mail is read in milliseconds, so
-only slow patterns get there."""
+only long texts under large patterns get there."""
 
 
 def try_on_past_mail(

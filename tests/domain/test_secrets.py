@@ -4,13 +4,14 @@ import re
 import string
 
 import pytest
+import re2
 from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.payloads.payload import payload_types
 from domain.redaction import HIDDEN, redact, redact_document, redact_text
 from domain.secrets import LOOKS, MARKS, PLAIN, looks_secret, names_secret, secret_in
-from tests.doubles.secrets import NAMES, SHAPES, ordinary_mail, random_letters
+from tests.doubles.secrets import AWS, NAMES, SHAPES, ordinary_mail, random_letters
 
 
 @given(st.sampled_from(SHAPES), random_letters)
@@ -54,6 +55,31 @@ def test_no_field_of_our_own_payloads_is_refused() -> None:
 @pytest.mark.parametrize("mail", ordinary_mail())
 def test_ordinary_mail_passes(mail: str) -> None:
     assert not looks_secret(mail)
+
+
+secrets = st.builds(str.format, st.sampled_from(SHAPES), random_letters) | st.just(AWS)
+neighbours = st.lists(secrets, min_size=2, max_size=20)
+
+
+@given(neighbours, st.sampled_from(["", "-", "x", " ", "="]))
+def test_nothing_is_left_of_secrets_that_stand_side_by_side(secrets: list[str], between: str) -> None:
+    left = redact_text(between.join(secrets))
+    assert not looks_secret(left)
+    assert redact_text(left) == left
+
+
+def test_a_text_of_more_neighbours_than_there_are_passes_is_hidden() -> None:
+    assert redact_text("x " + AWS * 100) == HIDDEN
+
+
+@given(st.lists(st.sampled_from("".join(SHAPES) + "é\ud800"), max_size=60).map("".join))
+def test_what_is_redacted_looks_like_no_secret(text: str) -> None:
+    assert not looks_secret(redact_text(text))
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_a_pattern_has_one_group_and_nothing_that_a_linear_engine_refuses(look: str) -> None:
+    assert re2.compile(look).groups == 1
 
 
 @given(st.from_regex("|".join(LOOKS)))

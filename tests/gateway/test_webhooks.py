@@ -2,7 +2,9 @@
 
 import base64
 import json
+from time import monotonic
 
+import psycopg
 import pytest
 from psycopg import Connection
 from pydantic import SecretStr
@@ -251,3 +253,19 @@ def test_a_push_that_met_no_database_comes_again_and_is_stored(
     assert len(syncs(store)) == 1
     assert mailbox.email == EMAIL
     store.dispose()
+
+
+@pytest.mark.usefixtures("gateway")
+def test_a_push_waits_for_no_row_that_a_tenant_has_locked(
+    gmail: GmailControl, store: Database, settings: Settings
+) -> None:
+    connect(store)
+    connect(store, org="two", email="two@example.com")
+    assert gmail.push(EMAIL, history_id=NEWER) == [204]
+    with psycopg.connect(settings.database_url.get_secret_value()) as holder:
+        holder.execute("select from idempotency_keys for update")
+        began = monotonic()
+        assert gmail.push(EMAIL, history_id=NEWER + 1) == [503]
+        assert gmail.push("two@example.com", history_id=NEWER) == [204]
+        assert monotonic() - began < 2
+    assert gmail.push(EMAIL, history_id=NEWER + 1) == [204]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
+from domain.jobs.failures import Invalid
 from domain.mail.rule_language.defects import Defects, Path, defect
 from domain.mail.rule_language.label_names import AS_GIVEN, LabelNames
 from domain.mail.rule_language.values import (
@@ -39,11 +40,8 @@ from domain.mail.triage.conditions import (
     Size,
 )
 from domain.mail.triage.rules import DEEPEST_CONDITION, MOST_CONDITIONS
-from domain.mail.triage.safe_pattern import matches_everything, runs_away
+from domain.mail.triage.safe_pattern import compiled, matches_everything
 from domain.mail.triage.text_conditions import Body, FrozenCondition, Header, Subject
-
-MOST_RUNAWAYS = 2
-"""Patterns of one rule that are found to need too long. The rule is refused by then."""
 
 _COMPARED = {"equals": "equals", "contains": "contains", "matches": "pattern"}
 
@@ -54,7 +52,6 @@ class ConditionReader:
 
     labels: LabelNames = AS_GIVEN
     count: int = 0
-    runaways: int = 0
 
     def read(self, value: object, path: Path, depth: int = 1) -> Condition:
         """A condition: one word, or several words that must all hold."""
@@ -82,16 +79,8 @@ class ConditionReader:
             return Label(kind="label", label_id=self.labels.id_of(label(value, path), path))
         leaf: Condition = _LEAVES[word](value, path)
         if isinstance(leaf, (Subject, Body, Header)) and leaf.pattern is not None:
-            self._refuse_runaway(leaf.pattern, (*path, "matches"))
-            if matches_everything(leaf.pattern, has_lines=isinstance(leaf, Body)):
-                raise defect((*path, "matches"), "matches every text: leave it out")
+            _check_pattern(leaf.pattern, (*path, "matches"), has_lines=isinstance(leaf, Body))
         return leaf
-
-    def _refuse_runaway(self, pattern: str, path: Path) -> None:
-        """Each one that is found takes its time, so that after some of them the others are not tried."""
-        if self.runaways < MOST_RUNAWAYS and runs_away(pattern):
-            self.runaways += 1
-            raise defect(path, "needs too long on a text of 2,000 letters: avoid repetitions inside repetitions")
 
     def _children(self, value: object, path: Path, depth: int) -> list[Condition]:
         if not isinstance(value, list) or not value:
@@ -106,6 +95,16 @@ class ConditionReader:
     @staticmethod
     def _group(kind: type[All] | type[AnyOf], word: str, conditions: list[Condition], path: Path) -> Condition:
         return made(kind, {"kind": word, "conditions": conditions}, path)
+
+
+def _check_pattern(pattern: str, path: Path, *, has_lines: bool) -> None:
+    try:
+        compiled(pattern)
+        finds_all = matches_everything(pattern, has_lines=has_lines)
+    except Invalid as refused:
+        raise defect(path, refused.reason.partition(": ")[2]) from None
+    if finds_all:
+        raise defect(path, "matches every text: leave it out")
 
 
 def _sender(value: object, path: Path) -> FrozenCondition:

@@ -20,6 +20,7 @@ from domain.mail.triage.classification import MODEL_CLASSES
 from domain.mail.triage.conditions import All, AnyOf, Condition, Label, Not
 from domain.mail.triage.prompts import LONGEST_RULE, RuleScope
 from domain.mail.triage.rules import AGENT, Rule, RuleDecision
+from domain.secrets import looks_secret
 
 UNSAVED = "unsaved"
 """The id of a rule that has none yet."""
@@ -152,6 +153,8 @@ def _name(value: object, path: Path) -> str:
     name = text(value, path)
     if len(name) > LONGEST_NAME:
         raise defect(path, f"is longer than {LONGEST_NAME} characters")
+    if looks_secret(name):
+        raise defect(path, "looks like a secret: the audit log shows names")
     return name
 
 

@@ -100,7 +100,8 @@ def bytes_of(value: object, path: Path) -> int:
     match = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
     if match is None:
         raise defect(path, "must be a size such as 300 KB or 5 MB, or a number of bytes")
-    return round(float(match["number"]) * _BYTES[match["unit"].lower()])
+    # An endless size has no whole number; the condition refuses this one.
+    return round(min(float(match["number"]) * _BYTES[match["unit"].lower()], 1e18))
 
 
 def made(kind: type[Made], fields: Mapping[str, object], path: Path, places: dict[str, Path] | None = None) -> Made:

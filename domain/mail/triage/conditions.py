@@ -11,6 +11,8 @@ from domain.mail.triage.mail_facts import MailFacts
 from domain.mail.triage.text_conditions import Body, FrozenCondition, Header, Subject, Text
 
 MOST_CHILDREN = 50
+LARGEST_SIZE = 1_000_000_000
+"""Bytes, far above any message that Gmail takes."""
 Addresses = Annotated[list[Text], Field(min_length=1, max_length=500)]
 
 
@@ -74,8 +76,8 @@ class Size(FrozenCondition):
     """The message is larger than `over` bytes and smaller than `under`."""
 
     kind: Literal["size"]
-    over: Annotated[int, Field(ge=0)] = -1
-    under: Annotated[int, Field(ge=1)] | None = None
+    over: Annotated[int, Field(ge=0, le=LARGEST_SIZE)] = -1
+    under: Annotated[int, Field(ge=1, le=LARGEST_SIZE)] | None = None
 
     def matches(self, facts: MailFacts) -> bool:
         """Look at the raw size."""
@@ -180,7 +182,7 @@ class Not(FrozenCondition):
     condition: "Condition"
 
     def matches(self, facts: MailFacts) -> bool:
-        """The contrary. A pattern that ran out of time raises, so it is never taken for a miss here."""
+        """The contrary. A pattern of no use raises, so it is never taken for a miss here."""
         return not self.condition.matches(facts)
 
 

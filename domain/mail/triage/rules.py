@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator, model_validator
 
+from domain.jobs.failures import Invalid
 from domain.mail.actions.kinds import SENDING
 from domain.mail.actions.requested_action import RequestedAction
 from domain.mail.invalid_fields import invalid_from
@@ -20,13 +21,13 @@ from domain.mail.triage.classification import (
 )
 from domain.mail.triage.conditions import Condition
 from domain.mail.triage.mail_facts import MailFacts
+from domain.mail.triage.rule_work import MOST_WORK, work_of
 from domain.mail.triage.text_conditions import Text
 
 DEEPEST_CONDITION = 8
 MOST_CONDITIONS = 200
 MOST_ACTIONS = 20
-MOST_TIMEOUTS = 20
-"""Rules of one message that may run out of time; after that many the others are skipped."""
+TOO_COSTLY = "it would cost more than is left for the rules of one message: the text is long, or the patterns are large"
 _NESTING = ("conditions", "condition")
 _OTHER_TIERS_WORDS = 400
 """Characters that are kept of another tier's rationale, so that the rules' names still fit."""
@@ -130,7 +131,7 @@ class Evaluation:
 
 
 def parse_rule(data: Any) -> Rule:  # noqa: ANN401 -- whatever the HTTP API or the database hands in
-    """A rule from JSON-like data, every pattern compiled; raises `Invalid(field, reason)`."""
+    """A rule from JSON-like data, no pattern compiled; raises `Invalid(field, reason)`."""
     try:
         return Rule.model_validate(data)
     except ValidationError as error:
@@ -140,22 +141,24 @@ def parse_rule(data: Any) -> Rule:  # noqa: ANN401 -- whatever the HTTP API or t
 def evaluate_all(rules: Iterable[Rule], facts: MailFacts) -> Evaluation:
     """What the enabled rules decide, by priority; at the same priority an account's rule goes before its org's.
 
-    A rule is skipped when its pattern runs out of time, or when it sends mail and the sender is not proven.
+    A rule is skipped when it would cost more than is left for the message, when a pattern of it is of no use, or when
+    it sends mail and the sender is not proven.
     """
     matched: list[Rule] = []
     skipped: list[tuple[str, str]] = []
-    timeouts = 0
+    left = MOST_WORK
     for rule in sorted(rules, key=_order):
         if not rule.enabled:
             continue
-        if timeouts >= MOST_TIMEOUTS:
-            skipped.append((rule.rule_id, f"{MOST_TIMEOUTS} rules before it ran out of time"))
-            continue
         try:
+            work = work_of(rule.condition, facts)
+            if work > left:
+                skipped.append((rule.rule_id, TOO_COSTLY))
+                continue
+            left -= work
             matches = rule.condition.matches(facts)
-        except TimeoutError:
-            timeouts += 1
-            skipped.append((rule.rule_id, "a pattern ran out of time"))
+        except Invalid as refused:
+            skipped.append((rule.rule_id, f"a pattern {refused.reason.partition(': ')[2]}"))
             continue
         if matches and rule.sends and not facts.message.dmarc_passed(facts.trusted_hosts):
             skipped.append((rule.rule_id, "it sends mail, and the sender is not proven (DMARC)"))

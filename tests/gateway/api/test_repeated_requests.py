@@ -231,3 +231,16 @@ def test_a_key_whose_time_is_over_may_ask_for_another_action(
     later = owner.post("/v1/actions", asked | {"action": {"kind": "archive"}}, KEY)
     assert (first.status, later.status) == (201, 201), later.body
     assert count(database, "actions") == 2
+
+
+def test_a_key_is_the_same_in_a_header_and_in_a_body_whatever_its_letters(client: Client) -> None:
+    """HTTP's servers read a header as Latin-1; clients send UTF-8."""
+    document = {"job_type": "probe_jobs.ending", "payload": {}}
+    header = {"Idempotency-Key": "заказ ü 7".encode().decode("latin-1")}
+    first = client.post("/v1/jobs", document, header)
+    assert first.status == 201, first.body
+    same = client.post("/v1/jobs", {**document, "idempotency_key": "заказ ü 7"})
+    both = client.post("/v1/jobs", {**document, "idempotency_key": "заказ ü 7"}, header)
+    assert [(one.status, one.json["job_id"]) for one in (same, both)] == [(200, first.json["job_id"])] * 2
+    odd = client.post("/v1/jobs", document, {"Idempotency-Key": "\xff\xfe"})
+    assert (odd.status, odd.json["field"]) == (422, "idempotency-key")

@@ -2,7 +2,7 @@
 
 from contextlib import ExitStack
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from psycopg import Connection
@@ -71,7 +71,7 @@ def test_rules_are_saved_listed_and_read_as_they_were_written(
         ({**RULE, "when": {"sujbect": "x"}}, "/when/sujbect", "is not known here"),
         ({"rules": [RULE, {**RULE, "then": {"actions": ["explode"]}}]}, "/rules/1/then/actions/0", "must be one of"),
         ([{**RULE, "when": {"label": "Foes"}}], "/0/when/label", "names no label"),
-        ({**RULE, "when": {"body": {"matches": "(a|aa)+(?<=b)c$"}}}, "/when/body/matches", "needs too long"),
+        ({**RULE, "when": {"body": {"matches": "(a|aa)+(?<=b)c$"}}}, "/when/body/matches", "no look-around"),
         (None, "/", "holds no rule"),
         ("rule", "/", "must be a mapping"),
     ],
@@ -175,12 +175,15 @@ def test_a_reader_may_look_and_no_more(store: Database, door: str, account: Acco
     assert [one.status for one in answers] == [403] * len(answers)
 
 
-def test_few_rules_are_tried_at_a_time(settings: Settings) -> None:
-    resources = Resources.of(settings)
+def test_few_rules_are_tried_at_a_time_and_one_of_each_org(settings: Settings) -> None:
+    trials = Resources.of(settings).trials
+    orgs = [UUID(int=n) for n in range(TRIALS_AT_ONCE + 1)]
     with ExitStack() as held:
-        for _ in range(TRIALS_AT_ONCE):
-            held.enter_context(resources.one_trial())
-        with pytest.raises(Throttled), resources.one_trial():
+        for org_id in orgs[:-1]:
+            held.enter_context(trials.hold(org_id))
+            with pytest.raises(Throttled), trials.hold(org_id):
+                pytest.fail("another of the same org")
+        with pytest.raises(Throttled), trials.hold(orgs[-1]):
             pytest.fail("one more than there are places")
-    with resources.one_trial() as place:
+    with trials.hold(orgs[0]) as place:
         assert place is None

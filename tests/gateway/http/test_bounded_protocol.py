@@ -20,6 +20,7 @@ class Impatient(BoundedProtocol):
 
     head_within_s = 0.3
     rest_within_s = 0.3
+    taken_within_s = 0.3
 
 
 @pytest.fixture
@@ -82,6 +83,25 @@ def test_whole_requests_share_a_connection(gateway: str) -> None:
                 received = connection.recv(4096)
                 assert received, "the connection was closed"
                 answer += received
+
+
+def test_an_answer_that_nobody_reads_ends_the_connection(gateway: str) -> None:
+    """What is asked for is more than the network holds between the two, and the client goes on asking."""
+    with connected(gateway) as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        request = b"GET /v1/openapi.json HTTP/1.1\r\nHost: x\r\n\r\n"
+        assert eventually(lambda: is_lost(connection, request), within=20, describe="the connection was never closed")
+
+
+def is_lost(connection: socket.socket, request: bytes) -> bool:
+    connection.settimeout(0.05)
+    try:
+        connection.sendall(request * 10)
+    except TimeoutError:
+        return False
+    except OSError:
+        return True
+    return False
 
 
 def test_what_is_deployed_serves_with_these_bounds() -> None:

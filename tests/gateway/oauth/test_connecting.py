@@ -3,6 +3,7 @@
 import threading
 from contextlib import ExitStack
 from urllib.parse import parse_qs, urlsplit
+from uuid import uuid4
 
 import pytest
 from psycopg import Connection
@@ -366,7 +367,7 @@ def test_too_many_exchanges_at_once_leave_the_code_good(
     assert asked is not None
     with ExitStack() as busy:
         for _ in range(EXCHANGES_AT_ONCE):
-            busy.enter_context(resources.one_exchange())
+            busy.enter_context(resources.exchanges.hold(uuid4()))
         with pytest.raises(Throttled):
             connect(resources, asked, given["code"][0])
     resources.database.dispose()

@@ -10,6 +10,7 @@ import pytest
 from psycopg import Connection
 
 from storage.postgres.database import Database, Transaction
+from storage.postgres.execution import ConnectionLost
 from tests.doubles.factories import make_org
 from tests.waiting import eventually
 
@@ -41,3 +42,34 @@ def test_a_pool_whose_connections_were_all_closed_answers_at_once(
     database.execute(f"select pg_terminate_backend(pid) {OURS}")
     eventually(lambda: not database.execute(f"select {OURS}").fetchall(), describe="their connections are closed")
     assert [use(fill=False) for _ in range(CONNECTIONS)] == [1] * CONNECTIONS
+
+
+ENDINGS = {
+    "idle": "set idle_in_transaction_session_timeout = '20ms'",
+    "old": "set transaction_timeout = '20ms'",
+    "ended": "select 1",
+}
+"""How PostgreSQL ends a session. Its errors are of several classes: 25P03, 25P04, and 57P01 by an administrator."""
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("way", ["the frame's transaction", "a tenant's transaction"])
+def test_a_connection_that_was_ended_in_a_transaction_is_lost_whatever_the_error(
+    store: Database, database: Connection, way: str, ending: str
+) -> None:
+    org = make_org(database)
+
+    def use_after_the_end() -> None:
+        with WAYS[way](store, org) as tx:
+            pid = tx.raw("select pg_backend_pid() as pid")[0].pid
+            tx.raw(ENDINGS[ending])
+            if ending == "ended":
+                database.execute("select pg_terminate_backend(%s)", (pid,))
+            there = "select 1 from pg_stat_activity where pid = %s"
+            eventually(lambda: not database.execute(there, (pid,)).fetchall(), describe="the session was not ended")
+            tx.raw("select 1")
+
+    with pytest.raises(ConnectionLost):
+        use_after_the_end()
+    with WAYS[way](store, org) as tx:
+        assert tx.raw("select 7 as answer")[0].answer == 7

@@ -15,7 +15,7 @@ from storage.accounts import labels
 from storage.accounts.accounts import Account
 from storage.postgres.database import Database
 from storage.rules import directions, kept_rules
-from storage.rules.kept_rules import KeptRule
+from storage.rules.kept_rules import MOST_BYTES, KeptRule
 from storage.rules.rules import Reach
 from tests.doubles.mail_factories import make_account
 
@@ -160,6 +160,17 @@ def test_the_number_of_rules_is_bounded(store: Database) -> None:
     added(store, account, BILLS, BOSS)
     with store.ledger() as tx, pytest.raises(Forbidden, match="at most 2 rules"):
         kept_rules.add(tx, account.org_id, account.account_id, written(ALL), most=2)
+
+
+def test_the_bytes_of_an_orgs_rules_are_bounded_however_they_come(store: Database) -> None:
+    account = make_account(store)
+    when = {"any": [{"subject": f"{n:0490}"} for n in range(50)]}
+    long = {"name": "x", "when": {"all": [when] * 3}, "then": {"class": "fyi"}}
+    small, *_ = added(store, account, BILLS, *[long] * (MOST_BYTES // 80_000))
+    with store.ledger() as tx, pytest.raises(Forbidden, match="bytes together"):
+        kept_rules.add(tx, account.org_id, account.account_id, written(long))
+    with store.ledger() as tx, pytest.raises(Forbidden, match="bytes together"):
+        kept_rules.mend(tx, account.org_id, small, written(long)[0])
 
 
 def test_directions_are_listed_and_removed_by_their_org_alone(store: Database) -> None:

@@ -1,5 +1,7 @@
 """Rules are read against what their mailbox or their org has."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -11,11 +13,13 @@ from domain.jobs.failures import Gone
 from domain.jobs.job import Origin
 from domain.mail.mailbox import MailboxLabel
 from domain.mail.rule_language.defects import RefusedRules
+from domain.mail.rule_language.rule_context import RuleContext
 from domain.mail.rule_language.rule_file import read_rule_document
+from domain.mail.rule_language.rule_words import WrittenRule
 from storage.accounts import accounts, labels
 from storage.accounts.accounts import Account
 from storage.agents import profiles
-from storage.postgres.database import Database
+from storage.postgres.database import Database, Transaction
 from storage.rules.rule_contexts import read_checked
 from tests.doubles.mail_factories import make_account
 
@@ -34,9 +38,9 @@ def account(store: Database) -> Account:
 
 def refused(store: Database, account: Account, action: dict[str, Any], *, of_org: bool) -> str:
     document = {"name": "x", "when": {"subject": "x"}, "then": {"actions": [action]}}
-    with store.ledger() as tx, pytest.raises(RefusedRules) as refusal:
+    with pytest.raises(RefusedRules) as refusal:
         here = None if of_org else account.account_id
-        read_checked(tx, account.org_id, here, partial(read_rule_document, document))
+        read_checked(store.ledger, account.org_id, here, partial(read_rule_document, document))
     return refusal.value.reason
 
 
@@ -53,13 +57,31 @@ def test_names_are_a_mailboxs_own(store: Database, account: Account) -> None:
     assert "by its id: 'Receipts'" in refused(store, account, {"apply_label": "Receipts"}, of_org=True)
     document = {"name": "x", "when": {"label": "INBOX"}, "then": {"actions": [{"apply_label": "Label_7"}]}}
     read = partial(read_rule_document, document)
-    with store.ledger() as tx:
-        assert read_checked(tx, account.org_id, None, read) == read_rule_document(document)
-        other = make_account(store, org="another org")
-        with pytest.raises(Gone):
-            read_checked(tx, other.org_id, account.account_id, read)
-        with pytest.raises(RefusedRules):
-            read_checked(tx, other.org_id, None, read)
+    assert read_checked(store.ledger, account.org_id, None, read) == read_rule_document(document)
+    other = make_account(store, org="another org")
+    with pytest.raises(Gone):
+        read_checked(store.ledger, other.org_id, account.account_id, read)
+    with pytest.raises(RefusedRules):
+        read_checked(store.ledger, other.org_id, None, read)
+
+
+@pytest.mark.parametrize("of_org", [False, True], ids=["mailbox", "org"])
+def test_no_transaction_is_open_while_rules_are_read(store: Database, account: Account, of_org: bool) -> None:
+    document = {"name": "x", "when": {"label": "Label_7"}, "then": {"actions": [{"apply_label": "Label_7"}]}}
+    open_now: list[bool] = []
+
+    @contextmanager
+    def begin() -> Iterator[Transaction]:
+        open_now.append(True)
+        with store.ledger() as tx:
+            yield tx
+        open_now.pop()
+
+    def read(context: RuleContext) -> tuple[WrittenRule, ...]:
+        assert not open_now
+        return read_rule_document(document, context)
+
+    assert read_checked(begin, account.org_id, None if of_org else account.account_id, read)
 
 
 def test_a_route_names_a_profile_of_the_mailbox_or_of_its_org(store: Database, account: Account) -> None:
@@ -79,8 +101,7 @@ def test_a_route_names_a_profile_of_the_mailbox_or_of_its_org(store: Database, a
 
 def is_taken(store: Database, account: Account, name: str, here: UUID | None) -> bool:
     document = {"name": "x", "when": {"subject": "x"}, "then": {"route": f"agent:{name}"}}
-    with store.ledger() as tx:
-        try:
-            return bool(read_checked(tx, account.org_id, here, partial(read_rule_document, document)))
-        except RefusedRules as refusal:
-            return refusal.field != "/then/route"
+    try:
+        return bool(read_checked(store.ledger, account.org_id, here, partial(read_rule_document, document)))
+    except RefusedRules as refusal:
+        return refusal.field != "/then/route"

@@ -6,6 +6,7 @@ from domain.mail.account_settings import parse_settings
 from domain.mail.parsing.parsed_message import Address
 from domain.mail.rule_language.rule_file import read_rule_document
 from domain.mail.triage.prompts import RuleScope
+from domain.mail.triage.rules import TOO_COSTLY
 from sandbox.emulator.control import MessagePlace
 from storage.actions import actions
 from storage.mail import decisions
@@ -95,3 +96,14 @@ def test_directions_and_rules_of_all_scopes_reach_the_model(env: MailEnvironment
     ]
     assert found.directions == ("a direction",)
     assert [one.text for one in unknown.rules] == ["the global rule", "the account rule"]
+
+
+def test_a_rule_that_would_cost_too_much_is_passed_over_and_the_output_says_so(env: MailEnvironment) -> None:
+    costly = {"any": [{"body": {"matches": f"(a|b)*a(a|b){{{n}}}c"}} for n in range(200, 220)]}
+    write(env, {"name": "costly", "priority": 1, "when": costly, "then": {"class": "action_required"}}, STAR)
+    place = take(env, "ab" * 50_000)
+    assert outcome(env, place)[:2] == ("deterministic", "fyi")
+    with env.process.database.ledger() as tx:
+        rows = tx.raw("select output from jobs where job_type = 'triage.classify' and output ? 'rules_skipped'")
+    assert [row.output["rules_skipped"]["count"] for row in rows] == [1]
+    assert rows[0].output["rules_skipped"]["first"][0]["reason"] == TOO_COSTLY

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from domain.mail.rule_language.rule_words import UNSAVED, ToldRule, WrittenRule
 from domain.mail.triage.automation_signals import AutomationKind
 from domain.mail.triage.classification import MODEL_CLASSES, Classification
+from domain.mail.triage.conditions import LARGEST_SIZE
 from domain.mail.triage.prompts import RuleScope
 from domain.mail.triage.rules import DEEPEST_CONDITION, Rule, parse_rule
 
@@ -42,7 +43,7 @@ LEAVES = st.one_of(
     compared("body"),
     compared("header", name=WORD.map(lambda word: f"X-{word}")),
     leaf("label", label_id=LABEL),
-    leaf("size", {"under": st.integers(10**12, 10**13)}, over=st.integers(1, 10**12 - 1)),
+    leaf("size", {"under": st.integers(10**8, LARGEST_SIZE)}, over=st.integers(1, 10**8 - 1)),
     leaf("attachment", {"content_type": ANY_TEXT, "ending": ANY_TEXT}),
     leaf("automated", kinds=st.lists(st.sampled_from([one.value for one in AutomationKind]), max_size=3)),
     leaf("age", {"under_hours": HOURS.map(lambda hours: hours + 900_000)}, over_hours=HOURS),

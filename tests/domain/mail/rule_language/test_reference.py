@@ -87,7 +87,9 @@ def test_the_files_in_the_pages_read(page: Page) -> None:
         ("levels of conditions", rules.DEEPEST_CONDITION),
         ("conditions of a rule", f"{rules.MOST_CONDITIONS}, and {MOST_CHILDREN} in one list"),
         ("actions of a rule", rules.MOST_ACTIONS),
+        ("patterns of a file", rule_file.MOST_PATTERNS_AT_ONCE),
         ("rules of an org", f"{kept_rules.MOST_KEPT:,}"),
+        ("bytes of an org's rules, as they are kept", f"{kept_rules.MOST_BYTES:,}"),
     ],
 )
 def test_the_limits_in_the_table_are_the_codes(limit: str, value: object) -> None:

@@ -1,0 +1,48 @@
+"""What it costs to try a rule on a message, known before anything is searched."""
+
+from domain.mail.triage.conditions import All, AnyOf, Condition, Not
+from domain.mail.triage.mail_facts import MailFacts
+from domain.mail.triage.safe_pattern import LONGEST_SEARCHED, compiled
+from domain.mail.triage.text_conditions import Body, Header, Subject
+
+MOST_WORK = 300_000_000
+"""What the rules of one message may cost together. A unit takes at most about 15 ns: with 100,000 letters in the body
+that are 150 ordinary patterns, or five seconds of the worst; with 4,000 letters, 3,700 patterns."""
+
+PLAIN_STEPS = 2
+"""What a letter costs that is compared without a pattern."""
+
+TO_COMPILE, TO_COMPILE_STEP = 5_000, 10
+"""What it costs to compile a pattern, and each of its steps."""
+
+
+def work_of(condition: Condition, facts: MailFacts) -> int:
+    """The letters that a condition looks at, times the steps for each; raises `Invalid` for a pattern of no use.
+
+    It is an upper bound, for a condition may be decided before all of it is looked at. Bounded by a rule's depth.
+    """
+    match condition:
+        case All() | AnyOf():
+            return sum(work_of(one, facts) for one in condition.conditions)
+        case Not():
+            return work_of(condition.condition, facts)
+        case Subject() | Body() | Header():
+            texts = _texts(condition, facts)
+        case _:
+            return 0
+    if condition.pattern is None:
+        return PLAIN_STEPS * sum(map(len, texts))
+    steps: int = compiled(condition.pattern).programsize
+    letters = sum(min(len(text), LONGEST_SEARCHED) for text in texts)
+    return TO_COMPILE + steps * (TO_COMPILE_STEP + letters)
+
+
+def _texts(condition: Subject | Body | Header, facts: MailFacts) -> tuple[str, ...]:
+    message = facts.message
+    match condition:
+        case Subject():
+            return (message.subject,)
+        case Body():
+            return (message.text,)
+        case Header():
+            return tuple(message.header_values(condition.name.lower()))

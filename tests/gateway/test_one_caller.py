@@ -1,0 +1,212 @@
+"""One caller never stops the others: a real gateway under each attack, and real clients beside it."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import psycopg
+import pytest
+
+from domain.access.api_keys import Role
+from engine.runtime import Runtime
+from sandbox.servers.free_port import find_free_port
+from settings import Settings
+from storage.postgres.database import Database
+from tests.doubles.mail_factories import make_account
+from tests.gateway.api.conftest import Client, client_of
+from tests.gateway.serving import HttpAnswer, ask
+from tests.waiting import eventually
+
+ROOT = Path(__file__).resolve().parents[2]
+HEALTH_WITHIN_S = 1.0
+OTHERS_WITHIN_S = 2.0
+PRIVATE_KEYS = "-----BEGIN " + "PRIVATE KEY" * 5_000
+LONG_KEYS = "-----BEGIN " + "PRIVATE KEY" * 45_000
+HARD_PATTERNS = [f"(a|b)*a(a|b){{{n}}}c" for n in range(100, 150)]
+
+
+@dataclass
+class Attacked:
+    """A gateway as a process of its own; org A attacks, and org B goes about its work."""
+
+    url: str
+    attacker: Client
+    victim: Client
+    slowest: dict[str, float] = field(default_factory=dict)
+    rounds: int = 0
+
+    def look(self) -> None:
+        """Ask for health, and for something of org B's, and keep how long each answer took."""
+        for name in ("/healthz", "/readyz", "org B"):
+            began = time.monotonic()
+            answer = self.victim.get("/v1/jobs") if name == "org B" else ask(f"{self.url}{name}")
+            assert answer.status == 200, name
+            self.slowest[name] = max(self.slowest.get(name, 0.0), time.monotonic() - began)
+        self.rounds += 1
+
+    def during(self, attack: Callable[[], object]) -> None:
+        """Look again and again until an attack is over, and three times at the least."""
+        thread = threading.Thread(target=attack, daemon=True)
+        thread.start()
+        while thread.is_alive() or self.rounds < 3:
+            self.look()
+
+    def is_well(self) -> bool:
+        limits = {"/healthz": HEALTH_WITHIN_S, "/readyz": HEALTH_WITHIN_S, "org B": OTHERS_WITHIN_S}
+        assert {name: took for name, took in self.slowest.items() if took > limits[name]} == {}
+        return True
+
+
+@pytest.fixture
+def attacked(settings: Settings, process: Runtime, store: Database) -> Iterator[Attacked]:
+    assert process.database is not None
+    port = find_free_port()
+    environment = os.environ | {
+        "POSTROOM_DATABASE_URL": settings.database_url.get_secret_value(),
+        "POSTROOM_API_REQUESTS_PER_MINUTE": "1000000",
+    }
+    command = [sys.executable, "-m", "gateway", "--port", str(port)]
+    url = f"http://127.0.0.1:{port}"
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.DEVNULL) as gateway:  # noqa: S603  # our own command
+        try:
+            eventually(lambda: is_up(url), within=30, describe="the gateway never answered")
+            one, two = make_account(store, org="A"), make_account(store, email="b@example.com", org="B")
+            found = Attacked(
+                url,
+                client_of(store, url, one.org_id, Role.OPERATOR),
+                client_of(store, url, two.org_id, Role.OPERATOR),
+            )
+            found.look()  # what is made at the first request is made
+            found.slowest.clear()
+            yield found
+        finally:
+            gateway.kill()
+
+
+def is_up(url: str) -> bool:
+    with suppress(OSError):
+        return ask(f"{url}/readyz").status == 200
+    return False
+
+
+@contextmanager
+def connections(url: str, count: int) -> Iterator[list[socket.socket]]:
+    address = urlsplit(url)
+    with ExitStack() as opened:
+        yield [
+            opened.enter_context(socket.create_connection((address.hostname or "", address.port or 0), timeout=30))
+            for _ in range(count)
+        ]
+
+
+def take_little(opened: list[socket.socket]) -> None:
+    """Let the system take few bytes for a client that does not read."""
+    for connection in opened:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+
+
+def send(url: str, request: bytes, *, clients: int, times: int) -> list[bytes]:
+    """Send the same request by several clients at once, each several times; the first line of each last answer."""
+
+    def client(connection: socket.socket) -> bytes:
+        line = b""
+        with suppress(OSError):
+            for _ in range(times):
+                connection.sendall(request)
+                line = connection.recv(65_536).partition(b"\r\n")[0]
+        return line
+
+    with connections(url, clients) as opened, ThreadPoolExecutor(clients) as pool:
+        return list(pool.map(client, opened))
+
+
+def refused(client: Client) -> list[HttpAnswer]:
+    return [answer for answer in [client.get("/v1/jobs")] if answer.status != 200]
+
+
+def request_of(client: Client, verb: str, path: str, document: object) -> bytes:
+    body = json.dumps(document).encode()
+    head = (
+        f"{verb} {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {client.key}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    return head.encode() + body
+
+
+def test_heads_that_look_like_secrets(attacked: Attacked) -> None:
+    path = PRIVATE_KEYS.replace(" ", "%20")
+    for place in (
+        f"GET /{path} HTTP/1.1\r\nHost: x\r\n\r\n",
+        f"GET /v1/accounts?email={path} HTTP/1.1\r\nHost: x\r\n\r\n",
+    ):
+        attacked.during(lambda request=place: send(attacked.url, request.encode(), clients=8, times=5))  # type: ignore[misc]  # the loop's own
+    assert attacked.is_well()
+
+
+@pytest.mark.parametrize("name", ["note", LONG_KEYS], ids=["value", "name"])
+def test_bodies_that_look_like_secrets(attacked: Attacked, name: str) -> None:
+    document: dict[str, object] = {"job_type": "gmail.sync", "payload": {}, name: LONG_KEYS if name == "note" else 1}
+    request = request_of(attacked.attacker, "POST", "/v1/jobs", document)
+    assert len(request) > 490_000
+    attacked.during(lambda: send(attacked.url, request, clients=8, times=5))
+    assert attacked.is_well()
+
+
+def test_rules_of_hard_patterns(attacked: Attacked) -> None:
+    rule = {
+        "name": "x",
+        "when": {"any": [{"body": {"matches": one}} for one in HARD_PATTERNS]},
+        "then": {"class": "fyi"},
+    }
+    request = request_of(attacked.attacker, "POST", "/v1/rules", [rule] * 10)
+    assert len(request) > 18_000
+    attacked.during(lambda: send(attacked.url, request, clients=10, times=2))
+    assert attacked.is_well()
+
+
+def test_clients_that_never_read(attacked: Attacked) -> None:
+    """They hold their connections; to make 150 answers at once takes a moment, which is not what is measured."""
+    request = b"GET /v1/openapi.json HTTP/1.1\r\nHost: x\r\n\r\n" * 4
+    with connections(attacked.url, 150) as opened:
+        take_little(opened)
+        for connection in opened:
+            connection.sendall(request)
+        attacked.look()
+        attacked.slowest.clear()
+        for _ in range(5):
+            attacked.look()
+    assert attacked.is_well()
+
+
+def test_requests_for_rows_that_the_org_has_locked(attacked: Attacked, settings: Settings, store: Database) -> None:
+    with store.tenant(attacked.attacker.org_id) as tx:
+        account_id = tx.raw("select id from accounts")[0].id
+    request = request_of(attacked.attacker, "PATCH", f"/v1/accounts/{account_id}/settings", {"send_allowed": True})
+    answers: list[bytes] = []
+    with psycopg.connect(settings.database_url.get_secret_value()) as holder:
+        holder.execute("select from accounts where id = %s for update", (account_id,))
+
+        def attack() -> None:
+            answers.extend(send(attacked.url, request, clients=60, times=1))
+
+        thread = threading.Thread(target=attack, daemon=True)
+        thread.start()
+        (busy,) = eventually(lambda: refused(attacked.attacker), within=10, describe="the org was never busy")
+        assert (busy.status, busy.json["code"], busy.headers["retry-after"]) == (503, "busy", "1")
+        for _ in range(5):
+            attacked.look()
+        holder.rollback()
+        thread.join(20)
+    assert attacked.is_well()
+    assert {line.split(b" ")[1] for line in answers} == {b"200", b"503"}
+    assert attacked.attacker.get("/v1/jobs").status == 200
