@@ -1,7 +1,6 @@
 """From an order to send, and the message it is about, to the mail that leaves (docs: sending.md)."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 from email.utils import format_datetime
 from html import escape
@@ -12,8 +11,8 @@ from domain.mail.mailbox import SenderAddress
 from domain.mail.outgoing.header_lines import header_text, mailbox_text
 from domain.mail.outgoing.outgoing_mail import AttachmentBody, AutomatedKind, MailMessage
 from domain.mail.outgoing.subjects import forward_subject, plain_subject, reply_subject
+from domain.mail.outgoing.thread_ids import known_references, thread_ids
 from domain.mail.parsing.parsed_message import Address, ParsedMessage
-from domain.mail.replies.replies import Original, thread_references
 from domain.payloads.mail_address import address_key
 from domain.payloads.mail_fields import mailbox_parts
 from domain.payloads.outbound import SendPayload
@@ -36,7 +35,9 @@ def compose(  # noqa: PLR0913 - a mail's facts come from six places
     Raises `Invalid` with the payload's field for a reply that would leave its conversation.
     """
     replying = order.message_type == "reply" and original is not None
-    parents = _references(order, original, token) if replying and original is not None else ()
+    parents: tuple[str, ...] = ()
+    if replying and original is not None:
+        parents = thread_ids(order.references or known_references(original), original.message_id, token)
     parent = original.message_id if replying and original is not None and original.message_id in parents else None
     return MailMessage(
         sender=Address(header_text(sender.name), sender.address),
@@ -81,11 +82,6 @@ def subject_of(order: SendPayload, original: ParsedMessage | None) -> str:
     if plain_subject(wanted) != plain_subject(theirs):
         raise Invalid("payload.subject", "is another than the original's: Gmail would begin a new conversation")
     return reply_subject(wanted)
-
-
-def _references(order: SendPayload, original: ParsedMessage, token: str) -> tuple[str, ...]:
-    facts = Original.in_thread(original)
-    return thread_references(replace(facts, references=order.references or facts.references), token)
 
 
 def _addresses(texts: Sequence[str]) -> tuple[Address, ...]:

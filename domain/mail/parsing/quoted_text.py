@@ -26,15 +26,15 @@ _WROTE = re.compile(
 )
 _ON = re.compile(r"(?i)\W*on\b")
 _FORWARDED = re.compile(r"(?i)begin forwarded message|anfang der weitergeleiteten|début du message|inicio del mensaje")
-_LABEL = re.compile(r"\s*[*_>]*([^\W\d_][^\d:：<>@]{0,24}?)[*_]*\s*[:：][*_]*(?:\s+|$)(.*)")  # noqa: RUF001
+_LABEL = re.compile(r"\s*[*_>]*([^\W\d_][^\d:：<>@]{0,24}?)[*_]*\s*[:：][*_]*(?:\s+|$)(.*)")  # noqa: RUF001 - colons as Chinese and Japanese write them
 _NUMBERS = re.compile(r"\b\d{4}\b|\d{4}年|\d{1,2}[:.h]\d{2}\b|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}")
 _ADDRESS = re.compile(r"[^\s<>@]@[^\s<>@]")
 _RULE = re.compile(r"\s*(?:-{4,}[^-].*?-{4,}|_{10,}|-{10,})\s*")
 _SIGNATURE = re.compile(r"-- ?")
-_MAY_BEGIN = re.compile(r"[:：@\d]|-{4}|_{10}|\b[Oo]n\b")  # noqa: RUF001
+_MAY_BEGIN = re.compile(r"[:：@\d]|-{4}|_{10}|\b[Oo]n\b")  # noqa: RUF001 - colons as Chinese and Japanese write them
 """What the first line of a copy has: a quick look, before several lines are looked at together."""
 _BLANK_RUN = re.compile(r"\n{3,}")
-_COLONS = (":", "：")  # noqa: RUF001
+_COLONS = (":", "：")  # noqa: RUF001 - colons as Chinese and Japanese write them
 _HEAD_LINES = 3
 """Lines over which mailers wrap the head of a quotation."""
 _HEADER_LINES = 6

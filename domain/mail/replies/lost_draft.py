@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from domain.mail.mailbox import DRAFT, SENT, Change, MessageFacts
 from domain.mail.outgoing.outgoing_mail import TOKEN_HEADER
-from domain.mail.replies.replies import token_reference
+from domain.mail.outgoing.thread_ids import token_reference
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,22 +1,18 @@
 """A reply that joins its thread: whom it goes to, its subject, and the ids by which mailers thread it."""
 
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from domain.clean_text import clean_text
 from domain.jobs.failures import Invalid
-from domain.mail.outgoing.header_lines import LONGEST_ID, header_text, mended
+from domain.mail.outgoing.header_lines import header_text, mended
 from domain.mail.outgoing.outgoing_mail import MailMessage, message_bytes
 from domain.mail.outgoing.subjects import reply_subject
+from domain.mail.outgoing.thread_ids import known_references, thread_ids
 from domain.mail.parsing.parsed_message import Address, ParsedMessage
 from domain.mail.replies.recipients import check_writable, recipients
 
-_TOKEN = re.compile(r"[A-Za-z0-9_-]{8,64}")
-LONGEST_REFERENCES = 900
-"""Characters of the ids from the middle of a thread: its beginning and the message that is answered are always named,
-and the latest of the others say to mailers where it has got to."""
 LONGEST_BODY = 100_000
 
 
@@ -39,8 +35,7 @@ class Original:
     @classmethod
     def in_thread(cls, message: ParsedMessage) -> "Original":
         """The facts for a mail whose recipients somebody else has chosen."""
-        references = message.references or ((message.in_reply_to,) if message.in_reply_to else ())
-        return cls(message.subject, (), message.message_id, references)
+        return cls(message.subject, (), message.message_id, known_references(message))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,31 +101,8 @@ def threaded_message(
 
 
 def thread_references(original: Original, token: str | None = None) -> tuple[str, ...]:
-    """The ids for References: the thread's first, the token's, then the latest that fit, the parent last."""
-    ids = list(dict.fromkeys(one for one in (*original.references, original.message_id) if one and _is_writable(one)))
-    parent = [original.message_id] if original.message_id in ids else []
-    earlier = [one for one in ids if one != original.message_id]
-    first = [*earlier[:1], *([] if token is None else [token_reference(token)])]
-    room = LONGEST_REFERENCES - sum(len(one) + 1 for one in (*first, *parent) if one)
-    middle: list[str] = []
-    for one in reversed(earlier[1:]):
-        room -= len(one) + 1
-        if room < 0:
-            break
-        middle.insert(0, one)
-    return tuple(one for one in (*first, *middle, *parent) if one)
-
-
-def token_reference(token: str) -> str:
-    """The made-up References entry of a token; `.invalid` can never be anybody's domain (RFC 2606)."""
-    if not _TOKEN.fullmatch(token):
-        raise Invalid("token", "is not 8 to 64 letters, digits, hyphens or underscores")
-    return f"<{token}@draft.postroom.invalid>"
-
-
-def _is_writable(message_id: str) -> bool:
-    """Whether an id fits a line; what others wrote there is repeated as it is (RFC 5322, 3.6.4)."""
-    return len(message_id) <= LONGEST_ID and header_text(message_id) == message_id
+    """The ids for References of a reply."""
+    return thread_ids(original.references, original.message_id, token)
 
 
 def _body(body: str) -> str:

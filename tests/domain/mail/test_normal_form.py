@@ -18,7 +18,7 @@ SAME = {
     "line\u2028end": "line end",
     "in\u200bvo\u00adice": "invoice",
     "pay\u202ement\ufeff": "payment",
-    "Ｉｎｖｏｉｃｅ　５": "invoice 5",  # noqa: RUF001
+    "Ｉｎｖｏｉｃｅ　５": "invoice 5",  # noqa: RUF001 - letters that look alike are what is tested
     "ﬁnal oﬀer": "final offer",
     "Re\u0301union": "Réunion",
     "STRASSE": "straße",
@@ -54,7 +54,7 @@ def test_a_pattern_of_ascii_stays_as_it_is(pattern: str) -> None:
 
 def test_letters_of_a_pattern_are_levelled_and_never_become_syntax() -> None:
     assert normal_pattern(r"^İstanbul\s(a|Ü)$") == r"^istanbul\s(a|ü)$"
-    assert normal_pattern("（a＋") == r"\(a\+"  # noqa: RUF001
+    assert normal_pattern("（a＋") == r"\(a\+"  # noqa: RUF001 - letters that look alike are what is tested
 
 
 def test_marks_on_one_letter_cost_no_more_than_their_number() -> None:

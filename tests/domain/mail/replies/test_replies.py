@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 
 from domain.jobs.failures import Invalid
 from domain.mail.outgoing.subjects import plain_subject
+from domain.mail.outgoing.thread_ids import LONGEST_REFERENCES
 from domain.mail.parsing.encoded_words import decode_words
 from domain.mail.parsing.mime import parse_message
 from domain.mail.parsing.parsed_message import Address
-from domain.mail.replies.replies import LONGEST_REFERENCES, Original, reply_message, thread_references
+from domain.mail.replies.replies import Original, reply_message, thread_references
 from tests.domain.mail.corpus_report import corpus_files
 from tests.domain.mail.messages import make_message
 

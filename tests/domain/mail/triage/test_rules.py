@@ -75,7 +75,7 @@ def test_what_looks_the_same_to_a_reader_is_the_same_to_a_rule(condition: dict[s
 
 
 def test_the_ending_of_a_file_is_compared_as_it_is_seen() -> None:
-    file = Attachment("Rechnung．PDF\u200b", "application/octet-stream", 5)  # noqa: RUF001
+    file = Attachment("Rechnung．PDF\u200b", "application/octet-stream", 5)  # noqa: RUF001 - letters that look alike are what is tested
     seen = replace(MESSAGE, message=replace(MESSAGE.message, attachments=(file,)))
     assert evaluate([rule({"kind": "attachment", "ending": ".pdf"})], seen)
 
