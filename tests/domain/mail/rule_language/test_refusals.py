@@ -50,6 +50,7 @@ BAD = [  # text, line:column, field
     (HEAD + "when:\n  size: {over: 5 MB, under: 5 KB}\n" + THEN, "3:9", "when.size"),
     (HEAD + "when:\n  age: {over: 0 days}\n" + THEN, "3:15", "when.age.over"),
     (HEAD + "when:\n  age: {over: 1 day, under: 24 hours}\n" + THEN, "3:8", "when.age"),
+    (WHEN + "then:\n  actions:\n    - forward: jörg@b.example\n", "5:16", "then.actions[0].forward"),
     (HEAD + "when:\n  from: '*@b.example'\n" + THEN, "3:9", "when.from"),
     (HEAD + "when:\n  domain: '*.b.example'\n" + THEN, "3:11", "when.domain"),
     (HEAD + "when:\n  domain: .\n" + THEN, "3:11", "when.domain"),
