@@ -41,6 +41,7 @@ from tasks.mail import action_orders
 from tasks.mail.agents.conversation import Script, hold, results_of
 from tasks.mail.agents.standing import standing_of
 from tasks.mail.agents.tools import Toolbox, Workplace
+from tasks.mail.drafts.case import original_of
 from tasks.mail.drafts.thread_draft import find_made
 from tasks.mail.language_model import boundary
 from tasks.mail.mailbox_change import open_thread
@@ -186,7 +187,18 @@ def _offer(case: AgentCase) -> Offer:
         {one.label.name: one.label.label_id for one in case.labels if one.label.kind == "user" and one.role is None},
         may_send=case.account.settings.send_allowed,
         may_write=replies_allowed(case.sender.automation),
+        can_draft=_can_be_answered(case),
     )
+
+
+def _can_be_answered(case: AgentCase) -> bool:
+    """Whether a draft has somebody to go to; a model that is offered none pays for no words in vain."""
+    asked = next((one for one in reversed(case.thread) if one.direction == "incoming"), case.message)
+    try:
+        original_of(case.account, asked, case.thread)
+    except Invalid:
+        return False
+    return True
 
 
 def _end(ctx: JobContext, case: AgentCase, turns: tuple[Turn, ...], finish: Finish) -> Outcome:

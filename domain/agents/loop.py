@@ -115,6 +115,7 @@ def affords(turns: Sequence[Turn], limits: RunLimits, most_microcents: int) -> b
     return cost_of(turns) + most_microcents <= limits.microcents
 
 
+NO_ANSWER = Finish(RunStatus.FAILED, "the model gave no answer")
 OUT_OF_MONEY = Finish(RunStatus.STOPPED, "the next call could cost more than the run has left", RunLimit.MONEY)
 
 
@@ -135,7 +136,8 @@ def _after(last: Turn) -> RunTools | GoOn | Finish | None:
     answer = last.answer
     match answer.stop_reason:
         case Stop.END_TURN:
-            return Finish(RunStatus.SUCCEEDED, "the agent is done")
+            # The orders ask for a last word. Without one, nobody can tell a run that is done from one that gave up.
+            return Finish(RunStatus.SUCCEEDED, "the agent is done") if answer.text.strip() else NO_ANSWER
         case Stop.TOOL_USE:
             return _tools(last)
         case Stop.MAX_TOKENS | Stop.PAUSE_TURN:
@@ -167,7 +169,7 @@ def _cut(last: Turn) -> RunTools | GoOn | Finish | None:
         return RunTools((), last.pending, "the answer was cut off before the call was complete")
     if last.answer.calls or last.note:
         return None
-    return GoOn(GO_ON) if last.answer.content else Finish(RunStatus.FAILED, "the model gave no answer")
+    return GoOn(GO_ON) if last.answer.content else NO_ANSWER
 
 
 def _unsound(turns: Sequence[Turn]) -> str | None:

@@ -83,7 +83,7 @@ def shown_thread(messages: Sequence[ParsedMessage], boundary: str) -> str:
     """A thread as a tool's result."""
     if not messages:
         return "There is nothing to show."
-    return fence("thread", thread_context(messages), boundary, LONGEST_RESULT)
+    return fence("thread", thread_context(messages, LONGEST_RESULT), boundary, LONGEST_RESULT + LONGEST_SNIPPET)
 
 
 def shown_hits(hits: Sequence[FoundMessage], boundary: str) -> str:

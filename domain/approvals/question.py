@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import accumulate
 from typing import Any
 from uuid import UUID
 
@@ -20,6 +21,12 @@ LONGEST_VALUE = 160
 """Characters of one value: a subject is known by its beginning, and eight of them fit into a message of Discord's."""
 MOST_SHOWN = 4
 """Recipients that a question names. It counts the others, and its reader looks them up before approving."""
+LONGEST_RECIPIENTS = 280
+"""Characters of an address, or of several together. A domain may have 255, and it is never cut."""
+LONGEST_RECIPIENT = 60
+"""Characters of one among several, where its domain has no more."""
+LONGEST_DOMAIN = 255
+FEWEST_OF_LOCAL_PART = 16
 LONGEST_FILE_NAME = 40
 READ_AT_MOST = 2_000
 """Characters of a value that are looked at: the cost of a question does not depend on a sender."""
@@ -62,16 +69,15 @@ class AskedAction:
 def question_of(asked: AskedAction, *, number: int) -> Question:
     """The question that an action asks; total and bounded for any mail."""
     facts = [
-        Fact("Mailbox", asked.mailbox),
-        Fact("From", asked.sender or "nobody"),
-        Fact("Subject", asked.subject or "none"),
+        Fact("Mailbox", shown_address(asked.mailbox)),
+        Fact("From", shown_address(asked.sender or "nobody")),
+        Fact("Subject", one_line(asked.subject or "none")),
         *_parameters(asked.parameters),
-        Fact("Why a person is asked", "; ".join(asked.reasons) or "the policy says so"),
+        Fact("Why a person is asked", one_line("; ".join(asked.reasons) or "the policy says so")),
     ]
     word = str(asked.kind).replace("_", " ")
     title = f"Reminder: {word} still waits for approval" if number else f"{word.capitalize()} waits for approval"
-    shown = tuple(Fact(one.name, one_line(one.value)) for one in facts)
-    return Question(asked.action_id, number, title, shown, asked.expires_at)
+    return Question(asked.action_id, number, title, tuple(facts), asked.expires_at)
 
 
 def one_line(text: str, most: int = LONGEST_VALUE) -> str:
@@ -79,6 +85,17 @@ def one_line(text: str, most: int = LONGEST_VALUE) -> str:
     visible = "".join(_visible(letter) for letter in text[:READ_AT_MOST])
     plain = redact_text(" ".join(visible.split()))
     return plain if len(plain) <= most else plain[: most - 1] + "…"
+
+
+def shown_address(text: str, most: int = LONGEST_VALUE) -> str:
+    """An address on one line: its local part is cut in the middle, and its domain, which says whose it is, never."""
+    line = one_line(text, READ_AT_MOST)
+    local, at, domain = line.rpartition("@")
+    if len(line) <= most or not at:
+        return one_line(line, most)
+    kept = max(most - len(domain) - 2, FEWEST_OF_LOCAL_PART)
+    end = kept // 2
+    return f"{local if len(local) <= kept else f'{local[: kept - end]}…{local[-end:]}'}@{domain[-LONGEST_DOMAIN:]}"
 
 
 def _visible(letter: str) -> str:
@@ -95,13 +112,21 @@ def _parameters(parameters: Mapping[str, Any]) -> list[Fact]:
         value = parameters[name]
         words = one_line(name.replace("_", " "), 40).capitalize()
         if isinstance(value, list | tuple):
-            named = ", ".join(one_line(_entry(one), 60) for one in value[:MOST_SHOWN])
-            more = len(value) - MOST_SHOWN
-            facts.append(Fact(f"{words} ({len(value)})" if more > 0 else words, named))
+            named = _named(value)
+            more = len(value) > len(named)
+            facts.append(Fact(f"{words} ({len(value)})" if more else words, ", ".join(named)))
         else:
             text = str(value)
-            facts.append(Fact(words if len(text) <= LONGEST_VALUE else f"{words} ({len(text)} characters)", text))
+            name_and_size = words if len(text) <= LONGEST_VALUE else f"{words} ({len(text)} characters)"
+            facts.append(Fact(name_and_size, one_line(text)))
     return facts
+
+
+def _named(values: Sequence[object]) -> list[str]:
+    """The first entries of a list, as many as fit whole, and at least one."""
+    shown = [shown_address(_entry(one), LONGEST_RECIPIENT) for one in values[:MOST_SHOWN]]
+    ends = list(accumulate(len(one) + 2 for one in shown))
+    return [one for place, one in enumerate(shown) if place == 0 or ends[place] <= LONGEST_RECIPIENTS]
 
 
 def _entry(value: object) -> str:
@@ -142,7 +167,7 @@ _WITH_OUTCOME = frozenset({Refusal.DECIDED, Refusal.ENDED})
 
 def outcome_of(state: ActionStatus, approver: str | None, reason: str | None) -> str:
     """How the question ended, on one line."""
-    by = f" by {one_line(approver, 100)}" if approver and state is not ActionStatus.CANCELED else ""
+    by = f" by {shown_address(approver, 100)}" if approver and state is not ActionStatus.CANCELED else ""
     if state is ActionStatus.EXPIRED and by:
         return f"Approved{by}, but not begun in time. It is not executed."
     return f"{OUTCOMES[state]}{by}" + (f": {one_line(reason)}" if reason else "")

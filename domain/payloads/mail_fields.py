@@ -11,21 +11,16 @@ from typing import Annotated
 from pydantic import AfterValidator, StringConstraints
 
 from domain.jobs.contract import LARGEST_PAYLOAD
+from domain.payloads.mail_address import writable_address
 
 LARGEST_ATTACHMENT = 180_000
 """Bytes of a file that travels in a payload. As base64 it takes 240,000 of the 262,144 bytes that a payload may have at
 every entry point, and the rest is left to the words."""
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-_ADDRESS = re.compile(
-    r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]{1,64}(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]{1,64}){0,30}"
-    r"@[A-Za-z0-9](?:[A-Za-z0-9-]{0,62})(?:\.[A-Za-z0-9-]{1,63}){0,30}"
-)
 _MAILBOX = re.compile(r'(?:(?P<quoted>"(?:[^"\\]|\\.)*+")|(?P<words>[^"\\<>()\[\],;:@]*+))\s*+<(?P<address>[^<>]++)>')
 _QUOTED_PAIR = re.compile(r"\\(.)")
 _CONTENT_TYPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,63}/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,100}")
-_LONGEST_LOCAL_PART = 64
-"""RFC 5321, 4.5.3.1.1."""
 
 
 def _one_line(text: str) -> str:
@@ -36,7 +31,7 @@ def _one_line(text: str) -> str:
 
 
 def mailbox_parts(text: str) -> tuple[str, str]:
-    """The display name and the address of `ada@example.org` or `Ada Lovelace <ada@example.org>`.
+    """The display name and the address, as it is written, of `ada@example.org` or `Ada Lovelace <ada@example.org>`.
 
     A name with a comma or other punctuation of addresses needs quotation marks (RFC 5322, 3.4). Raises `ValueError`
     for anything that is not exactly one address.
@@ -49,9 +44,7 @@ def mailbox_parts(text: str) -> tuple[str, str]:
     else:
         name = _QUOTED_PAIR.sub(r"\1", found["quoted"][1:-1]) if found["quoted"] else found["words"].strip()
         address = found["address"].strip()
-    if not _ADDRESS.fullmatch(address) or len(address.partition("@")[0]) > _LONGEST_LOCAL_PART:
-        raise ValueError("is no address that mail can be sent to")
-    return name, address
+    return name, writable_address(address)
 
 
 def _mailbox(text: str) -> str:
@@ -84,9 +77,9 @@ def _file_content(text: str) -> str:
     return text
 
 
-HeaderText = Annotated[str, StringConstraints(max_length=900), AfterValidator(_one_line)]
-"""One line of text in any script."""
-MailboxText = Annotated[str, StringConstraints(min_length=3, max_length=500), AfterValidator(_mailbox)]
+HeaderText = Annotated[str, StringConstraints(max_length=998), AfterValidator(_one_line)]
+"""One line of text in any script, as long as a subject that is read."""
+MailboxText = Annotated[str, StringConstraints(min_length=3, max_length=1000), AfterValidator(_mailbox)]
 """`ada@example.org` or `Ada Lovelace <ada@example.org>`."""
 FileName = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterValidator(_file_name)]
 ContentType = Annotated[str, StringConstraints(min_length=3, max_length=166), AfterValidator(_content_type)]

@@ -9,6 +9,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
+from domain.clean_text import clean_text, texts_of
 from domain.jobs.failures import ClaimLost, Failure, Invalid, Transient
 from domain.jobs.job import Cancel, ClaimedJob, Done, JsonObject, Outcome, Snooze
 from domain.jobs.lifecycle import Settlement, settlement_of
@@ -108,8 +109,9 @@ def check_output(output: JsonObject) -> None:
         raise Invalid("output", "is no JSON object")
     if nests_too_deep(output):
         raise Invalid("output", f"nests more than {MOST_LEVELS} levels deep")
-    if "\\u0000" in json.dumps(output, allow_nan=False):
-        raise Invalid("output", "carries a NUL, which PostgreSQL cannot store")
+    # Written down, a NUL looks like the six letters that somebody may have written: the values tell them apart.
+    if "\\u" in json.dumps(output, allow_nan=False) and any(clean_text(one) != one for one in texts_of(output)):
+        raise Invalid("output", "carries a NUL or half a character, which PostgreSQL cannot store")
 
 
 def execute(context: JobContext, job_type: Job[Any]) -> Outcome | Failure:

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from domain.jobs.failures import Invalid
 from domain.jobs.job import ActorType
-from domain.mail.email_address import LONGEST_ADDRESS
+from domain.payloads.mail_address import LONGEST_ADDRESS
 from gateway.api.documents import takes
 from gateway.api.reasons import read_body
 from gateway.http.bodies import JsonBody

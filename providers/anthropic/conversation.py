@@ -14,7 +14,7 @@ Block = dict[str, Any]
 GO_ON = "Go on."
 """For a turn that was answered with nothing else: the last message must be a user's."""
 NO_TEXT = "(nothing)"
-"""The vendor refuses an empty text."""
+"""In place of blanks: the vendor refuses a text without words."""
 CACHE_MARKS = 4
 """So many blocks may be marked for the cache: the last tool, the system prompt, the opening, and the latest results."""
 
@@ -34,7 +34,7 @@ def prompt_body(request: ConversationRequest) -> dict[str, Any]:
         body["tools"] = [*tools[:-1], _marked(tools[-1], request)]
         # One call at a time: each result is read before the next call is decided.
         body["tool_choice"] = {"type": "auto", "disable_parallel_tool_use": True}
-    if request.system:
+    if request.system.strip():
         body["system"] = [_marked({"type": "text", "text": request.system}, request)]
     thinking = manner_of(request.model).thinking
     if thinking is not None:
@@ -57,7 +57,7 @@ def kept_content(content: Sequence[object]) -> tuple[Block, ...]:
 
 
 def _messages(request: ConversationRequest) -> list[Block]:
-    opening = {"type": "text", "text": request.opening or NO_TEXT}
+    opening = {"type": "text", "text": _worded(request.opening)}
     said: list[Block] = [{"role": "user", "content": [_marked(opening, request)]}]
     for place, turn in enumerate(request.turns, start=1):
         content = [_sent(block) for block in turn.answer.content]
@@ -75,13 +75,17 @@ def _messages(request: ConversationRequest) -> list[Block]:
 def _upon(turn: Turn) -> Iterator[Block]:
     """The user's side of a turn: the results in the order of the calls, then a word."""
     yield from (_result(result) for result in turn.results)
-    if turn.note or not turn.results:
-        yield {"type": "text", "text": turn.note or GO_ON}
+    if turn.note.strip() or not turn.results:
+        yield {"type": "text", "text": turn.note if turn.note.strip() else GO_ON}
 
 
 def _result(result: ToolResult) -> Block:
-    block: Block = {"type": "tool_result", "tool_use_id": result.call_id, "content": result.text or NO_TEXT}
+    block: Block = {"type": "tool_result", "tool_use_id": result.call_id, "content": _worded(result.text)}
     return block | {"is_error": True} if result.is_error else block
+
+
+def _worded(text: str) -> str:
+    return text if text.strip() else NO_TEXT
 
 
 def _kept(block: Block) -> Block:

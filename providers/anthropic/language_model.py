@@ -293,7 +293,7 @@ def _system(request: ModelRequest, manner: Manner) -> Iterator[dict[str, Any]]:
     stable = "\n\n".join(filter(None, [request.system, call]))
     if stable:
         yield _cached(TextBlockParam(type="text", text=stable), request)
-    if request.particular:
+    if request.particular.strip():
         yield {**TextBlockParam(type="text", text=request.particular)}
 
 

@@ -4,9 +4,9 @@ import re
 from dataclasses import replace
 
 from domain.mail.mailbox import DRAFT, SENT, SPAM, TRASH, RawMessage
+from domain.mail.outgoing.outgoing_mail import TOKEN_HEADER
 from domain.mail.parsing.mime import parse_message
 from domain.mail.parsing.parsed_message import ParsedMessage
-from domain.mail.replies.replies import TOKEN_HEADER
 from domain.mail.triage.automation import detect_automation
 from domain.mail.triage.automation_signals import Owner
 from engine.context import JobContext

@@ -35,6 +35,7 @@ from domain.mail.actions.label_actions import (
 )
 from domain.mail.actions.snooze import Snooze
 from domain.mail.invalid_fields import invalid_from
+from domain.payloads.mail_address import writable_address
 from domain.secrets import secret_in
 
 VERSION = 1
@@ -72,7 +73,7 @@ class Delete(Action):
     kind: Literal[ActionKind.DELETE] = ActionKind.DELETE
 
 
-Recipient = Annotated[str, StringConstraints(pattern=r"^[^@\s<>,;]{1,64}@[^@\s<>,;]{1,255}$")]
+Recipient = Annotated[str, AfterValidator(writable_address)]
 
 
 def _carries_no_secret(text: str) -> str:

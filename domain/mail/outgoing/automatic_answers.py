@@ -7,6 +7,7 @@ from domain.mail.outgoing.outgoing_mail import AutomatedKind
 from domain.mail.parsing.parsed_message import ParsedMessage
 from domain.mail.triage.automation import Automation, replies_allowed
 from domain.mail.triage.automation_signals import AutomationKind, Weight
+from domain.payloads.mail_address import address_key
 from domain.payloads.mail_fields import mailbox_parts
 from domain.payloads.outbound import SendPayload
 
@@ -21,7 +22,7 @@ def kind_of(order: SendPayload) -> AutomatedKind:
 
 def addresses_of(order: SendPayload) -> frozenset[str]:
     """Everybody who gets the mail, as addresses are compared."""
-    return frozenset(mailbox_parts(one)[1].casefold() for one in order.recipients)
+    return frozenset(address_key(mailbox_parts(one)[1]) for one in order.recipients)
 
 
 def why_not(
@@ -42,7 +43,7 @@ def why_not(
     doubts = (
         (there.kind is AutomationKind.SELF, "the original is the account's own mail"),
         (not replies_allowed(there), f"the original is automated ({there.kind}, {there.weight})"),
-        (bool(to & {one.casefold() for one in own}), "the answer would go to the account itself"),
+        (bool(to & {address_key(one) for one in own}), "the answer would go to the account itself"),
         (not to <= known, "the answer would go to somebody who is not in the conversation"),
     )
     return next((reason for applies, reason in doubts if applies), None)

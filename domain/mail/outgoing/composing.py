@@ -1,6 +1,5 @@
 """From an order to send, and the message it is about, to the mail that leaves (docs: sending.md)."""
 
-import re
 from collections.abc import Sequence
 from datetime import datetime
 from email.utils import format_datetime
@@ -9,18 +8,15 @@ from html import escape
 from domain.clean_text import clean_text
 from domain.jobs.failures import Invalid
 from domain.mail.mailbox import SenderAddress
-from domain.mail.outgoing.header_lines import mailbox_text
+from domain.mail.outgoing.header_lines import header_text, mailbox_text
 from domain.mail.outgoing.outgoing_mail import AttachmentBody, AutomatedKind, MailMessage
+from domain.mail.outgoing.subjects import forward_subject, plain_subject, reply_subject
+from domain.mail.outgoing.thread_ids import known_references, thread_ids
 from domain.mail.parsing.parsed_message import Address, ParsedMessage
-from domain.mail.replies.replies import Original, thread_references
+from domain.payloads.mail_address import address_key
 from domain.payloads.mail_fields import mailbox_parts
 from domain.payloads.outbound import SendPayload
 
-LONGEST_SUBJECT = 998
-_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
-_REPLY = re.compile(r"(?i)\s*re\s*(?:\[\d+\])?\s*:")
-_FORWARD = re.compile(r"(?i)\s*fwd?\s*:")
-_PREFIXES = re.compile(r"(?i)^\s*(?:(?:re|fwd?|aw|wg|sv|antw)\s*(?:\[\d+\])?\s*:\s*)*")
 _RULE = "---------- Forwarded message ---------"
 
 
@@ -39,10 +35,12 @@ def compose(  # noqa: PLR0913 - a mail's facts come from six places
     Raises `Invalid` with the payload's field for a reply that would leave its conversation.
     """
     replying = order.message_type == "reply" and original is not None
-    parents = _references(order, original, token) if replying and original is not None else ()
+    parents: tuple[str, ...] = ()
+    if replying and original is not None:
+        parents = thread_ids(order.references or known_references(original), original.message_id, token)
     parent = original.message_id if replying and original is not None and original.message_id in parents else None
     return MailMessage(
-        sender=Address(sender.name, sender.address),
+        sender=Address(header_text(sender.name), sender.address),
         to=_addresses(order.to),
         cc=_addresses(order.cc),
         bcc=_addresses(order.bcc),
@@ -64,38 +62,26 @@ def choose_sender(own: Sequence[SenderAddress], email: str, original: ParsedMess
 
     Gmail replaces any other From by the account's own without a word (docs: gmail.md#sending).
     """
-    usable = {one.address.casefold(): one for one in own if one.is_primary or one.is_verified}
+    usable = {address_key(one.address): one for one in own if one.is_primary or one.is_verified}
     if original is not None:
         for address in (*original.to, *original.cc, *original.bcc):
             if address.key in usable:
                 return usable[address.key]
     default = next((one for one in usable.values() if one.is_default), None)
-    return default or usable.get(email.casefold()) or SenderAddress(email, is_primary=True)
+    return default or usable.get(address_key(email)) or SenderAddress(email, is_primary=True)
 
 
 def subject_of(order: SendPayload, original: ParsedMessage | None) -> str:
     """The subject with one prefix; a reply keeps its original's, by which Gmail threads."""
-    theirs = "" if original is None else " ".join(_CONTROLS.sub(" ", clean_text(original.subject)).split())
+    theirs = "" if original is None else header_text(original.subject)
     wanted = order.subject.strip() or theirs
     if order.message_type == "new":
         return wanted
     if order.message_type == "forward":
-        return (wanted if _FORWARD.match(wanted) else f"Fwd: {wanted}".strip())[:LONGEST_SUBJECT]
+        return forward_subject(wanted)
     if plain_subject(wanted) != plain_subject(theirs):
         raise Invalid("payload.subject", "is another than the original's: Gmail would begin a new conversation")
-    return wanted if _REPLY.match(wanted) else f"Re: {wanted}".strip()
-
-
-def plain_subject(subject: str) -> str:
-    """A subject as threads compare it: without prefixes, spare blanks and case."""
-    return " ".join(_PREFIXES.sub("", subject).split()).casefold()
-
-
-def _references(order: SendPayload, original: ParsedMessage, token: str) -> tuple[str, ...]:
-    parents = original.references or ((original.in_reply_to,) if original.in_reply_to else ())
-    # Not `Original.of`, which refuses a message that a machine may not answer: whom this mail goes to is ordered.
-    facts = Original(original.subject, (), original.message_id, order.references or parents)
-    return thread_references(facts, token)
+    return reply_subject(wanted)
 
 
 def _addresses(texts: Sequence[str]) -> tuple[Address, ...]:
@@ -123,7 +109,7 @@ def _facts(original: ParsedMessage) -> list[str]:
     told = [
         ("From", "" if original.from_ is None else mailbox_text(original.from_)),
         ("Date", "" if original.date is None else format_datetime(original.date)),
-        ("Subject", " ".join(_CONTROLS.sub(" ", clean_text(original.subject)).split())),
+        ("Subject", header_text(original.subject)),
         ("To", ", ".join(mailbox_text(one) for one in original.to[:20])),
         ("Cc", ", ".join(mailbox_text(one) for one in original.cc[:20])),
     ]

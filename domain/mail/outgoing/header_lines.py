@@ -11,12 +11,14 @@ from email.header import Header
 from domain.clean_text import clean_text
 from domain.jobs.failures import Invalid
 from domain.mail.parsing.parsed_message import Address
+from domain.payloads.mail_address import writable_address
 
 LONGEST_NAME = 100
 """Characters of a display name; the rest is cut."""
+LONGEST_ID = 980
+"""Characters of a message id: a line has at most 998 (RFC 5322, 2.1.1), and `In-Reply-To` stands on it."""
 LINE = 76
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-_ADDR_SPEC = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9.-]{1,253}")
 _ATOMS = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~ -]*")
 _SPECIALS = re.compile(r'["\\<>()\[\],;:@]')
 _FIELD = re.compile(r"[A-Za-z0-9-]{1,60}")
@@ -43,12 +45,19 @@ def address_line(name: str, addresses: Sequence[Address]) -> str:
 
 
 def ids_line(name: str, ids: Sequence[str]) -> str:
-    """A header of message ids, each on a line of its own and never encoded; an empty text for none."""
+    """A header of message ids, each on a line of its own; an empty text for none.
+
+    An id is written as it was read. Only one with other letters than ASCII is encoded, as mailers write such ids.
+    """
     for one in ids:
         _check(name, one)
-        if not one.isascii() or " " in one:
-            raise Invalid(name.lower(), "holds something that is no message id")
-    return _line(name, _FOLD.join(ids)) if ids else ""
+    return (
+        _line(
+            name, _FOLD.join(one if one.isascii() and "=?" not in one else _encoded(one, len(name) + 2) for one in ids)
+        )
+        if ids
+        else ""
+    )
 
 
 def word_line(name: str, value: str) -> str:
@@ -57,18 +66,25 @@ def word_line(name: str, value: str) -> str:
     return _line(name, value)
 
 
+def header_text(text: str) -> str:
+    """A text that somebody else may have written, as a header can hold it: on one line, without control characters."""
+    return " ".join(_CONTROL.sub(" ", clean_text(text)).split())
+
+
+def mended(address: Address) -> Address:
+    """A mailbox whose name a header can hold; its address is left as it is."""
+    return Address(header_text(address.name), address.address)
+
+
 def mailbox_text(address: Address) -> str:
     """A mailbox as a payload names it: `Ada Lovelace <ada@example.org>`, the name in quotation marks if need be.
 
     What a name must not hold, since somebody else may have written it, becomes a space.
     """
-    name = " ".join(_CONTROL.sub(" ", clean_text(address.name)).split())[:LONGEST_NAME]
+    name = header_text(address.name)[:LONGEST_NAME].strip()
     if not name:
         return address.address
-    if not _SPECIALS.search(name):
-        return f"{name} <{address.address}>"
-    quoted = name.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{quoted}" <{address.address}>'
+    return f"{_quoted(name) if _SPECIALS.search(name) else name} <{address.address}>"
 
 
 def _line(name: str, value: str) -> str:
@@ -84,17 +100,22 @@ def _check(field: str, value: str) -> None:
 
 def _mailbox(field: str, one: Address) -> str:
     _check(field, one.name)
-    if not _ADDR_SPEC.fullmatch(one.address):
-        raise Invalid(field.lower(), "is no address that mail can be sent to")
+    _check(field, one.address)
+    try:
+        address = writable_address(one.address)
+    except ValueError as refusal:
+        raise Invalid(field.lower(), str(refusal)) from None
     name = " ".join(clean_text(one.name)[:LONGEST_NAME].split())
     if not name:
-        return one.address
+        return address
     if not name.isascii() or "=?" in name:
-        return f"{_encoded(name, len(field) + 2)} <{one.address}>"
-    if _ATOMS.fullmatch(name):
-        return f"{name} <{one.address}>"
-    quoted = name.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{quoted}" <{one.address}>'
+        return f"{_encoded(name, len(field) + 2)} <{address}>"
+    return f"{name if _ATOMS.fullmatch(name) else _quoted(name)} <{address}>"
+
+
+def _quoted(name: str) -> str:
+    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 def _encoded(text: str, taken: int) -> str:

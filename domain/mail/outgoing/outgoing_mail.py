@@ -11,8 +11,9 @@ from domain.clean_text import clean_text
 from domain.jobs.failures import Invalid
 from domain.mail.outgoing.header_lines import address_line, ids_line, text_line, word_line
 from domain.mail.parsing.parsed_message import Address
-from domain.mail.replies.replies import TOKEN_HEADER
 
+TOKEN_HEADER = "X-Postroom-Token"  # noqa: S105 -- the name of a header, no secret
+"""Names a draft or a mail as ours, so that one whose record was lost is found again (docs: gmail.md#lost-drafts)."""
 LARGEST_MESSAGE = 36_700_160
 """Bytes. Gmail's upload path takes messages of so many (docs: gmail.md#sending)."""
 LONGEST_FILE_NAME = 200
@@ -42,7 +43,7 @@ class AttachmentBody:
 
 @dataclass(frozen=True, slots=True)
 class MailMessage:
-    """Everything that is sent. Whoever makes one has decided; `message_bytes` only writes it down."""
+    """A mail or a draft. Whoever makes one has decided; `message_bytes` only writes it down."""
 
     sender: Address
     to: tuple[Address, ...]
@@ -51,9 +52,9 @@ class MailMessage:
     subject: str
     text: str
     html: str
-    token: str
+    token: str | None
     """Names the mail as ours; in `X-Postroom-Token`, and for a reply among the `references`, one of which survives."""
-    date: datetime
+    date: datetime | None
     reply_to: Address | None = None
     in_reply_to: str | None = None
     references: tuple[str, ...] = ()
@@ -84,10 +85,10 @@ def _head(mail: MailMessage) -> list[str]:
         address_line("Bcc", mail.bcc),
         address_line("Reply-To", (mail.reply_to,) if mail.reply_to else ()),
         text_line("Subject", mail.subject),
-        word_line("Date", format_datetime(mail.date)),
+        word_line("Date", format_datetime(mail.date)) if mail.date else "",
         ids_line("In-Reply-To", (mail.in_reply_to,) if mail.in_reply_to else ()),
         ids_line("References", mail.references),
-        word_line(TOKEN_HEADER, mail.token),
+        word_line(TOKEN_HEADER, mail.token) if mail.token else "",
     ]
     if mail.automatic is not None:
         lines += [

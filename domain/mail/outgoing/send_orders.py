@@ -11,10 +11,11 @@ from pydantic import ValidationError
 from domain.jobs.contract import first_problem
 from domain.jobs.failures import Invalid
 from domain.mail.actions.requested_action import AutoReply, Forward
-from domain.mail.outgoing.composing import plain_subject
 from domain.mail.outgoing.header_lines import mailbox_text
+from domain.mail.outgoing.subjects import plain_subject
 from domain.mail.parsing.html_text import html_to_text
 from domain.mail.parsing.parsed_message import Address, ParsedMessage
+from domain.payloads.mail_address import address_key
 from domain.payloads.mail_fields import mailbox_parts
 from domain.payloads.outbound import AttachmentField, SendPayload
 
@@ -56,10 +57,10 @@ def send_order(
 
 def check_people(order: SendPayload, asked: SendPayload) -> None:
     """Refuse an order to others than the action's own goes to; raises `Invalid` with the field."""
-    allowed = {mailbox_parts(one)[1].casefold() for one in asked.recipients}
+    allowed = {address_key(mailbox_parts(one)[1]) for one in asked.recipients}
     for field in ("to", "cc", "bcc"):
         for place, one in enumerate(getattr(order, field)):
-            if mailbox_parts(one)[1].casefold() not in allowed:
+            if address_key(mailbox_parts(one)[1]) not in allowed:
                 raise Invalid(f"payload.{field}.{place}", "is nobody to whom the action sends")
 
 
@@ -91,7 +92,7 @@ def check_words(order: SendPayload, asked: SendPayload, original: ParsedMessage)
 
 def answered(original: ParsedMessage, own: Collection[str]) -> tuple[str, ...]:
     """Whom a reply goes to: Reply-To, or else From, without the account's own addresses."""
-    mine = {one.casefold() for one in own}
+    mine = {address_key(one) for one in own}
     asked = original.reply_to or ((original.from_,) if original.from_ else ())
     people = dict.fromkeys(mailbox_text(one) for one in asked if one.key not in mine and _can_get_mail(one))
     if not people:

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from domain.payloads.mail_address import address_key
+
 
 class Defect(StrEnum):
     """What was wrong with a message, or had to be cut, in one word each."""
@@ -36,8 +38,8 @@ class Address:
 
     @property
     def key(self) -> str:
-        """The address as it is compared: case-folded, without the name."""
-        return self.address.casefold()
+        """The address as it is compared: without the name, and the same for each way to write it."""
+        return address_key(self.address)
 
     @property
     def local_part(self) -> str:
@@ -47,7 +49,7 @@ class Address:
     @property
     def domain(self) -> str:
         """The part after the last at-sign, case-folded."""
-        return self.key.rpartition("@")[2].rstrip(".")
+        return self.key.rpartition("@")[2]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,73 +1,147 @@
-"""What the writer of a message wrote anew: the text without quoted replies and signature."""
+"""What the writer of a message wrote anew, as far as the text shows: for samples of a person's voice.
+
+A mailer's head of a quotation has a date and an address, whatever its language, so the form of the lines is looked at
+and few words are known. A guess may be wrong: a model that decides about a message is shown all of it.
+
+The package mail-parser-reply knows 13 languages by their words: of 55 heads and plain texts in 24 languages it read 29
+as a person would, these lines all of them, and its patterns take time that grows by the square of a text.
+"""
 
 import re
+from collections.abc import Sequence
 
-_DATED_ATTRIBUTION = re.compile(r"(?i)^\W*on\b.{5,200}\bwrote\s*:?\s*$")
-_ATTRIBUTION = re.compile(r"(?i)^.{3,150}\b(?:wrote|writes|said|schrieb|a écrit|escribió|ha scritto|schreef)\s*:\s*$")
-_QUOTED_BELOW = re.compile(
-    r"(?i)^\s*(?:-{2,}\s*(?:original message|ursprüngliche nachricht|message d'origine|mensaje original|"
-    r"forwarded message|forwarded by .*)\s*-{0,}|_{20,}|begin forwarded message:)\s*$"
+_FROM = re.compile(
+    r"(?i)from|von|van|de|da|fra|från|od|od kogo|lähettäjä|feladó|kimden|gönderen|от|від|από|发件人|發件人|寄件者|"
+    r"差出人|送信元|보낸 ?사람|expéditeur|mittente|remitente|afsender|avsändare|מאת|من"
 )
-_OUTLOOK_HEADER = re.compile(r"(?i)^\s*\*?(?:from|von|de)\s*:\*?\s.+$")
-_OUTLOOK_NEXT = re.compile(r"(?i)^\s*\*?(?:sent|date|to|gesendet|envoyé|enviado)\s*:\*?\s")
-_SIGNATURE = re.compile(r"^-- ?$")
+_SENT = re.compile(
+    r"(?i)sent|date|gesendet|datum|verzonden|envoyé(?: le)?|enviado(?: el| em)?|data|fecha|inviato|sendt|skickat|dato|"
+    r"wysłano|odesláno|elküldve|lähetetty|gönderildi|tarih|отправлено|дата|надіслано|发送时间|發送時間|寄件日期|日期|"
+    r"送信日時|日付|보낸 ?날짜|날짜|נשלח|تاريخ"
+)
+_WROTE = re.compile(
+    r"(?i)\b(?:wrote|writes|said|schrieb|geschrieben|a écrit|escribió|escreveu|ha scritto|schreef|skrev|skrifaði|"
+    r"napsala?|napisała?|pisze|írta|kirjoitti|yazd\u0131|написала?|пишет|έγραψε|написав)\b|写道|寫道|书きました|書きました|작성|"
+    r"כתב|כתבה|كتب"
+)
+_ON = re.compile(r"(?i)\W*on\b")
+_FORWARDED = re.compile(r"(?i)begin forwarded message|anfang der weitergeleiteten|début du message|inicio del mensaje")
+_LABEL = re.compile(r"\s*[*_>]*([^\W\d_][^\d:：<>@]{0,24}?)[*_]*\s*[:：][*_]*(?:\s+|$)(.*)")  # noqa: RUF001 - colons as Chinese and Japanese write them
+_NUMBERS = re.compile(r"\b\d{4}\b|\d{4}年|\d{1,2}[:.h]\d{2}\b|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}")
+_ADDRESS = re.compile(r"[^\s<>@]@[^\s<>@]")
+_RULE = re.compile(r"\s*(?:-{4,}[^-].*?-{4,}|_{10,}|-{10,})\s*")
+_SIGNATURE = re.compile(r"-- ?")
+_MAY_BEGIN = re.compile(r"[:：@\d]|-{4}|_{10}|\b[Oo]n\b")  # noqa: RUF001 - colons as Chinese and Japanese write them
+"""What the first line of a copy has: a quick look, before several lines are looked at together."""
 _BLANK_RUN = re.compile(r"\n{3,}")
-_ATTRIBUTION_LINES = 2
-_LONGEST_ATTRIBUTION = 300
+_COLONS = (":", "：")  # noqa: RUF001 - colons as Chinese and Japanese write them
+_HEAD_LINES = 3
+"""Lines over which mailers wrap the head of a quotation."""
+_HEADER_LINES = 6
+_FEWEST_UNKNOWN = 3
+"""Headers of a copied message, where their names are of no language that is known here."""
+_LONGEST_LINE = 300
+_MOST_LINES = 2_000
+"""In which the beginning of a copy is looked for: several lines are looked at together, so each costs some 50 µs."""
 
 
 def visible_text(text: str) -> str:
-    """The text without quoted lines, their attributions, the copied message below and the signature.
+    """The text without quoted lines, their heads, the copied message below and the signature.
 
     New text between quoted blocks is kept. When nothing would be left, the text comes back whole.
     """
     lines = text.splitlines()
     kept: list[str] = []
-    for number, line in enumerate(lines):
-        if _SIGNATURE.match(line) or _begins_copy(lines, number):
+    for line in lines[: copied_from(lines)]:
+        if _SIGNATURE.fullmatch(line):
             break
-        if _is_quoted(line):
-            _drop_attribution(kept)
+        if is_quoted(line):
+            _drop_head(kept)
             kept.append("")
         else:
             kept.append(line.rstrip())
-    _drop_attribution(kept)
+    _drop_head(kept)
     fresh = _BLANK_RUN.sub("\n\n", "\n".join(kept)).strip()
     return fresh or text.strip()
 
 
-def _is_quoted(line: str) -> bool:
+def is_quoted(line: str) -> bool:
+    """Whether a line is marked as another message's."""
     stripped = line.lstrip()
     return stripped.startswith(">") and not stripped.startswith(">From ")
 
 
-def _begins_copy(lines: list[str], number: int) -> bool:
-    """Whether a copied message begins here: a rule with its name, or a header block as Outlook writes it."""
+def copied_from(lines: Sequence[str]) -> int:
+    """The number of the line with which a message begins that bears no marks; that of all lines without one."""
+    looked_at = range(min(len(lines), _MOST_LINES))
+    return next((number for number in looked_at if _begins_copy(lines, number)), len(lines))
+
+
+def _begins_copy(lines: Sequence[str], number: int) -> bool:
+    """Whether a copied message begins with this line: with headers, a rule above them, or a head."""
     line = lines[number]
-    if _QUOTED_BELOW.match(line):
-        return not line.lstrip().startswith("_") or _any_header_below(lines, number)
-    return bool(_OUTLOOK_HEADER.match(line)) and any(
-        _OUTLOOK_NEXT.match(below) for below in lines[number + 1 : number + 3]
-    )
+    if len(line) > _LONGEST_LINE or is_quoted(line) or not _MAY_BEGIN.search(line):
+        return False
+    if _RULE.fullmatch(line) or _FORWARDED.search(line):
+        is_head = _NUMBERS.search(line) is not None and _ADDRESS.search(line) is not None
+        return is_head or _has_headers(lines, number + 1, fewest=1)
+    if _has_headers(lines, number, fewest=2):
+        return True
+    following = _following(lines, number, _HEAD_LINES)
+    for count in range(1, len(following) + 1):
+        if _is_head(following[:count]):
+            below = _following(lines, number + count, 2)
+            return not any(is_quoted(one) for one in below)
+    return False
 
 
-def _any_header_below(lines: list[str], number: int) -> bool:
-    return any(_OUTLOOK_HEADER.match(below) for below in lines[number + 1 : number + 4])
+def _following(lines: Sequence[str], number: int, most: int) -> list[str]:
+    """Up to so many lines with words from there on, of no more than a window."""
+    return [one for one in lines[number : number + 2 * most] if one.strip()][:most]
 
 
-def _drop_attribution(kept: list[str]) -> None:
-    """Take back "On Monday, A wrote:", which mailers wrap over up to two lines, when it ends what was kept.
+def _has_headers(lines: Sequence[str], number: int, *, fewest: int) -> bool:
+    """Whether headers of a copied message begin within two lines: whose it is, and when it was sent."""
+    block = _following(lines, number, _HEADER_LINES)
+    labels = [_LABEL.fullmatch(one) if len(one) <= _LONGEST_LINE else None for one in block]
+    count = next((place for place, one in enumerate(labels) if one is None), len(labels))
+    found = [(one[1].strip(), one[2]) for one in labels[:count] if one is not None]
+    if len(found) < fewest:
+        return False
+    is_from = _FROM.fullmatch(found[0][0]) is not None
+    has_address = any(_ADDRESS.search(value) for _, value in found)
+    if fewest == 1:
+        return is_from or has_address
+    if is_from and _SENT.fullmatch(found[1][0]):
+        return True
+    is_dated = any(_NUMBERS.search(value) or _SENT.fullmatch(name) for name, value in found)
+    return len(found) >= _FEWEST_UNKNOWN and has_address and is_dated
+
+
+def _is_head(lines: Sequence[str], *, is_above_quote: bool = False) -> bool:
+    """Whether lines together are the head of a quotation, such as "On Monday, Ada wrote:".
+
+    It has a date, and an address or a verb. Right above a quoted line one of the three is enough on a single line.
+    """
+    joined = " ".join(line.strip() for line in lines)
+    if len(joined) > _LONGEST_LINE or not joined.endswith(_COLONS):
+        return False
+    has_date, has_address, has_verb = (bool(one.search(joined)) for one in (_NUMBERS, _ADDRESS, _WROTE))
+    if is_above_quote and len(lines) == 1:
+        return has_date or has_address or has_verb
+    begins = bool(_NUMBERS.search(lines[0]) or _ADDRESS.search(lines[0]) or _ON.match(lines[0]))
+    return begins and (has_address or has_verb) and (has_date or _ON.match(lines[0]) is not None)
+
+
+def _drop_head(kept: list[str]) -> None:
+    """Take back the head of a quotation when it ends what was kept.
 
     Trailing blank lines go too, so that each is looked at once however often this is called.
     """
     while kept and not kept[-1].strip():
         kept.pop()
-    for count in range(_ATTRIBUTION_LINES, 0, -1):
+    for count in range(_HEAD_LINES, 0, -1):
         last = kept[-count:]
-        if any(len(line) > _LONGEST_ATTRIBUTION for line in last):
-            continue
-        joined = " ".join(line.strip() for line in last)
-        # Two lines only with a date in front: a line above "Bob wrote:" may be what the writer wrote.
-        if _DATED_ATTRIBUTION.match(joined) or (count == 1 and _ATTRIBUTION.match(joined)):
+        if len(last) == count and all(one.strip() for one in last) and _is_head(last, is_above_quote=True):
             del kept[-count:]
             return

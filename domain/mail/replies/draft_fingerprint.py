@@ -6,6 +6,8 @@ only its words are compared.
 
 import hashlib
 
+from domain.mail.outgoing.header_lines import header_text
+from domain.mail.parsing.limits import LONGEST_SUBJECT
 from domain.mail.parsing.parsed_message import ParsedMessage
 from domain.mail.replies.drafting import fingerprint, was_edited
 from domain.mail.replies.replies import Envelope
@@ -41,8 +43,11 @@ def is_untouched(draft: ParsedMessage, made: str) -> bool:
 
 
 def _of_envelope(envelope: Envelope) -> str:
-    """Without names and order, which mailers change, and without the sender, which Gmail corrects."""
-    subject = " ".join(envelope.subject.split())
+    """Without names and order, which mailers change, and without the sender, which Gmail corrects.
+
+    Of a subject as much as is read back of a draft.
+    """
+    subject = header_text(envelope.subject)[:LONGEST_SUBJECT]
     lists = ([one.key for one in addresses] for addresses in (envelope.to, envelope.cc, envelope.bcc))
     parts = [subject, *(" ".join(sorted(keys)) for keys in lists)]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()

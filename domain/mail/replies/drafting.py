@@ -1,7 +1,7 @@
 """What the model sees of a thread, which of its replies are accepted, and whether a person touched the draft since."""
 
 import hashlib
-import unicodedata
+import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
@@ -11,6 +11,7 @@ from domain.clean_text import clean_text
 from domain.jobs.failures import Invalid
 from domain.mail.invalid_fields import invalid_from
 from domain.mail.mail_fence import fence, one_line
+from domain.mail.normal_form import normalized
 from domain.mail.parsing.parsed_message import ParsedMessage
 from domain.mail.replies.voice import Voice, voice_hint
 from domain.mail.triage.prompts import NO_GUIDANCE, Guidance, Prompt, describe_mail
@@ -21,7 +22,17 @@ LONGEST_NOTES = 1_000
 LONGEST_INSTRUCTION = 4_000
 MOST_MESSAGES = 12
 LONGEST_MESSAGE = 6_000
+FEWEST_OF_MESSAGE = 500
+"""Characters: of an earlier message, less is of no use."""
 LONGEST_THREAD = 24_000
+
+_WORDLESS = (
+    "\u0e00-\u0fff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff\ufe30-\ufe4f"
+    "\uff00-\uffef\U00020000-\U0003ffff"
+)
+"""Scripts whose lines a mailer may end between any two letters (Unicode Standard Annex 14): Thai and Lao, Tibetan,
+Burmese, Khmer, Chinese, Japanese and Korean. A blank beside such a letter says nothing."""
+_BETWEEN_WORDLESS = re.compile(f"(?<=[{_WORDLESS}]) | (?=[{_WORDLESS}])")
 
 _TASK = f"""You draft replies for one person, who reads and sends them. Read the thread and call {DRAFT_TOOL} once.
 
@@ -45,17 +56,19 @@ class DraftText(BaseModel):
     """What the person should know before sending; shown beside the draft, never in it."""
 
 
-def thread_context(messages: Sequence[ParsedMessage]) -> str:
+def thread_context(messages: Sequence[ParsedMessage], longest: int = LONGEST_THREAD) -> str:
     """The thread oldest first, its latest messages within the bounds; the very last is always there."""
     chosen: list[str] = []
-    room = LONGEST_THREAD
+    room = longest
     for message in reversed(messages[-MOST_MESSAGES:]):
-        text = describe_mail(message)[:LONGEST_MESSAGE]
-        if chosen and len(text) > room:
+        if chosen and room < FEWEST_OF_MESSAGE:
             break
+        text = describe_mail(message, min(LONGEST_MESSAGE, room))
         room -= len(text)
         chosen.insert(0, text)
-    return "\n\n--- next message ---\n\n".join(chosen)
+    left_out = len(messages) - len(chosen)
+    earlier = [f"[{left_out} earlier messages of the thread are left out.]"] if left_out else []
+    return "\n\n--- next message ---\n\n".join([*earlier, *chosen])
 
 
 def draft_prompt(
@@ -123,8 +136,8 @@ def accept_draft(arguments: Mapping[str, object] | None) -> DraftText:
 
 def fingerprint(text: str) -> str:
     """A hash of a draft's words (hex SHA-256): the same however a mailer wraps, indents or composes them."""
-    words = " ".join(unicodedata.normalize("NFC", clean_text(text)).split())
-    return hashlib.sha256(words.encode()).hexdigest()
+    words = " ".join(normalized("NFC", clean_text(text)).split())
+    return hashlib.sha256(_BETWEEN_WORDLESS.sub("", words).encode()).hexdigest()
 
 
 def was_edited(text: str, original_fingerprint: str) -> bool:

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from domain.mail.mailbox import DRAFT, SENT, Change, MessageFacts
-from domain.mail.replies.replies import TOKEN_HEADER, token_reference
+from domain.mail.outgoing.outgoing_mail import TOKEN_HEADER
+from domain.mail.outgoing.thread_ids import token_reference
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from domain.jobs.failures import Invalid
 from domain.mail.parsing.parsed_message import Address, ParsedMessage
+from domain.payloads.mail_address import writable_address
 
 MOST_RECIPIENTS = 10
 """Whoever writes to more people than that chooses them."""
@@ -16,7 +17,7 @@ def recipients(
 
     They are Reply-To when it is one address, or when all of its addresses took part in the thread; without a Reply-To
     the sender. To the account's own message answer those whom it went to. Raises `Invalid(field, reason)` when nobody
-    can be answered, or a person has to choose.
+    can be answered, no mail can be sent to one of them, or a person has to choose.
     """
     if asked.from_ is None:
         raise Invalid("from", "the message has no sender who could be answered")
@@ -24,7 +25,7 @@ def recipients(
         return _bounded("to", _distinct(asked.to, without=own))
     wanted = _distinct(asked.reply_to, without=own)
     if not wanted:
-        return (asked.from_,)
+        return _bounded("from", (asked.from_,))
     if len(wanted) > 1 and not {one.key for one in wanted} <= took_part(thread, own):
         raise Invalid("reply_to", "names several addresses, some of which had no part in the conversation")
     return _bounded("reply_to", wanted)
@@ -60,4 +61,14 @@ def _bounded(field: str, addresses: tuple[Address, ...]) -> tuple[Address, ...]:
         raise Invalid(
             field, f"names {len(addresses)} addresses; at most {MOST_RECIPIENTS} are written to by themselves"
         )
+    check_writable(field, addresses)
     return addresses
+
+
+def check_writable(field: str, addresses: Iterable[Address]) -> None:
+    """Raise `Invalid` with the field for an address that no mail can be sent to."""
+    for one in addresses:
+        try:
+            writable_address(one.address)
+        except ValueError as refusal:
+            raise Invalid(field, str(refusal)) from None

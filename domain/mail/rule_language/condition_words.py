@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, Literal
 
 from domain.jobs.failures import Invalid
+from domain.mail.normal_form import normal_pattern
 from domain.mail.rule_language.defects import Defects, Path, defect
 from domain.mail.rule_language.label_names import AS_GIVEN, LabelNames
 from domain.mail.rule_language.values import (
@@ -99,8 +100,8 @@ class ConditionReader:
 
 def _check_pattern(pattern: str, path: Path, *, has_lines: bool) -> None:
     try:
-        compiled(pattern)
-        finds_all = matches_everything(pattern, has_lines=has_lines)
+        compiled(normal_pattern(pattern))
+        finds_all = matches_everything(normal_pattern(pattern), has_lines=has_lines)
     except Invalid as refused:
         raise defect(path, refused.reason.partition(": ")[2]) from None
     if finds_all:

@@ -9,6 +9,7 @@ from domain.mail.rule_language.defects import DefectError, as_field, defect
 from domain.mail.rule_language.rule_words import told
 from domain.mail.rule_language.values import ADDRESS, DOMAIN, mapping, texts
 from domain.mail.triage.prompts import RuleScope
+from domain.payloads.mail_address import address_key, domain_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ def _reach(given: Mapping[str, object], *, of_account: bool) -> tuple[RuleScope,
     if domain is not None and sender is not None:
         raise Invalid("domain", "goes with no sender: give one of the two")
     if sender is not None:
-        return RuleScope.SENDER, texts(sender, ("sender",), ADDRESS, "address")[0].lower()
+        return RuleScope.SENDER, address_key(texts(sender, ("sender",), ADDRESS, "address")[0])
     if domain is not None:
-        return RuleScope.DOMAIN, texts(domain, ("domain",), DOMAIN, "domain")[0].lower()
+        return RuleScope.DOMAIN, domain_key(texts(domain, ("domain",), DOMAIN, "domain")[0])
     return (RuleScope.ACCOUNT if of_account else RuleScope.GLOBAL), None

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from domain.mail.rule_language.label_names import AS_GIVEN, LabelNames
+from domain.payloads.mail_address import address_key
 
 _TAG = "+"
 """What follows it in front of the @ reaches the same mailbox."""
@@ -34,6 +35,6 @@ UNCHECKED = RuleContext()
 
 
 def mailbox_of(address: str) -> str:
-    """The mailbox that an address reaches: without its tag, in lower case."""
-    name, _, domain = address.casefold().rpartition("@")
+    """The mailbox that an address reaches: without its tag, as addresses are compared."""
+    name, _, domain = address_key(address).rpartition("@")
     return f"{name.partition(_TAG)[0]}@{domain}"

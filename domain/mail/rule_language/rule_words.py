@@ -20,6 +20,7 @@ from domain.mail.triage.classification import MODEL_CLASSES
 from domain.mail.triage.conditions import All, AnyOf, Condition, Label, Not
 from domain.mail.triage.prompts import LONGEST_RULE, RuleScope
 from domain.mail.triage.rules import AGENT, Rule, RuleDecision
+from domain.payloads.mail_address import address_key, domain_key
 from domain.secrets import looks_secret
 
 UNSAVED = "unsaved"
@@ -167,7 +168,7 @@ def _reach(value: object, path: Path) -> tuple[RuleScope, str | None]:
     ((word, ref),) = given.items()
     form, expected = (DOMAIN, "domain") if word == RuleScope.DOMAIN else (ADDRESS, "address")
     (found,) = texts(text(ref, (*path, word)), (*path, word), form, expected)
-    return RuleScope(word), found.lower()
+    return RuleScope(word), domain_key(found) if word == RuleScope.DOMAIN else address_key(found)
 
 
 def _labels(value: object, path: Path, known: LabelNames) -> tuple[str, ...]:

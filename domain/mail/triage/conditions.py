@@ -5,10 +5,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from domain.mail.normal_form import normal_form
 from domain.mail.parsing.parsed_message import Address
 from domain.mail.triage.automation_signals import AutomationKind
 from domain.mail.triage.mail_facts import MailFacts
 from domain.mail.triage.text_conditions import Body, FrozenCondition, Header, Subject, Text
+from domain.payloads.mail_address import address_key, domain_key
 
 MOST_CHILDREN = 50
 LARGEST_SIZE = 1_000_000_000
@@ -23,9 +25,9 @@ class Sender(FrozenCondition):
     addresses: Addresses
 
     def matches(self, facts: MailFacts) -> bool:
-        """Compare parsed and case-folded."""
+        """Compare parsed, and the same for each way to write an address."""
         sender = facts.message.from_
-        return sender is not None and sender.key in {one.casefold() for one in self.addresses}
+        return sender is not None and sender.key in {address_key(one) for one in self.addresses}
 
 
 class SenderDomain(FrozenCondition):
@@ -38,7 +40,7 @@ class SenderDomain(FrozenCondition):
     def matches(self, facts: MailFacts) -> bool:
         """Compare whole labels: example.com never matches notexample.com."""
         sender = facts.message.from_
-        domains = [one.casefold().strip(".@") for one in self.domains]
+        domains = [domain_key(one.strip(" .@")) for one in self.domains]
         if sender is None:
             return False
         return any(sender.domain == one or (self.subdomains and sender.domain.endswith(f".{one}")) for one in domains)
@@ -52,8 +54,8 @@ class Recipient(FrozenCondition):
     position: Literal["to", "cc", "any"] = "any"
 
     def matches(self, facts: MailFacts) -> bool:
-        """Compare parsed and case-folded."""
-        wanted = {one.casefold() for one in self.addresses}
+        """Compare parsed, and the same for each way to write an address."""
+        wanted = {address_key(one) for one in self.addresses}
         return any(address.key in wanted for address in self._recipients(facts))
 
     def _recipients(self, facts: MailFacts) -> tuple[Address, ...]:
@@ -95,7 +97,7 @@ class HasAttachment(FrozenCondition):
         """One attachment has to fit both."""
         return any(
             self._is_type(attachment.content_type)
-            and (self.ending is None or attachment.filename.casefold().endswith(self.ending.casefold()))
+            and (self.ending is None or _ends_with(attachment.filename, self.ending))
             for attachment in facts.message.attachments
         )
 
@@ -104,6 +106,10 @@ class HasAttachment(FrozenCondition):
             return True
         wanted = self.content_type.casefold()
         return content_type.startswith(wanted[:-1]) if wanted.endswith("/*") else content_type == wanted
+
+
+def _ends_with(name: str, ending: str) -> bool:
+    return normal_form(name).rstrip().endswith(normal_form(ending).rstrip())
 
 
 class Automated(FrozenCondition):

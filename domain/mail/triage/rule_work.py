@@ -1,5 +1,6 @@
 """What it costs to try a rule on a message, known before anything is searched."""
 
+from domain.mail.normal_form import normal_pattern, searched_forms
 from domain.mail.triage.conditions import All, AnyOf, Condition, Not
 from domain.mail.triage.mail_facts import MailFacts
 from domain.mail.triage.safe_pattern import LONGEST_SEARCHED, compiled
@@ -32,8 +33,8 @@ def work_of(condition: Condition, facts: MailFacts) -> int:
             return 0
     if condition.pattern is None:
         return PLAIN_STEPS * sum(map(len, texts))
-    steps: int = compiled(condition.pattern).programsize
-    letters = sum(min(len(text), LONGEST_SEARCHED) for text in texts)
+    steps: int = compiled(normal_pattern(condition.pattern)).programsize
+    letters = sum(min(len(form), LONGEST_SEARCHED) for text in texts for form in searched_forms(text))
     return TO_COMPILE + steps * (TO_COMPILE_STEP + letters)
 
 

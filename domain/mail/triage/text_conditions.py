@@ -4,6 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, StringConstraints, model_validator
 
+from domain.mail.normal_form import normal_form, normal_pattern, searched_forms
 from domain.mail.triage.mail_facts import MailFacts
 from domain.mail.triage.safe_pattern import Pattern, found_in
 
@@ -17,7 +18,7 @@ class FrozenCondition(BaseModel):
 
 
 class _TextCondition(FrozenCondition):
-    """Exactly one way to compare a text, letter case aside."""
+    """Exactly one way to compare a text, in the form in which it looks the same to a reader."""
 
     equals: Text | None = None
     contains: Text | None = None
@@ -31,10 +32,13 @@ class _TextCondition(FrozenCondition):
 
     def holds_for(self, text: str) -> bool:
         if self.equals is not None:
-            return text.strip().casefold() == self.equals.strip().casefold()
+            return normal_form(text).strip() == normal_form(self.equals).strip()
         if self.contains is not None:
-            return self.contains.casefold() in text.casefold()
-        return self.pattern is None or found_in(self.pattern, text)
+            return normal_form(self.contains) in normal_form(text)
+        if self.pattern is None:
+            return True
+        pattern = normal_pattern(self.pattern)
+        return any(found_in(pattern, form) for form in searched_forms(text))
 
 
 class Subject(_TextCondition):

@@ -18,7 +18,7 @@ from domain.agents.profile import AgentProfile
 from domain.agents.prompt import FirstTurn
 from domain.agents.tools import Offer
 from domain.agents.transcript import Answer, ToolCall, ToolResult, Turn, read_answer
-from domain.jobs.failures import Permanent
+from domain.jobs.failures import Invalid, Permanent
 from engine.context import JobContext
 from providers.ports.conversation import ConversationRequest, Tool
 from storage.accounts.accounts import Account
@@ -102,6 +102,9 @@ def _ask(ctx: JobContext, script: Script, turns: Sequence[Turn], number: int) ->
         if most is None:
             return OUT_OF_MONEY
         kept = converse(ctx, script.account.account_id, _step(number), request, most)
+    except Invalid as refusal:
+        ctx.log.warning("agent_answer_not_kept", field=refusal.field, reason=refusal.reason)
+        return Finish(RunStatus.FAILED, "the model's answer holds what cannot be kept")
     except Permanent as refusal:
         # Trying again cannot help, and a person should see the thread.
         ctx.log.warning("agent_call_failed", code=refusal.code, reason=refusal.reason)

@@ -56,7 +56,7 @@ def _may_have_left_draft(ctx: JobContext, case: DraftCase) -> bool:
 
 
 def _answer(draft: ThreadDraft) -> Outcome:
-    ctx, case = draft.ctx, draft.case
+    case = draft.case
     if case.email.state is EmailState.DRAFTED:
         return _show(draft)
     if case.answered:
@@ -65,16 +65,34 @@ def _answer(draft: ThreadDraft) -> Outcome:
         return _close(draft, EmailEvent.SKIPPED, THROWN_AWAY)
     try:
         original = case.original
-        body = _text(ctx, case).body
-        tried = _make(draft, original, body)
-    except OutOfDate:
-        tried = None
     except Invalid as refusal:
-        ctx.log.warning("nothing_to_draft", field=refusal.field, reason=refusal.reason)
-        return _close(draft, EmailEvent.REWORKS_EXHAUSTED, f"no usable reply: {refusal.reason}")
+        return _give_up(draft, f"a person has to answer: {refusal.reason}")
+    return _write_anew(draft, original)
+
+
+def _write_anew(draft: ThreadDraft, original: Original) -> Outcome:
+    """Have the model write the reply, and make the draft."""
+    ctx, case = draft.ctx, draft.case
+    try:
+        body = _text(ctx, case).body
+    except OutOfDate:
+        return _plan_again(draft)
+    except Invalid as refusal:
+        return _give_up(draft, f"no usable reply: {refusal.reason}")
+    tried = _make(draft, original, body)
     if tried is None:
-        return Done({"drafted": False, "why": CHANGED}, children=(case.again.job(org_id=ctx.org_id),))
+        return _plan_again(draft)
     return _record_made(draft, *tried, draft_fingerprint.of_made(body, Envelope.of_reply(original, case.sender)))
+
+
+def _plan_again(draft: ThreadDraft) -> Done:
+    again = draft.case.again.job(org_id=draft.ctx.org_id)
+    return Done({"drafted": False, "why": CHANGED}, children=(again,))
+
+
+def _give_up(draft: ThreadDraft, why: str) -> Done:
+    draft.ctx.log.warning("nothing_to_draft", reason=why)
+    return _close(draft, EmailEvent.REWORKS_EXHAUSTED, why)
 
 
 def _show(draft: ThreadDraft) -> Outcome:

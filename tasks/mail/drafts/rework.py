@@ -17,7 +17,7 @@ from domain.mail.replies import draft_fingerprint
 from domain.mail.replies.draft_fingerprint import UNKNOWN
 from domain.mail.replies.drafting import DraftText, accept_draft, draft_prompt
 from domain.mail.replies.instruction import Instruction
-from domain.mail.replies.replies import Envelope, threaded_message
+from domain.mail.replies.replies import Envelope, Original, threaded_message
 from domain.mail.thread_plan import DraftStanding, ThreadBefore, plan_event, plan_rework
 from domain.payloads.drafts import ReworkPayload, WriteManualPayload
 from domain.payloads.threads import CleanupPayload
@@ -128,16 +128,22 @@ def _go_on(draft: ThreadDraft) -> Outcome:
 
 def _rewrite(draft: ThreadDraft, request: Request, instruction: Instruction) -> Outcome:
     """Have the model write, and replace the draft once; its person may have touched it since it was read."""
+    envelope = Envelope.of_draft(request.message, draft.case.sender)
+    try:
+        envelope.check()
+    except Invalid as refusal:
+        return _refused(draft, f"the draft cannot be written again: {refusal.reason}")
     try:
         body = _text(draft, request, instruction).body
-        raw = _message(draft, request, body)
     except OutOfDate:
         # An earlier job's, which this one replays: its person has asked for something else since.
         leave = partial(_leave_touched, draft, request.draft.message_id)
         return Done({"reworked": False, "why": TOUCHED}, writes=leave)
     except Invalid as refusal:
-        draft.ctx.log.warning("nothing_to_rework", field=refusal.field, reason=refusal.reason)
         return _refused(draft, f"no usable rework: {refusal.reason}")
+    # Other words under the envelope of the old draft, which its person may have changed.
+    original = Original.in_thread(draft.case.asked.parsed)
+    raw = threaded_message(envelope, original, body, token=_token(draft.ctx), date=draft.ctx.now())
     draft.thread.prepare(plan_event(draft.email.before, EmailEvent.DRAFT_WRITTEN, REWORKED).labels)
     with draft.ctx.tx() as tx:
         effect = _begin_effect(draft, tx)
@@ -158,12 +164,6 @@ def _text(draft: ThreadDraft, request: Request, instruction: Instruction) -> Dra
     )
     account_id, model = draft.email.account_id, draft.ctx.settings.draft_model
     return ask(draft.ctx, account_id, WORDS, model, prompt, accept_draft, based_on=request.draft.message_id)
-
-
-def _message(draft: ThreadDraft, request: Request, body: str) -> bytes:
-    """The new draft: other words under the envelope of the old one, which its person may have changed."""
-    envelope = Envelope.of_draft(request.message, draft.case.sender)
-    return threaded_message(envelope, draft.case.original, body, token=_token(draft.ctx), date=draft.ctx.now())
 
 
 def _finder(draft: ThreadDraft, request: Request | None) -> Callable[[], Finding]:
@@ -237,6 +237,7 @@ def _store(draft: ThreadDraft, made: MadeDraft, tx: Transaction) -> bool:
 
 def _refused(draft: ThreadDraft, why: str) -> Outcome:
     """Leave the draft as it is, and show its person that it needs them."""
+    draft.ctx.log.warning("nothing_to_rework", reason=why)
     draft.thread.carry_out(plan_event(draft.email.before, EmailEvent.REWORK_REFUSED, why))
 
     def write(tx: Transaction) -> None:

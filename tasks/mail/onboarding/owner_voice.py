@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from domain.jobs.failures import Gone, Invalid
 from domain.jobs.job import Done, Outcome
+from domain.mail.outgoing.outgoing_mail import TOKEN_HEADER
 from domain.mail.parsing.mime import parse_message
 from domain.mail.parsing.parsed_message import ParsedMessage
-from domain.mail.replies.replies import TOKEN_HEADER
 from domain.mail.replies.voice import FEWEST_SAMPLED, MOST_SAMPLED, SENT_MAIL, accept_voice, samples_of, voice_prompt
 from engine.context import JobContext
 from providers.ports import Mailbox

@@ -1,5 +1,7 @@
 """The loop's policy: every call is answered, no limit is passed, and every run ends."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -126,6 +128,9 @@ def test_answers_that_were_paid_for_are_taken_up_whatever_the_limits_say(said: l
     [
         ((), AskModel(1)),
         ((Turn(answer("end_turn")),), RunStatus.SUCCEEDED),
+        ((Turn(answer("end_turn", said=False)),), RunStatus.FAILED),
+        ((Turn(Answer("end_turn", ({"type": "thinking", "thinking": "hm"},))),), RunStatus.FAILED),
+        ((Turn(replace(answer("end_turn"), text=" \n")),), RunStatus.FAILED),
         ((Turn(answer("refusal", said=False)),), RunStatus.FAILED),
         ((Turn(answer("tool_use")),), RunStatus.FAILED),
         ((Turn(answer("stop_sequence")),), RunStatus.FAILED),

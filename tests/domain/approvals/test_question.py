@@ -4,11 +4,13 @@ import unicodedata
 from datetime import UTC, datetime
 from uuid import UUID
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.approvals.decision import Refusal
 from domain.approvals.question import (
+    LONGEST_RECIPIENTS,
     LONGEST_VALUE,
     OUTCOMES,
     WORDS,
@@ -17,6 +19,7 @@ from domain.approvals.question import (
     outcome_of,
     question_of,
     refusal_words,
+    shown_address,
 )
 from domain.mail.actions.kinds import ActionKind
 from domain.mail.actions.status import MOVES, ActionStatus
@@ -52,7 +55,7 @@ def test_any_mail_makes_a_bounded_question_of_visible_lines(
     made = question_of(asked(subject=subject, sender=sender, parameters=parameters), number=0)
     assert len(made.facts) <= 8
     for fact in made.facts:
-        assert len(fact.value) <= LONGEST_VALUE
+        assert len(fact.value) <= (LONGEST_RECIPIENTS if "@" in fact.value else LONGEST_VALUE)
         assert len(fact.name) <= 80
         assert not any(unicodedata.category(letter) in {"Cc", "Cf", "Zl", "Zp"} for letter in fact.value + fact.name)
 
@@ -72,6 +75,35 @@ def test_of_many_recipients_some_are_named_and_all_are_counted() -> None:
     (to,) = [one for one in made.facts if one.name.startswith("To")]
     assert to.name == "To (20)"
     assert to.value.count("@") == 4
+
+
+LONG = "accounts.payable.of.the.northern.branch." * 6
+DOMAINS = ["evil.example", f"{'sub.' * 30}evil.example", f"{'x' * 60}.{'y' * 60}.{'z' * 60}.evil.example"]
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_a_long_address_is_cut_in_the_middle_and_its_domain_never(domain: str) -> None:
+    address = f"{LONG[:200]}@{domain}"
+    made = question_of(
+        asked(sender=address, mailbox=address, parameters={"to": [address], "cc": ["b@example.org", address]}), number=0
+    )
+    shown = {fact.name: fact.value for fact in made.facts}
+    for name in ("Mailbox", "From", "To"):
+        assert shown[name].startswith("accounts")
+        assert shown[name].endswith(f"@{domain}")
+        assert "…" in shown[name]
+    assert shown.get("Cc", domain).endswith(domain)
+    assert outcome_of(ActionStatus.DENIED, address, None).endswith(f"@{domain}")
+    assert shown_address("ada@example.org") == "ada@example.org"
+
+
+def test_of_several_long_addresses_each_that_is_named_is_named_whole() -> None:
+    addresses = [f"{place}{LONG[:60]}@{DOMAINS[1]}" for place in range(4)]
+    made = question_of(asked(parameters={"to": addresses}), number=0)
+    (to,) = [one for one in made.facts if one.name.startswith("To")]
+    assert to.name == "To (4)"
+    assert all(one.endswith(f"@{DOMAINS[1]}") for one in to.value.split(", "))
+    assert len(to.value) <= LONGEST_RECIPIENTS
 
 
 def test_files_are_shown_by_name_and_size_and_a_long_name_by_its_end() -> None:

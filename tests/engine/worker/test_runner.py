@@ -8,11 +8,13 @@ import pytest
 from celery import signals
 from psycopg import Connection
 
+from domain.jobs.failures import Invalid
 from domain.jobs.job import NewJob
 from engine.catalogue import Job, catalogue
 from engine.enqueue import enqueue, enqueue_jobs
 from engine.runtime import Runtime
 from engine.worker.lease import renew
+from engine.worker.runner import check_output
 from tests.doubles import probe_jobs
 from tests.doubles.factories import claim_demanded, enqueue_one, pass_time
 from tests.doubles.inline_worker import Station, run_job
@@ -138,6 +140,23 @@ def test_when_one_of_them_cannot_be_written_none_is(
     assert isinstance(error, dict)
     assert error["reason"].startswith(reason)
     assert "abcdefghijklmnop" not in error["reason"]
+
+
+SIX_LETTERS = r"a\u0000b \ud800 \\u0000"
+"""The spelling of a NUL, as anybody may write it in a mail."""
+
+
+def test_the_six_letters_that_spell_a_nul_are_no_nul() -> None:
+    check_output({"text": SIX_LETTERS, SIX_LETTERS: [{"deep": SIX_LETTERS}], "umlaut": "ü"})
+
+
+@pytest.mark.parametrize(
+    "output",
+    [{"text": "a\x00b"}, {"a\x00b": 1}, {"deep": [{"x": ["\x00"]}]}, {"text": SIX_LETTERS + "\x00"}, {"x": "\ud800"}],
+)
+def test_what_the_database_cannot_store_is_no_output(output: dict[str, Any]) -> None:
+    with pytest.raises(Invalid, match="carries a NUL"):
+        check_output(output)
 
 
 def written(database: Connection, job_id: UUID) -> tuple[int, list[str]]:

@@ -95,6 +95,9 @@ REFUSED: list[tuple[object, str]] = [
     ({"kind": "snooze", "amount": 1, "units": "fortnights"}, "action.units"),
     ({"kind": "snooze", "amount": 500, "units": "days"}, "action"),
     ({"kind": "forward", "to": ["a@example.org\r\nBcc: b@example.org"]}, "action.to.0"),
+    ({"kind": "forward", "to": ["a@example.org", "a\x00b@example.org"]}, "action.to.1"),
+    ({"kind": "forward", "to": ["jörg@example.org"]}, "action.to.0"),
+    ({"kind": "forward", "to": ["a@example.org"], "cc": ["a@b..example"]}, "action.cc.0"),
 ]
 
 

@@ -6,7 +6,14 @@ import pytest
 
 from domain.agents.transcript import Answer, ToolResult, Turn
 from domain.jobs.failures import CallState, Transient
-from providers.anthropic.conversation import CACHE_MARKS, GO_ON, conversation_body, kept_content, prompt_tokens_at_most
+from providers.anthropic.conversation import (
+    CACHE_MARKS,
+    GO_ON,
+    NO_TEXT,
+    conversation_body,
+    kept_content,
+    prompt_tokens_at_most,
+)
 from providers.ports.conversation import Conversation, ConversationAnswer, ConversationRequest, Tool
 from tests.providers.anthropic.test_anthropic import NOW, USAGE, message, opened
 from tests.providers.wire import Wire, reply
@@ -49,6 +56,16 @@ def test_turns_are_sent_back_as_they_came_with_their_results() -> None:
     assert body["messages"][4]["content"][0]["text"] == "Be brief."
     assert body["tool_choice"] == {"type": "auto", "disable_parallel_tool_use": True}
     assert body["thinking"] == {"type": "disabled"}
+
+
+@pytest.mark.parametrize("blanks", ["", " ", "\n\n\t", "\u00a0 \u3000"])
+def test_a_text_of_blanks_becomes_a_word(blanks: str) -> None:
+    told = turn(CALL, results=(ToolResult("toolu_1", blanks),), note=blanks)
+    body = conversation_body(request(told, turn(SAID, note=blanks), opening=blanks, system=blanks))
+    texts = [block.get("text", block.get("content")) for one in body["messages"] for block in one["content"]]
+    assert all(text.strip() for text in texts if isinstance(text, str))
+    assert (texts[0], texts[2], texts[4]) == (NO_TEXT, NO_TEXT, GO_ON)
+    assert "system" not in body
 
 
 def test_tools_system_opening_and_the_newest_results_are_marked_for_the_cache() -> None:

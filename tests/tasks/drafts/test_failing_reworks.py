@@ -1,5 +1,6 @@
 """A rework that Gmail keeps refusing is paid for a few times; then its person is told."""
 
+import base64
 from typing import Any
 
 import pytest
@@ -10,7 +11,17 @@ from domain.mail.replies.drafting import DRAFT_TOOL
 from operations import replays
 from tests.doubles.mail_environment import MailEnvironment
 from tests.doubles.meanwhile import Meanwhile
-from tests.tasks.drafts.reworks import FIRST, draft_id, drafted, labels_of, prompts, put_rework, rework_job, words
+from tests.tasks.drafts.reworks import (
+    FIRST,
+    draft_id,
+    drafted,
+    labels_of,
+    only_draft,
+    prompts,
+    put_rework,
+    rework_job,
+    words,
+)
 
 
 @pytest.mark.parametrize("fault", [{"status": 403, "reason": "domainPolicy"}, {"status": 500}])
@@ -56,3 +67,15 @@ def test_a_retry_by_an_operator_does_what_the_person_asks_by_now(env: MailEnviro
     assert env.state(place.thread_id) is EmailState.DRAFTED
     assert "I am away" in words(env)
     assert FIRST not in words(env)
+
+
+def test_a_draft_that_cannot_be_written_again_costs_no_words(env: MailEnvironment) -> None:
+    place = drafted(env)
+    raw = only_draft(env)[0]["raw"].replace("anna@example.com", "jörg@example.com")
+    env.mailbox.edit_draft(draft_id(env, place), raw=base64.urlsafe_b64encode(raw.encode()).decode())
+    env.sync()
+    put_rework(env, place)
+    env.sync()
+    assert prompts(env) == 0
+    assert words(env) == " ".join(FIRST.split())
+    assert "Postroom/Action Required" in labels_of(env, place)

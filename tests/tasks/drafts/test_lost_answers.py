@@ -12,7 +12,7 @@ from uuid import UUID
 import pytest
 
 from domain.mail.correspondence import EmailState
-from domain.mail.replies.replies import TOKEN_HEADER
+from domain.mail.outgoing.outgoing_mail import TOKEN_HEADER
 from providers.google.gmail import GmailMailbox
 from sandbox.emulator.control import MessagePlace
 from tests.doubles.factories import unmetered

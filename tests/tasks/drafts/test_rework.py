@@ -9,8 +9,8 @@ import pytest
 
 from domain.mail.correspondence import EmailState
 from domain.mail.mailbox import Draft
+from domain.mail.outgoing.outgoing_mail import TOKEN_HEADER
 from domain.mail.replies.drafting import DRAFT_TOOL
-from domain.mail.replies.replies import TOKEN_HEADER
 from providers.google.gmail import GmailMailbox
 from sandbox.emulator.control import MessagePlace
 from tests.doubles.mail_environment import OWNER, MailEnvironment

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -14,11 +15,19 @@ from domain.mail.actions.label_actions import ApplyLabel
 from domain.mail.actions.requested_action import (
     CLASSES,
     VERSION,
+    Forward,
     parse_action,
     read_action,
 )
 from domain.mail.actions.snooze import A_YEAR, Snooze
+from domain.mail.mailbox import SenderAddress
+from domain.mail.outgoing.composing import compose
+from domain.mail.outgoing.outgoing_mail import message_bytes
+from domain.mail.outgoing.send_orders import ActionContext, send_order
+from domain.mail.parsing.mime import parse_message
+from domain.payloads.mail_address import address_key
 from tests.domain.mail.actions.any_action import ACTIONS, NOON
+from tests.domain.mail.messages import make_message
 
 GOOD: dict[ActionKind, dict[str, Any]] = {
     ActionKind.APPLY_LABEL: {"label_id": "Label_1"},
@@ -48,6 +57,39 @@ def test_an_action_takes_its_own_parameters_only(kind: ActionKind) -> None:
     if kind in GOOD:
         with pytest.raises(Invalid):
             parse_action({"kind": kind.value})
+
+
+@pytest.mark.parametrize("field", ["to", "cc"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "a\x00b@example.org",
+        "jörg@example.org",
+        "a b@example.org",
+        "a@b..example",
+        "nobody",
+        "a@",
+        "Ada <a@example.org>",
+    ],
+)
+def test_a_forward_to_whom_no_mail_can_be_sent_is_refused_before_anybody_is_asked(field: str, address: str) -> None:
+    document = {"kind": "forward", "to": ["a@example.org"], field: ["b@example.org", address]}
+    with pytest.raises(Invalid, match="no address that mail can be sent to") as refused:
+        parse_action(document)
+    assert refused.value.field == f"{field}.1"
+
+
+@given(st.emails() | st.text(max_size=30).map("{}@example.org".format))
+def test_a_forward_that_is_accepted_can_be_sent(address: str) -> None:
+    try:
+        action = parse_action({"kind": "forward", "to": [address]})
+    except Invalid:
+        return
+    about = ActionContext(UUID(int=1), UUID(int=2), "18c2f0a1b2c3d4e6", "18c2f0a1b2c3d4e5", make_message())
+    assert isinstance(action, Forward)
+    order = send_order(action, about, ())
+    mail = compose(order, about.original, sender=SenderAddress("me@example.com"), token="token-12345", date=NOON)
+    assert [one.key for one in parse_message(message_bytes(mail)).to] == [address_key(address)]
 
 
 def test_every_kind_has_a_class_a_danger_and_an_inverse() -> None:

@@ -7,7 +7,7 @@ import pytest
 from domain.jobs.failures import Invalid
 from domain.mail.actions.requested_action import AutoReply, Forward
 from domain.mail.outgoing.automatic_answers import why_not
-from domain.mail.outgoing.send_orders import MOST_ANSWERED, ActionContext, check_conversation, send_order
+from domain.mail.outgoing.send_orders import MOST_ANSWERED, ActionContext, check_conversation, check_people, send_order
 from domain.mail.parsing.parsed_message import ParsedMessage
 from domain.mail.triage.automation import Automation, detect_automation
 from domain.mail.triage.automation_signals import AutomationKind, Weight
@@ -35,10 +35,13 @@ def test_a_forward_names_its_recipients_and_no_thread() -> None:
     assert order.attachments == (), "files are fetched when the mail is sent"
 
 
-def test_a_recipient_that_is_no_address_is_refused_by_field() -> None:
-    with pytest.raises(Invalid, match="no address") as refusal:
-        send_order(Forward(to=("ä@b..c",)), about(make_message()), OWN)
-    assert refusal.value.field == "parameters.to.0"
+def test_an_odd_address_that_mail_can_be_sent_to_is_ordered_as_it_is_written() -> None:
+    wish = Forward(to=("try..this@docomo.ne.jp", "info@bücher.example"))
+    order = send_order(wish, about(make_message()), OWN)
+    assert order.to == ('"try..this"@docomo.ne.jp', "info@xn--bcher-kva.example")
+    answer = reply_to(make_message(**{"from": "Ann <try..this@docomo.ne.jp>"}))
+    assert answer.to == ("Ann <try..this@docomo.ne.jp>",)
+    check_people(answer, order)
 
 
 def test_a_reply_goes_where_the_sender_wants_it() -> None:

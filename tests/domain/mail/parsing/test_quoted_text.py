@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.mail.parsing.quoted_text import visible_text
+from tests.domain.mail.parsing.quotations import HEADS, PLAIN
 
 
 @given(st.text(max_size=500))
@@ -18,11 +19,23 @@ def test_plain_words_stay(lines: list[str]) -> None:
     assert visible_text("\n".join(lines)).split() == words
 
 
-@pytest.mark.parametrize("text", ["\n>" * 100_000, "\n" * 100_000 + ">\n" * 50_000, "x" * 100_000 + "\n>\n" * 30_000])
+@pytest.mark.parametrize(
+    "text", ["\n>" * 100_000, "\n" * 100_000 + ">\n" * 50_000, "x" * 100_000 + "\n>\n" * 30_000, "a:\n\n" * 50_000]
+)
 def test_hostile_texts_take_little_time(text: str) -> None:
     started = monotonic()
     visible_text(text)
     assert monotonic() - started < 3
+
+
+@pytest.mark.parametrize("mailer", HEADS)
+def test_the_head_of_a_quotation_is_known_in_every_language(mailer: str) -> None:
+    assert visible_text(f"My answer.\n\nSecond line.\n\n{HEADS[mailer]}") == "My answer.\n\nSecond line."
+
+
+@pytest.mark.parametrize("text", PLAIN)
+def test_what_only_looks_like_a_quotation_stays(text: str) -> None:
+    assert visible_text(text).split() == text.split()
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,5 @@
+# ruff: noqa: RUF001  # full-width punctuation in Japanese and Chinese
+
 from typing import Any
 
 import pytest
@@ -92,6 +94,38 @@ def test_wrapping_is_no_edit_but_a_word_is(words: list[str], data: st.DataObject
     assert not was_edited(wrapped, original)
     assert was_edited(f"{wrapped} more", original)
     assert was_edited(" ".join([words[0] + "x", *words[1:]]), original)
+
+
+WORDLESS = {
+    "ja": "お世話になっております。注文1234の件、11月23日（月）でお願いいたします。ABC社の山田です。",
+    "zh": "您好，会议改到星期三上午九点。请确认是否可以参加，谢谢！",
+    "th": "ขอบคุณสำหรับข้อความของคุณ ผมจะส่งใบเสนอราคาให้พรุ่งนี้",
+    "ko": "안녕하세요 회의는 수요일 오전 9시로 옮겨졌습니다. 감사합니다.",
+    "mixed": "Dear 山田さん, the invoice 請求書 is attached (見積).",
+}
+
+
+@pytest.mark.parametrize("language", WORDLESS)
+@given(st.data())
+def test_a_draft_that_a_mailer_wrapped_is_unedited_in_every_script(language: str, data: st.DataObject) -> None:
+    text = WORDLESS[language]
+    wide = [
+        place for place in range(1, len(text)) if not (text[place - 1] + text[place]).isascii() or text[place] == " "
+    ]
+    places = data.draw(st.lists(st.sampled_from(wide), max_size=5, unique=True).map(sorted))
+    wrapped = "".join(part for place, part in _wrapped(text, places))
+    assert not was_edited(wrapped, fingerprint(text))
+    letter = data.draw(st.sampled_from([place for place in range(len(text)) if text[place].isalnum()]))
+    assert was_edited(wrapped + "x", fingerprint(text))
+    assert was_edited(text[:letter] + text[letter + 1 :], fingerprint(text))
+
+
+def _wrapped(text: str, places: list[int]) -> list[tuple[int, str]]:
+    starts = [0, *places]
+    ends = [*places, len(text)]
+    return [
+        (start, text[start:end] + ("\r\n" if end < len(text) else "")) for start, end in zip(starts, ends, strict=True)
+    ]
 
 
 @given(WORDS)

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.mail.mailbox import DRAFT, INBOX, SENT, Change, ChangeKind, MessageFacts
+from domain.mail.outgoing.thread_ids import token_reference
 from domain.mail.replies.lost_draft import LostDraft, shows_token, stands_for, traces
-from domain.mail.replies.replies import token_reference
 
 LOST = LostDraft("t1", "token-12345", 7, "<one@example.org>")
 KINDS: tuple[ChangeKind, ...] = ("message_added", "message_deleted", "labels_added", "labels_removed")

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -6,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.jobs.failures import Invalid
+from domain.mail.parsing.parsed_message import Attachment
 from domain.mail.triage.automation import detect_automation
 from domain.mail.triage.classification import Classification, DecisionSource
 from domain.mail.triage.mail_facts import MailFacts
@@ -37,6 +39,48 @@ MESSAGE = facts(
     subject="Invoice 4711",
     x_ticket="A-1",
 )
+WRAPPED = facts(
+    "Please note that the payment is overdue since\nMonday. Please pay the\u00a0open invoice.\n\nTotal: 5",
+    **{"from": "İnfo <info@BÜCHER.example>"},
+    subject="=?utf-8?q?Toplant=C4=B1_=C4=B0STANBUL=E2=80=8B?=",
+    x_note="ﬁrst  \u3000note",
+)
+LOOKS_ALIKE: list[tuple[dict[str, Any], bool]] = [
+    ({"kind": "body", "contains": "overdue since Monday"}, True),
+    ({"kind": "body", "contains": "the open INVOICE"}, True),
+    ({"kind": "body", "contains": "the\u00a0open\ninvoice"}, True),
+    ({"kind": "body", "contains": "theopen"}, False),
+    ({"kind": "body", "pattern": "overdue since Monday"}, True),
+    ({"kind": "body", "pattern": r"overdue.{1,30}pay the open invoice\.$"}, False),
+    ({"kind": "body", "pattern": r"overdue.{1,30}pay the open invoice"}, True),
+    ({"kind": "body", "pattern": r"(?m)^total: \d$"}, True),
+    ({"kind": "body", "pattern": r"(?m)^monday\."}, True),
+    ({"kind": "body", "pattern": r"invoice.{1,9}total"}, False),
+    ({"kind": "subject", "contains": "istanbul"}, True),
+    ({"kind": "subject", "contains": "İstanbul"}, True),
+    ({"kind": "subject", "equals": "Toplanti istanbul"}, True),
+    ({"kind": "subject", "pattern": "^TOPLANTI İSTANBUL$"}, True),
+    ({"kind": "header", "name": "x-note", "equals": "First Note"}, True),
+    ({"kind": "domain", "domains": ["bücher.example"]}, True),
+    ({"kind": "domain", "domains": ["XN--BCHER-KVA.example"]}, True),
+    ({"kind": "domain", "domains": ["bucher.example"]}, False),
+    ({"kind": "domain", "domains": ["BÜCHER。EXAMPLE."]}, True),
+    ({"kind": "sender", "addresses": ["INFO@bücher.example"]}, True),
+    ({"kind": "sender", "addresses": ['"info"@xn--bcher-kva.example']}, True),
+]
+
+
+@pytest.mark.parametrize(("condition", "expected"), LOOKS_ALIKE)
+def test_what_looks_the_same_to_a_reader_is_the_same_to_a_rule(condition: dict[str, Any], *, expected: bool) -> None:
+    assert bool(evaluate([rule(condition)], WRAPPED)) is expected
+
+
+def test_the_ending_of_a_file_is_compared_as_it_is_seen() -> None:
+    file = Attachment("Rechnung．PDF\u200b", "application/octet-stream", 5)  # noqa: RUF001 - letters that look alike are what is tested
+    seen = replace(MESSAGE, message=replace(MESSAGE.message, attachments=(file,)))
+    assert evaluate([rule({"kind": "attachment", "ending": ".pdf"})], seen)
+
+
 CONDITIONS: list[tuple[dict[str, Any], bool]] = [
     ({"kind": "sender", "addresses": ["ada@mail.example.ORG"]}, True),
     ({"kind": "sender", "addresses": ["boss@example.com"]}, False),
