@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from domain.mail.actions.snooze import Snooze
 from sandbox.emulator.control import MessagePlace
 from storage.accounts import accounts, tokens
 from storage.accounts.accounts import Consent
@@ -37,4 +38,16 @@ def test_a_wake_of_the_closed_account_rests_while_the_next_one_lacks_consent(env
     connect(env, consent)
     relay_once(env.process.database)
     assert due(env, UUID(job["id"])) == "succeeded"
+    assert names(env, place) == {"INBOX", "UNREAD"}
+
+
+def test_a_message_snoozed_again_after_the_reconnection_keeps_the_later_time(env: MailEnvironment) -> None:
+    place, first, _consent = snoozed_then_reconnected(env)
+    later = do(env, place, Snooze(amount=5, units="hours"))
+    assert due(env, UUID(hint_of(first)["unsnooze_job_id"])) == "succeeded"
+    output = wake_job(env, first)["output"]
+    assert not output["restored"]
+    assert hint_of(later)["snooze_until"][:16] in output["why"]
+    assert names(env, place) == {"UNREAD", "Postroom/Snoozed"}
+    assert due(env, UUID(hint_of(later)["unsnooze_job_id"])) == "succeeded"
     assert names(env, place) == {"INBOX", "UNREAD"}
