@@ -2,6 +2,9 @@
 
 import re
 
+UNSTORABLE = "carries a character that PostgreSQL cannot store"
+"""Why text is refused that `clean_text` would change."""
+
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
