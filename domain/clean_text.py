@@ -3,6 +3,9 @@
 import re
 from collections.abc import Iterator
 
+UNSTORABLE = "carries a character that PostgreSQL cannot store"
+"""Why text is refused that `clean_text` would change."""
+
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 

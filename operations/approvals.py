@@ -14,7 +14,7 @@ from domain.mail.actions.status import ActionStatus
 from domain.payloads.approvals import ShowOutcomePayload
 from operations.actions import ActionView, found_action
 from operations.call import Call
-from operations.operation import Area, Option, Reason, Record, Route
+from operations.operation import Area, OperatorsOnly, Option, Reason, Record, Route
 from operations.pages import Page, Window
 from storage import approvals
 from storage.accounts import accounts
@@ -45,8 +45,8 @@ class ChannelView(Record):
     """The Discord channel in which an org is asked, and since when."""
 
     org_id: UUID
-    channel_id: str
-    set_at: datetime
+    channel_id: str | None = Field(None, description="Null: the org is asked on Discord no more.")
+    set_at: datetime | None = None
 
 
 @APPROVALS.look("list", Route("GET", "/approvals"), org="required")
@@ -95,7 +95,7 @@ DECISIONS = {Choice.APPROVE: approve_action, Choice.DENY: deny_action}
 
 @APPROVALS.deed(
     "channel",
-    Route("PUT", "/approvals/channel"),
+    OperatorsOnly("a channel is one org's, and a key of another org could take it first"),
     org="required",
     events=("approval.channel_set", "approval.channel_removed"),
 )
@@ -103,20 +103,20 @@ def choose_channel(
     call: Call,
     *,
     channel_id: Annotated[
-        str | None,
-        Field(description="The id of the Discord channel; without it, the org is asked there no more."),
+        str,
+        Field(description="The id of the Discord channel; an empty text takes it away."),
         Option("--discord"),
-    ] = None,
+    ],
 ) -> ChannelView:
     """Say in which Discord channel an org is asked."""
     with call.writing() as tx:
         if channel_id:
             made = approvals.choose_channel(tx, call.org, channel_id)
             call.audit(tx, call.org, {"channel_id": channel_id}, event="approval.channel_set")
-        else:
-            made = approvals.remove_channel(tx, call.org)
-            call.audit(tx, call.org, {}, event="approval.channel_removed")
-    return ChannelView.model_validate(made)
+            return ChannelView.model_validate(made)
+        removed = approvals.remove_channel(tx, call.org)
+        call.audit(tx, call.org, {"channel_id": removed.channel_id}, event="approval.channel_removed")
+        return ChannelView(org_id=call.org)
 
 
 def record_refusal(tx: Transaction, org_id: UUID, by: Origin, data: JsonObject) -> None:

@@ -80,6 +80,7 @@ def close_gate(
 ) -> GateView:
     """Keep the jobs of a queue, job type, org, account, provider, org at a provider, or of the whole fleet queued.
 
+    Of two closings the later end holds; the answer is the gate as it holds now.
     KEY is the name; of an account its id or address, of an org its id or name, of an org at a provider ORG:PROVIDER.
     """
     with call.writing() as tx:
@@ -88,7 +89,7 @@ def close_gate(
         gates.close(tx, gate)
         facts = {"scope": scope.value, "key": gate.key, "reason": reason, "until": end and end.isoformat()}
         call.audit(tx, SYSTEM_ORG, facts)
-    return GateView.model_validate(gate)
+        return GateView.model_validate(gates.held(tx, gate))
 
 
 @GATES.deed("open", FLEET, events=("gate.opened",))
@@ -174,9 +175,9 @@ KEYS: Mapping[GateScope, Callable[[Transaction, str], str]] = {
 
 def _end(until: str | None, seconds: int | None, now: datetime) -> datetime | None:
     """When a gate opens by itself; None for never. Raises `Invalid` for an end in the past or beyond all calendars."""
-    if until and seconds:
+    if until is not None and seconds is not None:
         raise Invalid("until", "give either a time or a number of seconds")
-    if until:
+    if until is not None:
         end = parse_time(until, "until")
         if end <= now:
             raise Invalid("until", "is in the past")

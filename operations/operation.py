@@ -27,7 +27,9 @@ from typing import (
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from domain.access.api_keys import Role
+from domain.clean_text import UNSTORABLE, clean_text
 from domain.jobs.contract import first_problem
+from domain.jobs.failures import Invalid
 from operations.call import Call
 from operations.pages import Page, Window
 
@@ -80,8 +82,8 @@ class Route:
     location: str | None = None
     query: tuple[str, ...] = ()
     document: str | None = None
-    status: Literal[200, 202] = 200
-    """202 for what a job will do."""
+    status: Literal[200, 201, 202] = 200
+    """201 for what is made and has no location, 202 for what a job will do."""
 
     @property
     def ids(self) -> frozenset[str]:
@@ -119,7 +121,13 @@ class Operation(Generic[P, Answer]):
     """Whether a page may end because enough rows were looked at."""
 
     def __call__(self, call: Call, /, *arguments: P.args, **options: P.kwargs) -> Answer:
-        """Do it for the caller; raises `Forbidden` for one whose role does not include the needed role."""
+        """Do it for the caller; raises `Forbidden` for one whose role does not include the needed role.
+
+        Raises `Invalid` with the field of a text that nobody could keep: PostgreSQL does not say which it was.
+        """
+        for name, value in (*zip(self.positional, arguments, strict=False), *options.items()):
+            if isinstance(value, str) and clean_text(value) != value:
+                raise Invalid(name, UNSTORABLE)
         is_audited, of_org = self.ledger_audits or not self.events, isinstance(self.route, Route)
         call.begin(self.role, self.events, is_audited=is_audited, of_org=of_org)
         return self.function(call, *arguments, **options)

@@ -10,9 +10,13 @@ from uuid import UUID
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_json
 
+from domain.clean_text import clean_text
 from domain.jobs.failures import Invalid
 
 FIELD = "cursor"
+FOREIGN = "is no cursor of this list"
+LONGEST_CURSOR = 1_000
+"""Characters by HTTP: a position of an org and a name of 100 characters has up to 600."""
 FIRST_ID = UUID(int=0)
 SHOWN_BY_DEFAULT, MOST_SHOWN = 50, 200
 """Rows of a page by HTTP."""
@@ -50,9 +54,12 @@ class Window:
             return None
         try:
             document = base64.b64decode(self.cursor + "=" * (-len(self.cursor) % 4), altchars=b"-_", validate=True)
-            return TypeAdapter(position).validate_json(document)
+            found = TypeAdapter(position).validate_json(document)
         except (ValueError, ValidationError):
-            raise Invalid(FIELD, "is no cursor of this list") from None
+            raise Invalid(FIELD, FOREIGN) from None
+        if any(isinstance(value, str) and clean_text(value) != value for value in found):
+            raise Invalid(FIELD, FOREIGN)
+        return found
 
     def page(
         self,

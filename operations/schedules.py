@@ -16,9 +16,11 @@ from operations.operation import Area, Option, Record, Route
 from operations.pages import Page, Window
 from storage.ledger import payload_names
 from storage.schedules import schedules
-from storage.schedules.schedules import Position, RequestedJob, Schedule
+from storage.schedules.schedules import LONGEST_NAME, Position, RequestedJob, Schedule
 
 SCHEDULES = Area("schedules", "Add, list, pause, resume and remove schedules: jobs that an org wants by cron.")
+Name = Annotated[str, Field(pattern=r"^[^./\s\x00-\x1f\x7f][^/\x00-\x1f\x7f]*$", max_length=LONGEST_NAME)]
+"""A name that a path can carry: no slash, no control character, and neither a dot nor a space at its head."""
 
 
 class ScheduleView(Record):
@@ -53,10 +55,12 @@ def list_schedules(call: Call, window: Window) -> Page[ScheduleView]:
     return window.page(found, ScheduleView.model_validate, lambda one: Position(one.org_id, one.name))
 
 
-@SCHEDULES.deed("add", Route("POST", "/schedules"), org="required", events=("schedule.added",), ledger_audits=True)
+@SCHEDULES.deed(
+    "add", Route("POST", "/schedules", status=201), org="required", events=("schedule.added",), ledger_audits=True
+)
 def add_schedule(  # noqa: PLR0913 - one parameter per field
     call: Call,
-    name: str,
+    name: Name,
     *,
     job_type: Annotated[str, Field(max_length=100, description="The job type."), Option("--type")],
     cron: Annotated[
@@ -77,8 +81,9 @@ def add_schedule(  # noqa: PLR0913 - one parameter per field
         check_job_type(declared.job_type)
     timetable = Timetable(cron, zone, missed)
     with call.writing() as tx:
-        document = payload_names.resolve(tx, known, payload or {}, org_id=call.org)
-        known.read(document, declared.version)
+        named = payload_names.resolve(tx, known, payload or {}, org_id=call.org)
+        # As the class writes it: a reconnection finds the schedules of an account by the text of its id.
+        document = known.read(named, declared.version).document()
         work = RequestedJob(declared.job_type, document, declared.version)
         return _view(schedules.add(tx, call.org, name, work, timetable, by=call.origin))
 
@@ -90,7 +95,7 @@ def add_schedule(  # noqa: PLR0913 - one parameter per field
     events=("schedule.paused",),
     ledger_audits=True,
 )
-def pause_schedule(call: Call, name: str) -> ScheduleView:
+def pause_schedule(call: Call, name: Name) -> ScheduleView:
     """Let a schedule enqueue nothing until it is resumed."""
     with call.writing() as tx:
         return _view(schedules.pause(tx, call.org, name, by=call.origin))
@@ -103,7 +108,7 @@ def pause_schedule(call: Call, name: str) -> ScheduleView:
     events=("schedule.resumed",),
     ledger_audits=True,
 )
-def resume_schedule(call: Call, name: str) -> ScheduleView:
+def resume_schedule(call: Call, name: Name) -> ScheduleView:
     """Let a schedule go on with its next due time; what lay in the pause is not made up for."""
     with call.writing() as tx:
         return _view(schedules.resume(tx, call.org, name, by=call.origin))
@@ -112,7 +117,7 @@ def resume_schedule(call: Call, name: str) -> ScheduleView:
 @SCHEDULES.deed(
     "remove", Route("DELETE", "/schedules/{name}"), org="required", events=("schedule.removed",), ledger_audits=True
 )
-def remove_schedule(call: Call, name: str) -> ScheduleView:
+def remove_schedule(call: Call, name: Name) -> ScheduleView:
     """Forget a schedule; the jobs that it enqueued stay."""
     with call.writing() as tx:
         return _view(schedules.remove(tx, call.org, name, by=call.origin))

@@ -7,6 +7,7 @@ from uuid import UUID
 from pydantic import Field
 
 from domain.access.users import UserRole
+from domain.jobs.failures import Invalid
 from operations.call import Call
 from operations.operation import Area, OperatorsOnly, Option, Record
 from operations.pages import Page, Window
@@ -56,8 +57,9 @@ def add_user(
 ) -> UserView:
     """Add a person; without a role, a member, who approves nothing."""
     with call.writing() as tx:
-        made = users.add(tx, call.org, email, UserChanges(role, discord_user_id, zone))
-        call.audit(tx, call.org, {"user_id": str(made.user_id)})
+        changes = UserChanges(role, discord_user_id, zone)
+        made = users.add(tx, call.org, email, changes)
+        call.audit(tx, call.org, {"user_id": str(made.user_id), **changes.given()})
     return UserView.model_validate(made)
 
 
@@ -67,10 +69,11 @@ def set_user(
 ) -> UserView:
     """Change a person's role, Discord id or zone; what is not given stays."""
     changes = UserChanges(role, discord_user_id, zone)
+    if not changes.given():
+        raise Invalid("role", "nothing to change is given: a role, a Discord id or a zone")
     with call.writing() as tx:
         changed = users.change(tx, call.org, email, changes)
-        data = {name: value for name, value in changes.checked().items() if value}
-        call.audit(tx, call.org, {"user_id": str(changed.user_id), **data})
+        call.audit(tx, call.org, {"user_id": str(changed.user_id), **changes.given()})
     return UserView.model_validate(changed)
 
 

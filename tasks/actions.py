@@ -367,9 +367,9 @@ def unsnooze(ctx: JobContext, payload: UnsnoozePayload) -> Outcome:
         snoozed = actions.get(tx, account_id, payload.action_id)
         hint = snoozing.hint_of(snoozed)
         check_wake(payload, snoozed.kind, snoozed.message_id, hint)
-        others = snoozing.snoozes_of(tx, account_id, payload.message_id)
+        others = snoozing.snoozes_of(tx, account.account_id, payload.message_id)
         label_id = payload.snooze_label_id or snoozing.known_label(tx, account)
-        renamed = labels.translate(tx, account_id, [label_id] if label_id else [])
+        renamed = labels.translate(tx, account.account_id, [label_id] if label_id else [])
     past = snoozing.as_past(snoozed, hint)
     if is_undecided(past, others):
         return Snooze(ctx.now() + LOOK_AGAIN_AFTER, "a snooze of the message is still being carried out")

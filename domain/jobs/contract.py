@@ -8,6 +8,7 @@ from uuid import UUID
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
+from domain.clean_text import UNSTORABLE
 from domain.jobs.failures import Invalid
 from domain.jobs.job import ActorType, JsonObject, NewJob, Origin
 from domain.jobs.nesting import MOST_LEVELS, nests_too_deep
@@ -111,7 +112,7 @@ def first_problem(error: ValidationError, under: str = "") -> Invalid:
         return Invalid(f"{under}{problem['ctx']['field']}", problem["msg"])
     if problem["type"] == "json_invalid":
         # It was JSON: what its reader refuses is half of a surrogate pair.
-        return Invalid("text", "carries a character that PostgreSQL cannot store")
+        return Invalid("text", UNSTORABLE)
     path = ".".join(str(part) for part in problem["loc"]) or "document"
     kind = next((kind for kind in WORDS if problem["type"].startswith(kind)), None)
     return Invalid(f"{under}{path}", WORDS[kind] if kind else problem["msg"].removeprefix("Value error, "))

@@ -22,7 +22,7 @@ from gateway.http.resources import resources_of
 from operations.areas import areas
 from operations.call import Call
 from operations.operation import DOCUMENT, Area, Operation, Record, Route, checked
-from operations.pages import MOST_SHOWN, SHOWN_BY_DEFAULT, Page, Window
+from operations.pages import LONGEST_CURSOR, MOST_SHOWN, SHOWN_BY_DEFAULT, Page, Window
 from storage.access.api_keys import Caller
 
 VERIFIERS: Mapping[Role, Callable[..., Caller]] = {
@@ -33,7 +33,7 @@ VERIFIERS: Mapping[Role, Callable[..., Caller]] = {
 """The dependency by which a route knows its caller, by the role that its operation needs."""
 
 Limit = Annotated[int, Query(ge=1, le=MOST_SHOWN)]
-Cursor = Annotated[str | None, Query(max_length=200, description="`next_cursor` of the part before.")]
+Cursor = Annotated[str | None, Query(max_length=LONGEST_CURSOR, description="`next_cursor` of the part before.")]
 
 
 def routers() -> Iterator[APIRouter]:

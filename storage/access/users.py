@@ -7,6 +7,7 @@ from uuid import UUID
 
 from domain.access.users import UserRole, check_snowflake, check_zone
 from domain.jobs.failures import Conflict, Gone
+from domain.jobs.job import JsonObject
 from domain.mail.email_address import check_address
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
@@ -41,6 +42,10 @@ class UserChanges:
             check_zone(self.zone)
         role = None if self.role is None else str(self.role)
         return {"role": role, "discord_user_id": self.discord_user_id, "zone": self.zone}
+
+    def given(self) -> JsonObject:
+        """What is to be set, as the audit log keeps it: null for a Discord id that is taken away."""
+        return {name: value or None for name, value in self.checked().items() if value is not None}
 
 
 def add(tx: Transaction, org_id: UUID, email: str, changes: UserChanges) -> User:

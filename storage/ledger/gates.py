@@ -1,7 +1,7 @@
 """Gates: what must not run now, why, and until when."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
 
@@ -37,6 +37,13 @@ def close(tx: Transaction, gate: Gate) -> None:
     """
     closing = asdict(gate) | {"cause": gate.cause.value, "reason": check_text("reason", gate.reason)}
     tx.raw("select postroom.close_gate(%(scope)s, %(key)s, %(cause)s, %(reason)s, %(until)s, %(actor)s)", closing)
+
+
+def held(tx: Transaction, gate: Gate) -> Gate:
+    """The gate of the same scope, key and cause as it is closed now: a later end than the given one may hold."""
+    named = {"scope": gate.scope, "key": gate.key, "cause": gate.cause.value}
+    known = "select reason, until, actor from gates where scope = %(scope)s and key = %(key)s and cause = %(cause)s"
+    return replace(gate, **tx.raw(known, named)[0]._asdict())
 
 
 def open_gate(tx: Transaction, scope: str, key: str, cause: Cause | None = None) -> bool:

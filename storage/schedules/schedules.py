@@ -8,7 +8,7 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from domain.jobs.failures import Conflict, Gone, Invalid
+from domain.jobs.failures import Conflict, Forbidden, Gone, Invalid
 from domain.jobs.job import JsonObject, NewJob, Origin
 from domain.scheduling import cron
 from domain.scheduling.cron import Missed, Timetable
@@ -19,6 +19,8 @@ from storage.postgres.database import Transaction
 LONGEST_NAME = 100
 """In characters, as the table's rule has it."""
 
+MOST_KEPT = 500
+"""Schedules of an org. All due in one minute are two or three seconds' work of the relay, at 5 ms for each."""
 
 FIRST_ID = UUID(int=0)
 
@@ -74,9 +76,13 @@ class Due:
 
 
 def add(tx: Transaction, org_id: UUID, name: str, work: RequestedJob, timetable: Timetable, *, by: Origin) -> Schedule:
-    """Keep a new schedule; raises `Invalid` for one that is never due, `Conflict` when the org has one of that name."""
-    if not 1 <= len(name) <= LONGEST_NAME:
-        raise Invalid("name", f"must have 1 to {LONGEST_NAME} characters")
+    """Keep a new schedule; raises `Invalid` for one that is never due, `Conflict` when the org has one of that name.
+
+    Raises `Forbidden` above the number that an org may keep; nobody adds another before the transaction ends.
+    """
+    tx.raw("select pg_advisory_xact_lock(hashtextextended('postroom schedules: ' || %(org)s, 0))", {"org": str(org_id)})
+    if tx.run("count_schedules", org_id=org_id)[0].schedules >= MOST_KEPT:
+        raise Forbidden(f"an org keeps at most {MOST_KEPT} schedules")
     rows = tx.run(
         "add_schedule",
         org_id=org_id,
@@ -128,9 +134,14 @@ def resume(tx: Transaction, org_id: UUID, name: str, *, by: Origin) -> Schedule:
     return resumed
 
 
-def take_due(tx: Transaction) -> Due | None:
-    """Lock the schedule that has been due for longest and that nobody else has locked; None when there is none."""
-    rows = tx.run("take_due_schedule")
+def list_due(tx: Transaction, *, after: UUID = FIRST_ID, limit: int) -> Sequence[tuple[UUID, UUID]]:
+    """Schedules whose time has come, with their orgs, which take turns: those after the given org come first."""
+    return [(row.schedule_id, row.org_id) for row in tx.run("list_due_schedules", after=after, limit=limit)]
+
+
+def take_due(tx: Transaction, schedule_id: UUID) -> Due | None:
+    """Lock a schedule that is due; None when it is due no more, or somebody else has it locked."""
+    rows = tx.run("take_due_schedule", schedule_id=schedule_id)
     if not rows:
         return None
     fields = rows[0]._asdict()

@@ -31,12 +31,24 @@ update schedules set enabled = true, stopped = null, next_run_at = %(next_run_at
 returning id as schedule_id, org_id, name, job_type, payload, payload_version, cron, zone, missed, next_run_at, last_run_at, enabled, stopped,
   created_at, created_by
 
+-- name: count_schedules
+-- How many schedules an org has.
+select count(*) as schedules from schedules where org_id = %(org_id)s
+
+-- name: list_due_schedules
+-- Schedules whose time has come: first the one of each org that has been due for longest, from org to org after a given one, then the second
+-- of each. So the schedules of one org keep no other org waiting.
+select id as schedule_id, org_id from (
+  select id, org_id, row_number() over (partition by org_id order by next_run_at, id) as turn
+  from schedules where enabled and next_run_at <= now()
+) as due
+order by turn, org_id <= %(after)s, org_id limit %(limit)s
+
 -- name: take_due_schedule
--- Locks the schedule that has been due for longest and that nobody else has locked, and says what time it is.
+-- Locks a schedule that is still due and that nobody else has locked, and says what time it is.
 select id as schedule_id, org_id, name, job_type, payload, payload_version, cron, zone, missed, next_run_at, last_run_at, enabled, stopped,
   created_at, created_by, now() as now
-from schedules where enabled and next_run_at <= now()
-order by next_run_at, id limit 1 for update skip locked
+from schedules where id = %(schedule_id)s and enabled and next_run_at <= now() for update skip locked
 
 -- name: move_schedule
 -- Moves a schedule on to its next due time; without one it is over.

@@ -19,12 +19,13 @@ from domain.mail.triage.safety import CheckedAction
 from engine.enqueue import enqueue
 from engine.runtime import Runtime
 from operations.approvals import DECISIONS, approve_action, choose_channel, list_approvals
+from operations.operation import OperatorsOnly
 from operations.pages import Window
 from storage import approvals
 from storage.accounts.accounts import Account
 from storage.actions import actions
 from storage.postgres.database import Database
-from tests.commands.calling import answer, refusal
+from tests.commands.calling import answer, call, refusal
 from tests.doubles.calls import call_by
 from tests.doubles.mail_factories import make_account, store_message
 from tests.gateway.api.conftest import Client, client_of
@@ -147,7 +148,6 @@ def test_a_writer_cannot_approve_and_a_reader_can_look(
         client = client_of(store, door, account.org_id, role)
         refused = client.post(f"/v1/approvals/{made}/approve")
         assert (refused.status, refused.json["code"]) == (403, "forbidden")
-        assert client.put("/v1/approvals/channel", {"channel_id": "123"}).status == 403
         assert client.get("/v1/approvals").status == client.get(f"/v1/approvals/{made}").status == 200
     assert audited(database) == []
 
@@ -176,15 +176,22 @@ def test_what_is_refused_names_its_field(
     assert (answered.status, answered.json["field"]) == (422, field)
 
 
-def test_a_channel_is_chosen_and_removed(operator: Client, account: Account, database: Connection) -> None:
+def test_a_channel_is_chosen_and_removed(account: Account, database: Connection) -> None:
     org = ("--org", str(account.org_id))
     assert answer(COMMANDS, "channel", *org, "--discord", "123")["channel_id"] == "123"
     assert "channel: " in refusal(COMMANDS, "channel", *org, "--discord", "#general")
-    assert operator.put("/v1/approvals/channel", {"channel_id": "124"}).json["channel_id"] == "124"
-    assert operator.put("/v1/approvals/channel", {"channel_id": None}).json["channel_id"] == "124"
-    assert "no channel" in refusal(COMMANDS, "channel", *org)
+    assert call(COMMANDS, "channel", *org).exit_code != 0, "what is not named is not taken away"
+    assert answer(COMMANDS, "channel", *org, "--discord", "")["channel_id"] is None
+    assert "no channel" in refusal(COMMANDS, "channel", *org, "--discord", "")
     events = [event for event, _ in audited(database)]
-    assert events == ["approval.channel_set", "approval.channel_set", "approval.channel_removed"]
+    assert events == ["approval.channel_set", "approval.channel_removed"]
+
+
+def test_no_key_of_an_org_chooses_a_channel(operator: Client, database: Connection) -> None:
+    """Whoever chose another org's would keep that org from being asked, and would learn whose it is not."""
+    assert isinstance(choose_channel.route, OperatorsOnly)
+    assert operator.put("/v1/approvals/channel", {"channel_id": "123"}).status in {404, 405}
+    assert database.execute("select count(*) from approval_channels").fetchone() == (0,)
 
 
 def test_a_channel_of_another_org_is_refused_and_nothing_audited(

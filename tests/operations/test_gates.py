@@ -62,6 +62,16 @@ def test_a_gate_may_end_by_itself() -> None:
     assert "a deploy" in call(AREAS.gates, "list").output
 
 
+def test_of_two_closings_the_answer_is_the_one_that_holds() -> None:
+    for_ever = answer(AREAS.gates, "close", "fleet", "--reason", "a fire", "--as", "ada")
+    shorter = answer(AREAS.gates, "close", "fleet", "--reason", "a deploy", "--for", 60, "--as", "bob")
+    assert for_ever == shorter == answer(AREAS.gates, "list")[0]
+    answer(AREAS.gates, "open", "fleet")
+    short = answer(AREAS.gates, "close", "fleet", "--reason", "a deploy", "--for", 60)
+    assert answer(AREAS.gates, "close", "fleet", "--reason", "a fire")["until"] is None
+    assert short["until"] is not None
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -73,6 +83,8 @@ def test_a_gate_may_end_by_itself() -> None:
         (("close", "org", "--reason", "r"), "every other scope needs one"),
         (("close", "fleet", "x", "--reason", "r"), "the fleet has none"),
         (("close", "fleet", "--reason", "r", "--until", "soon"), "until: is no RFC 3339 time"),
+        (("close", "fleet", "--reason", "r", "--until", ""), "until: is no RFC 3339 time"),
+        (("close", "fleet", "--reason", "r", "--until", "", "--for", "60"), "until: give either a time or a number"),
         (("close", "fleet", "--reason", "r", "--until", "2020-01-01T00:00:00Z"), "until: is in the past"),
         (("close", "fleet", "--reason", "r", "--for", "999999999999999"), "for: ends after the year 9999"),
         (("close", "provider", "gmial", "--reason", "r"), "key: gmial is no known provider; known are a"),

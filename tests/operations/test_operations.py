@@ -45,6 +45,10 @@ class NotePosition(NamedTuple):
     number: int
 
 
+class TitlePosition(NamedTuple):
+    title: str
+
+
 @NOTES.look("list", Route("GET", "/notes"), org="required")
 def list_notes(
     call: Call,
@@ -111,6 +115,23 @@ def test_no_cell_of_the_table_of_operations_is_empty() -> None:
         assert all(field.description for name, field in described if name not in operation.positional), line
 
 
+@pytest.mark.parametrize("text", ["a\0b", "\udc80"])
+def test_a_text_that_nobody_could_keep_is_refused_by_its_field(store: Database, text: str) -> None:
+    """Whatever operation takes it: PostgreSQL does not say which value it refused."""
+    texts = [
+        (operation, name)
+        for area in areas()
+        for operation in area.operations
+        for name, field in operation.parameters.model_fields.items()
+        if field.annotation in {str, str | None}
+    ]
+    assert {name for _, name in texts} > {"name", "reason", "label_id", "cron"}
+    for operation, name in texts:
+        with pytest.raises(Invalid) as refused:
+            operation(call_by("ada", store), **{name: text})
+        assert refused.value.field == name
+
+
 def test_commands_and_routes_of_operations_are_named_once() -> None:
     operations = [operation for area in areas() for operation in area.operations]
     for names in (
@@ -141,6 +162,12 @@ def test_a_deed_that_writes_no_event_is_undone(store: Database, org: UUID, datab
 def test_a_cursor_of_another_list_is_refused(cursor: str) -> None:
     with pytest.raises(Invalid, match="cursor: is no cursor of this list"):
         Window(1, cursor).after(NotePosition)
+
+
+def test_a_cursor_with_text_that_nobody_could_keep_is_none_of_a_list() -> None:
+    with pytest.raises(Invalid, match="cursor: is no cursor of this list"):
+        Window(1, write_cursor(("a\0",))).after(TitlePosition)
+    assert Window(1, write_cursor(("a",))).after(TitlePosition) == TitlePosition("a")
 
 
 def test_a_command_takes_arguments_options_and_the_org(process: Runtime, org: UUID, database: Connection) -> None:

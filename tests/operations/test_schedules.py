@@ -1,25 +1,37 @@
 """Operators add, list, pause, resume and remove schedules."""
 
+from urllib.parse import quote
 from uuid import UUID
 
 import pytest
 from psycopg import Connection
 
 from commands.operations import AREAS
+from operations.pages import write_cursor
+from storage.postgres.database import Database
 from tests.commands.calling import answer, call, refusal
 from tests.doubles import probe_jobs  # noqa: F401  # its job types are what the schedules name
+from tests.doubles.mail_factories import make_account
 from tests.gateway.api.conftest import Client
 
 pytestmark = pytest.mark.usefixtures("process")
 schedules = AREAS.schedules
+WANTED = {"job_type": "probe_jobs.noop", "cron": "0 0 * * *"}
 ADD = ("add", "nightly", "--type", "probe_jobs.ending", "--zone", "Europe/Berlin", "--payload", '{"word": "hello"}')
+
+
+UNREACHABLE = ["a/b", "/", ".", "..", ".hidden", "../..", " a", "a\nb", "a\tb", "a\x7f", "a\x00b", "\x00"]
+REACHABLE = [
+    *("Every day at 8:30?", "a%2Fb", "a..b", "50 %", "a\\b", "#1", "a;b=c&d", "pause"),
+    *("\u4fdd" * 100, "\U0001f600" * 100, '"' * 100),
+]
 
 
 def test_a_schedule_from_its_beginning_to_its_end(org: UUID) -> None:
     made = answer(schedules, *ADD, "--org", org, "--cron", "30 3 * * *", "--missed", "run_once", "--as", "ada")
     assert (made["job_type"], made["payload"], made["created_by"]) == (
         "probe_jobs.ending",
-        {"word": "hello"},
+        {"word": "hello", "account_id": "a"},
         "operator:ada",
     )
     assert [row["name"] for row in answer(schedules, "list", "--org", org)] == ["nightly"]
@@ -46,15 +58,15 @@ def test_a_schedule_that_could_never_run_is_refused(org: UUID, options: tuple[st
     assert answer(schedules, "list") == []
 
 
-@pytest.mark.parametrize("name", ["", "n" * 101])
-def test_a_name_of_a_wrong_length_is_refused_with_what_is_allowed(org: UUID, name: str) -> None:
+@pytest.mark.parametrize("name", ["", "n" * 101, "a/b"])
+def test_a_name_that_no_path_could_carry_is_refused(org: UUID, name: str) -> None:
     assert "name: " in refusal(schedules, "add", name, *ADD[2:], "--org", org, "--cron", "0 0 * * *")
 
 
 def test_an_org_keeps_its_schedules_over_http(client: Client, stranger: Client, database: Connection) -> None:
     wanted = {"name": "nightly", "job_type": "probe_jobs.ending", "cron": "30 3 * * *", "payload": {"word": "hello"}}
     made = client.post("/v1/schedules", wanted)
-    assert (made.status, made.json["name"], made.json["org_id"]) == (200, "nightly", str(client.org_id))
+    assert (made.status, made.json["name"], made.json["org_id"]) == (201, "nightly", str(client.org_id))
     assert client.post("/v1/schedules", wanted).json["code"] == "conflict"
     assert [one["name"] for one in client.get("/v1/schedules").json["schedules"]] == ["nightly"]
     assert stranger.get("/v1/schedules").json == {"schedules": [], "next_cursor": None}
@@ -87,6 +99,45 @@ def test_a_schedule_that_an_org_may_not_have_is_refused(
     )
     assert (answered.status, answered.json.get("field")) == (status, field)
     assert client.get("/v1/schedules").json["schedules"] == []
+
+
+def test_a_schedule_is_reached_by_any_name_that_was_accepted(client: Client) -> None:
+    client.post("/v1/schedules", WANTED | {"name": "\U0010fffe"})
+    for name in REACHABLE:
+        path = f"/v1/schedules/{quote(name, safe='')}"
+        assert client.post("/v1/schedules", WANTED | {"name": name}).status == 201, name
+        first = client.get("/v1/schedules?limit=1").json
+        assert [one["name"] for one in first["schedules"]] == [name]
+        rest = client.get(f"/v1/schedules?cursor={first['next_cursor']}").json
+        assert [one["name"] for one in rest["schedules"]] == ["\U0010fffe"]
+        for verb in ("pause", "resume"):
+            assert client.post(f"{path}/{verb}").json["name"] == name
+        assert client.delete(path).status == 200
+
+
+def test_a_name_is_refused_by_its_field_wherever_it_is_given(client: Client) -> None:
+    for name in UNREACHABLE:
+        made = client.post("/v1/schedules", WANTED | {"name": name})
+        assert (made.status, made.json["field"]) == (422, "name"), name
+    for name in ("a\x00b", "\x00", "a\nb"):
+        path = f"/v1/schedules/{quote(name)}"
+        for answered in (client.post(f"{path}/pause"), client.post(f"{path}/resume"), client.delete(path)):
+            assert (answered.status, answered.json["field"]) == (422, "name")
+    cursor = write_cursor((client.org_id, "a\x00b"))
+    refused = client.get(f"/v1/schedules?cursor={cursor}")
+    assert (refused.status, refused.json["field"]) == (422, "cursor")
+
+
+def test_a_schedule_names_its_account_as_the_ledger_writes_ids(
+    client: Client, store: Database, database: Connection
+) -> None:
+    """A reconnection finds an account's schedules by the text of its id."""
+    account_id = str(make_account(store, org=str(client.org_id)).account_id)
+    wanted = {"job_type": "gmail.sync_labels", "cron": "0 0 * * *"}
+    for written in (account_id.upper(), account_id.replace("-", ""), f"urn:uuid:{account_id}", f"{{{account_id}}}"):
+        made = client.post("/v1/schedules", wanted | {"name": written, "payload": {"account_id": written}})
+        assert made.json["payload"]["account_id"] == account_id, made.json
+    assert database.execute("select distinct payload ->> 'account_id' from schedules").fetchall() == [(account_id,)]
 
 
 def test_pages_of_schedules_follow_each_other(client: Client) -> None:

@@ -173,6 +173,18 @@ def test_lost_consent_parks_the_account_until_somebody_opens_it() -> None:
 
 
 @pytest.mark.parametrize(
+    ("payload", "rest"),
+    [({"account_id": "acc"}, LEAST_REST), ({"account_id": "another"}, LONG_WAIT), ({}, LONG_WAIT)],
+)
+def test_a_job_that_the_account_s_gate_does_not_keep_back_waits_by_its_own_time(
+    payload: JsonObject, rest: timedelta
+) -> None:
+    job = held(1)._replace(payload=payload)
+    settlement = settlement_of(job, Unauthorised("gone", account="acc"), POLICIES["standard"], NOW, 0.5)
+    assert (settlement.attempt_delta, settlement.run_at) == (-1, NOW + rest)
+
+
+@pytest.mark.parametrize(
     "outcome",
     [
         Cancel("a\0b \udc80"),

@@ -7,12 +7,12 @@ from uuid import UUID
 import pytest
 from psycopg import Connection
 
-from domain.jobs.failures import Conflict, Gone, Invalid
+from domain.jobs.failures import Conflict, Forbidden, Gone, Invalid
 from domain.jobs.job import Origin
 from domain.scheduling.cron import Missed, Timetable
-from storage.postgres.database import Database
+from storage.postgres.database import Database, Transaction
 from storage.schedules import schedules
-from storage.schedules.schedules import RequestedJob, Schedule
+from storage.schedules.schedules import MOST_KEPT, Due, RequestedJob, Schedule
 from tests.doubles.factories import HINT_TIMEOUT, make_job_type, make_org
 
 ADA = Origin(actor_id="operator:ada")
@@ -43,8 +43,13 @@ def make_due(database: Connection, since: timedelta) -> datetime:
 def fire(store: Database) -> int | None:
     """Fire one schedule; None when none is due."""
     with store.ledger() as tx:
-        due = schedules.take_due(tx)
+        due = take_due(tx)
         return None if due is None else schedules.fire(tx, due, hint_timeout=HINT_TIMEOUT)
+
+
+def take_due(tx: Transaction) -> Due | None:
+    found = schedules.list_due(tx, limit=1)
+    return schedules.take_due(tx, found[0][0]) if found else None
 
 
 def jobs(database: Connection) -> list[tuple[object, ...]]:
@@ -97,7 +102,7 @@ def test_two_leaders_do_not_fire_the_same_schedule(store: Database, org: UUID, d
     add(store, org, missed=Missed.RUN_ALL)
     make_due(database, timedelta(hours=1))
     with store.ledger() as tx:
-        assert schedules.take_due(tx) is not None
+        assert take_due(tx) is not None
         beside: list[int | None] = []
         other = threading.Thread(target=lambda: beside.append(fire(store)))
         other.start()
@@ -145,6 +150,51 @@ def test_a_name_is_taken_once_per_org_and_free_again(store: Database, org: UUID,
         schedules.remove(tx, org, "hourly", by=ADA)
         with pytest.raises(Gone, match="hourly"):
             schedules.remove(tx, org, "hourly", by=ADA)
+    add(store, org)
+
+
+def flood(database: Connection, org: UUID, count: int) -> None:
+    """Give an org so many schedules that are due."""
+    database.execute(
+        "insert into schedules (org_id, name, job_type, payload, payload_version, cron, zone, missed, next_run_at,"
+        " created_by)"
+        " select %s, 'n' || n, 'probe.run', '{}', 1, '0 * * * *', 'UTC', 'skip', now() - n * interval '1 s', 'x'"
+        " from generate_series(1, %s) as n",
+        (org, count),
+    )
+
+
+def test_the_orgs_take_turns(store: Database, org: UUID, database: Connection) -> None:
+    orgs = sorted([org, *(make_org(database, name) for name in ("b", "c"))])
+    for each, count in zip(orgs, (9, 1, 3), strict=True):
+        flood(database, each, count)
+    a, b, c = orgs
+    with store.ledger() as tx:
+        in_turns = [found for _, found in schedules.list_due(tx, limit=99)]
+        after_first = [found for _, found in schedules.list_due(tx, after=a, limit=5)]
+    assert in_turns == [a, b, c, a, c, a, c, *[a] * 6]
+    assert after_first == [b, c, a, c, a]
+
+
+def test_an_org_keeps_a_bounded_number_of_schedules(store: Database, org: UUID, database: Connection) -> None:
+    flood(database, org, MOST_KEPT - 1)
+    refused: list[str] = []
+
+    def add_beside() -> None:
+        try:
+            add(store, org, "beside")
+        except Forbidden as refusal:
+            refused.append(refusal.reason)
+
+    with store.ledger() as tx:
+        schedules.add(tx, org, "last", WORK, Timetable("0 * * * *", "UTC", Missed.SKIP), by=ADA)
+        other = threading.Thread(target=add_beside)
+        other.start()
+    other.join()
+    assert refused == [f"an org keeps at most {MOST_KEPT} schedules"]
+    add(store, make_org(database, "another org"))
+    with store.ledger() as tx:
+        schedules.remove(tx, org, "last", by=ADA)
     add(store, org)
 
 
