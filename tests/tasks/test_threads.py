@@ -5,7 +5,7 @@ import base64
 import pytest
 
 from domain.mail.correspondence import EmailState
-from domain.mail.replies.replies import token_reference
+from domain.mail.outgoing.thread_ids import token_reference
 from sandbox.emulator.control import MessagePlace
 from tests.doubles.mail_environment import MailEnvironment, letter
 
