@@ -13,10 +13,11 @@ from domain.jobs.job import Enqueued, JsonObject
 from domain.mail.actions.action_files import FIELD as FILES
 from domain.mail.actions.action_files import named, read_files
 from domain.mail.actions.kinds import ActionKind, Danger, Inverse
-from domain.mail.actions.requested_action import RequestedAction, parse_action, with_files
+from domain.mail.actions.requested_action import AutoReply, RequestedAction, parse_action, with_files
 from domain.mail.actions.snooze import Snooze
 from domain.mail.actions.status import ActionStatus
 from domain.mail.actions.undo_hint import check_undoable
+from domain.mail.outgoing.send_orders import answered
 from domain.mail.triage.safety import SafetyEnforcer
 from domain.payloads.actions import UndoPayload
 from domain.payloads.mail_fields import GmailId
@@ -26,9 +27,12 @@ from operations.operation import Area, Option, Record, Route
 from operations.pages import Page, Window
 from storage import approvals
 from storage.accounts import accounts
+from storage.accounts.accounts import Account
 from storage.actions import actions
 from storage.actions.actions import ActionFilter, ActionPlace, StoredAction
 from storage.ledger import ledger
+from storage.mail import messages
+from storage.mail.messages import Message
 from storage.postgres.database import Transaction
 from storage.rules import safety
 
@@ -136,11 +140,14 @@ def request_action(
     with call.writing() as tx:
 
         def make() -> Sequence[UUID]:
-            enqueue = call.enqueue_for(call.found(accounts.get(tx, account_id), f"account {account_id}").org_id)
+            account = call.found(accounts.get(tx, account_id), f"account {account_id}")
+            enqueue = call.enqueue_for(account.org_id)
             if accounts.lock(tx, account_id) == "disconnected":
                 raise Conflict("account_id: the account is disconnected, and nothing may wait for it")
             checked = SafetyEnforcer(safety.of_account(tx, account_id)).check_request(requested)
             _check_time(requested, ledger.read_time(tx))
+            if isinstance(requested, AutoReply):
+                _check_answerable(messages.get(tx, account_id, message_id), account)
             by = f"{call.origin.actor_type}:{call.origin.actor_id}"
             made = actions.request(tx, account_id, message_id, checked, requested_by=by, files=files)
             if checked.status is ActionStatus.QUEUED:
@@ -201,6 +208,14 @@ def _check_time(action: RequestedAction, now: datetime) -> None:
         action.wakes_at(now)
     except Invalid as refusal:
         raise _inside(refusal) from None
+
+
+def _check_answerable(message: Message, account: Account) -> None:
+    """Raise `Invalid` for an answer that would be approved and then have nobody to go to."""
+    try:
+        answered(message.parsed, account.addresses)
+    except Invalid as refusal:
+        raise Invalid("message_id", refusal.reason.partition(": ")[2]) from None
 
 
 def _inside(refusal: Invalid) -> Invalid:

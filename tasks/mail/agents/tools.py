@@ -27,6 +27,7 @@ from domain.mail.actions.kinds import ActionKind
 from domain.mail.actions.requested_action import RequestedAction, parse_action
 from domain.mail.correspondence import LabelRole
 from domain.mail.mailbox import INBOX
+from domain.mail.outgoing.send_orders import answered
 from domain.mail.parsing.parsed_message import Defect, ParsedMessage
 from domain.mail.triage.safety import SafetyEnforcer
 from engine.context import JobContext
@@ -196,6 +197,7 @@ class Toolbox:
 
     def _reply(self, call: ToolCall, wanted: Reply) -> ToolResult:
         """Ask for a reply; nothing is sent here, and a person is asked before anything is: sending is dangerous."""
+        answered(self._place.message.parsed, self._place.account.addresses)
         action = parse_action({"kind": ActionKind.AUTO_REPLY, "text": wanted.body})
         return ToolResult(call.call_id, WAITS, wanted=_document(action))
 

@@ -1,6 +1,7 @@
 """Actions over HTTP: asked for through the safety policy, listed, undone, and another org's are found by nobody."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -16,7 +17,9 @@ from storage.accounts import accounts
 from storage.accounts.accounts import Account
 from storage.actions import actions
 from storage.postgres.database import Database
+from tests.domain.mail.messages import make_message
 from tests.doubles.mail_factories import make_account, store_message
+from tests.doubles.mail_factories import make_message as stored_message
 from tests.gateway.api.conftest import Client, client_of
 
 ARCHIVE = {"kind": "archive"}
@@ -240,3 +243,13 @@ def test_files_that_cannot_go_are_refused_by_their_field(
 ) -> None:
     answer = owner.post("/v1/actions", body(account, action))
     assert (answer.status, answer.json["field"]) == (422, field)
+
+
+def test_an_answer_that_could_go_to_nobody_is_refused_before_anybody_is_asked(
+    owner: Client, account: Account, store: Database
+) -> None:
+    unwritable = make_message(**{"from": "Jörg <jörg@example.org>"})
+    store_message(store, account, replace(stored_message("m2"), parsed=unwritable))
+    answer = owner.post("/v1/actions", body(account, {"kind": "auto_reply", "text": "Thanks."}, message_id="m2"))
+    assert (answer.status, answer.json["field"]) == (422, "message_id"), answer.json
+    assert asked(owner, account, {"kind": "auto_reply", "text": "Thanks."})["state"] == "approved_pending"
