@@ -42,7 +42,7 @@ MOST_ADDRESS_TOKENS = 20_000
 
 MOST_WORDS = 2_000
 """Encoded words that are decoded in one value; what follows them stays as it is written."""
-LONGEST_SAMPLE = 2_048
+LONGEST_SAMPLE = 512
 """Bytes by which a charset that nobody names is detected, from the first letter beyond ASCII on."""
 LONGEST_CHARSET = 40
 """Characters of a charset's name: the longest label of the WHATWG has 19, of Python's aliases 21."""

@@ -29,7 +29,7 @@ _CLIPPED = re.compile(
     r"rect\(\s*(?:0|1px)\w*[ ,]+(?:0|1px)\w*[ ,]+(?:0|1px)\w*[ ,]+(?:0|1px)|inset\((?:100|50)%|circle\(0"
 )
 _SHRUNK = re.compile(r"scale[xy]?\(\s*0(?:\.0*)?[\s,)]|translate[xy3d]*\(\s*-\s*\d{3,}")
-_HEX = re.compile(r"#([0-9a-f]{6}|[0-9a-f]{3})(?![0-9a-f])")
+_HEX = re.compile(r"(?:#|^)([0-9a-f]{6}|[0-9a-f]{3})(?![0-9a-f])")
 _RGB = re.compile(r"rgba?\(\s*(\d{1,3})[\s,]+(\d{1,3})[\s,]+(\d{1,3})(?:[\s,/]+(0?\.?\d{1,9}%?))?\s*\)")
 _NAMED = re.compile(r"(?<![\w-])(white|black|transparent)(?![\w-])")
 _WHITE, _BLACK, _LINK = (255, 255, 255), (0, 0, 0), (0, 0, 238)
