@@ -1,6 +1,7 @@
 """How long a provider asks us to wait, read from its header or from its words."""
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
@@ -21,27 +22,22 @@ def header_wait(value: str | None, now: datetime) -> timedelta | None:
     text = value.strip()
     if _SECONDS.fullmatch(text):
         return _bounded(timedelta(seconds=float(text)))
-    try:
-        moment = parsedate_to_datetime(text)
-    except ValueError:
-        return None
-    return _bounded(_aware(moment) - now)
+    return _until(lambda: parsedate_to_datetime(text), now)
 
 
 def worded_wait(text: str, now: datetime) -> timedelta | None:
     """The wait in a text such as `Retry after 2025-08-22T18:22:38.763Z` (Gmail says it there, not in a header)."""
     found = _IN_WORDS.search(text)
-    if found is None:
-        return None
+    return None if found is None else _until(lambda: datetime.fromisoformat(found[1].rstrip(".")), now)
+
+
+def _until(read: Callable[[], datetime], now: datetime) -> timedelta | None:
+    """The wait until a moment that is read; None when there is none, such as one in a year that no calendar has."""
     try:
-        moment = datetime.fromisoformat(found[1].rstrip("."))
-    except ValueError:
+        moment = read()
+        return _bounded((moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)) - now)
+    except (ValueError, OverflowError):
         return None
-    return _bounded(_aware(moment) - now)
-
-
-def _aware(moment: datetime) -> datetime:
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
 def _bounded(wait: timedelta) -> timedelta:

@@ -23,7 +23,7 @@ PAGE = 500
 """Messages that are read at once."""
 
 _DOCUMENT = TypeAdapter(ParsedMessage)
-_COLUMNS = {"subject", "text", "html"}
+_COLUMNS = {"subject", "text"}
 """Not in the document: subject and text have columns, and HTML is not stored, because its text is."""
 
 
@@ -186,7 +186,7 @@ def message_of(row: Row) -> Message:
         direction=row.direction,
         received_at=row.received_at,
         label_ids=frozenset(row.label_ids),
-        parsed=_DOCUMENT.validate_python({**row.document, "subject": row.subject, "text": row.body, "html": None}),
+        parsed=_DOCUMENT.validate_python({**row.document, "subject": row.subject, "text": row.body}),
         automation=automation,
     )
 

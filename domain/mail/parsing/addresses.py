@@ -1,11 +1,12 @@
 """Addresses out of a header, parsed and never matched as text; bounded, linear, and nothing here raises."""
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from itertools import islice
 
 from domain.clean_text import clean_text
 from domain.mail.parsing.encoded_words import decode_words
+from domain.mail.parsing.header_text import bare_text, unescape_pairs
 from domain.mail.parsing.limits import (
     LONGEST_ADDRESS,
     LONGEST_HEADER,
@@ -15,46 +16,19 @@ from domain.mail.parsing.limits import (
 )
 from domain.mail.parsing.parsed_message import Address
 
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[(),;:]|<[^>]*+>?|[^"(),;:<]+', re.DOTALL)
+_QUOTED = r'"(?:[^"\\]|\\.)*+"'
+_TOKEN = re.compile(
+    rf'(?<![\w\\]){_QUOTED}(?!\w)|[(),;:]|<(?:@[^<>:]*+:)?+(?:{_QUOTED}|[^<>,;"])*+>?|[^"(),;:<]+|"', re.DOTALL
+)
+"""A quote inside a word, or without another one, is a letter like any other. An angle that is never closed ends at the
+next comma. So what is wrong with a mailbox costs no other."""
 _ADDR_SPEC = re.compile(r'(?:"[^"\x00-\x1f\x7f]*"|[^@\s<>"(),;:\x00-\x1f\x7f]+)@[^@\s<>"(),;:\x00-\x1f\x7f]+')
 _LOOSE = re.compile(r'[^\s<>,;:"()@\x00-\x1f\x7f]{1,64}@[^\s<>,;:"()@\x00-\x1f\x7f]{1,255}')
+_PREFIX = re.compile(r"(?:@[^:]*|mailto):", re.IGNORECASE)
+"""A route (RFC 5322, 4.4), or a link."""
+_BLANKS_AROUND = re.compile(r"\s*+([@.])\s*+")
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
-_QUOTED_PAIR = re.compile(r"\\(.)", re.DOTALL)
 _SPACES = re.compile(r"\s+")
-
-
-@dataclass(slots=True)
-class _Mailbox:
-    """One mailbox while its tokens come in."""
-
-    phrase: list[str] = field(default_factory=list)
-    comment: list[str] = field(default_factory=list)
-    angle: str | None = None
-    depth: int = 0
-
-    def take(self, piece: str) -> None:
-        if piece == "(":
-            self.depth += 1
-        elif piece == ")":
-            self.depth = max(0, self.depth - 1)
-        elif self.depth:
-            self.comment.append(piece)
-        elif piece == ":":
-            # What stood before was the name of a group (RFC 5322, 3.4), such as "undisclosed-recipients".
-            self.phrase.clear()
-        elif piece.startswith("<"):
-            self.angle = self.angle or piece.strip("<>")
-        else:
-            self.phrase.append(piece)
-
-    def address(self) -> Address | None:
-        phrase = "".join(self.phrase).strip()
-        spec = phrase if self.angle is None else self.angle
-        spec = spec.rpartition(":")[2].strip() if self.angle is not None else spec
-        if len(spec) > LONGEST_ADDRESS or not _ADDR_SPEC.fullmatch(spec):
-            return None
-        name = "".join(self.comment) if self.angle is None else phrase
-        return Address(_display(name), clean_text(spec))
 
 
 def parse_addresses(value: str, most: int = MOST_ADDRESSES) -> tuple[tuple[Address, ...], bool]:
@@ -63,33 +37,79 @@ def parse_addresses(value: str, most: int = MOST_ADDRESSES) -> tuple[tuple[Addre
     A display name that looks like an address stays a name. What holds no well-formed address is left out; only
     when that leaves nothing is the text searched for anything like one.
     """
-    more = len(value) > LONGEST_HEADER
-    value = value[:LONGEST_HEADER]
-    found: list[Address] = []
-    mailbox = _Mailbox()
-    for count, match in enumerate(_TOKEN.finditer(value)):
-        if count >= MOST_ADDRESS_TOKENS or len(found) > most:
-            more = True
-            break
-        if match[0] not in {",", ";"} or mailbox.depth:
-            mailbox.take(match[0])
-            continue
-        _add(found, mailbox)
-        mailbox = _Mailbox()
-    else:
-        _add(found, mailbox)
+    pieces = [match[0] for match in islice(_TOKEN.finditer(value[:LONGEST_HEADER]), MOST_ADDRESS_TOKENS + 1)]
+    found = list(islice(_addresses(pieces[:MOST_ADDRESS_TOKENS]), most + 1))
     if not found:
-        found = [Address("", clean_text(match[0])) for match in islice(_LOOSE.finditer(value), 2)]
-    return tuple(found[:most]), more or len(found) > most
+        found = [Address("", clean_text(match[0])) for match in islice(_LOOSE.finditer(value[:LONGEST_HEADER]), 2)]
+    more = len(value) > LONGEST_HEADER or len(pieces) > MOST_ADDRESS_TOKENS or len(found) > most
+    return tuple(found[:most]), more
 
 
-def _add(found: list[Address], mailbox: _Mailbox) -> None:
-    address = mailbox.address()
-    if address is not None:
-        found.append(address)
+def _addresses(pieces: list[str]) -> Iterator[Address]:
+    never_closed = _never_closed(pieces)
+    phrase: list[str] = []
+    comment: list[str] = []
+    angle, depth = "", 0
+    for number, piece in enumerate([*pieces, ","]):
+        if piece == "(" and number not in never_closed:
+            depth += 1
+        elif piece == ")":
+            depth = max(0, depth - 1)
+        elif depth:
+            comment.append(piece)
+        elif piece in {",", ";"}:
+            address = _mailbox(phrase, comment, angle)
+            phrase, comment, angle = [], [], ""
+            if address is not None:
+                yield address
+        elif piece.startswith("<") and "@" in piece and not angle:
+            angle = piece
+        else:
+            phrase.append(piece)
 
 
-def _display(name: str) -> str:
-    text = _QUOTED_PAIR.sub(r"\1", name.replace('"', ""))
-    words = clean_text(decode_words(text[: LONGEST_NAME * 10]))
-    return _SPACES.sub(" ", _CONTROLS.sub(" ", words)).strip()[:LONGEST_NAME]
+def _mailbox(phrase: list[str], comment: list[str], angle: str) -> Address | None:
+    """A name with the address in angles; without these the address alone, or behind a name.
+
+    Before a colon stands the name of a group (RFC 5322, 3.4), such as "undisclosed-recipients".
+    """
+    if ":" in phrase:
+        phrase = phrase[len(phrase) - phrase[::-1].index(":") :]
+    if angle:
+        return _address(phrase, angle.strip("<>"))
+    text = "".join(phrase).strip()
+    if "@" not in text:
+        return None
+    before, _, last = text.rpartition(" ")
+    return _address(comment, text) or (_address([before], last) if "@" not in before else None)
+
+
+def _never_closed(pieces: list[str]) -> set[int]:
+    """The parentheses that begin no comment."""
+    opened: list[int] = []
+    for number, piece in enumerate(pieces):
+        if piece == "(":
+            opened.append(number)
+        elif piece == ")" and opened:
+            opened.pop()
+    return set(opened)
+
+
+def _address(name: list[str], text: str) -> Address | None:
+    stripped = text.strip()
+    prefix = _PREFIX.match(stripped)
+    spec = stripped[prefix.end() :].strip() if prefix else stripped
+    plain = spec if '"' in spec else bare_text(spec)
+    for one in (spec, _BLANKS_AROUND.sub(r"\1", plain), spec.strip('"<>(')):
+        if len(one) <= LONGEST_ADDRESS and _ADDR_SPEC.fullmatch(one):
+            return Address(_display(name), clean_text(one))
+    return None
+
+
+def _display(name: list[str]) -> str:
+    """A name without the quotes around it, which belong to the header."""
+    quoted = (len(piece) > 1 and piece[0] == piece[-1] == '"' for piece in name)
+    plain = (unescape_pairs(piece[1:-1]) if inside else piece for piece, inside in zip(name, quoted, strict=True))
+    words = clean_text(decode_words("".join(plain)[: LONGEST_NAME * 10]))
+    text = _SPACES.sub(" ", _CONTROLS.sub(" ", words)).strip()
+    return (text.strip('"') if text.startswith('"') else text)[:LONGEST_NAME]

@@ -4,12 +4,19 @@ import re
 from itertools import islice
 from urllib.parse import unquote_to_bytes
 
-from domain.mail.parsing.limits import LONGEST_PARAMETERS, MOST_PARAMETERS, MOST_WORDS
+from domain.mail.parsing.header_text import bare_text, unescape_pairs
+from domain.mail.parsing.limits import LONGEST_HEADER, MOST_PARAMETERS, MOST_WORDS
 from domain.mail.parsing.mail_encoding import decode_text, decode_transfer
 
-_WORD = re.compile(r"=\?([^?\s]{1,80})\?([bBqQ])\?([^?]*)\?=")
-_PARAMETER = re.compile(r';\s*+([^\s=;]{1,80})\s*+=\s*+("(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[^;\s]*+)', re.DOTALL)
-_QUOTED_PAIR = re.compile(r"\\(.)", re.DOTALL)
+_WORD = re.compile(r"=\?([^?\s]{1,80})\?(?:([qQ])\?((?:[^?=]|=(?!\?[^=])|\?(?!=(?![0-9A-F]{2})))*)|([bB])\?([^?]*))\?=")
+"""A question mark belongs to the text in Q, though RFC 2047 forbids it: unless "=" follows, which ends the word. Two
+digits behind that are a letter again. Another word that begins ends the text as well."""
+_PARAMETER = re.compile(r';\s*+([^\s=;]{1,80})\s*+=\s*+(?:"((?:[^"\\]|\\.)*+)"(?=\s*+(?:[;(]|\Z))|([^;]*+))', re.DOTALL)
+_NAMES = frozenset({"name", "filename"})
+_AFTER_NAME = re.compile(
+    r"\s(?:size|name|charset|x-[a-z-]{1,40}|(?:creation|modification|read)-date)\s?=", re.IGNORECASE
+)
+"""What follows a file name whose sender forgot the semicolon."""
 _CONTINUED = re.compile(r"([^*]+)\*(\d{1,3})(\*?)")
 
 
@@ -30,7 +37,7 @@ def decode_words(text: str) -> str:
             pending.clear()
         if between.strip() or position == 0:
             pieces.append(between)
-        pending.append(_word_bytes(match[2], match[3]))
+        pending.append(_word_bytes(match[2] or match[4], match[3] or match[5] or ""))
         pending_charset = charset
         position = match.end()
     if pending:
@@ -39,25 +46,27 @@ def decode_words(text: str) -> str:
 
 
 def parse_parameters(value: str) -> tuple[str, dict[str, str]]:
-    """The main value in lower case and its parameters by lower-case name, continuations joined; first one wins.
+    """The main value in lower case and its parameters by lower-case name, continuations joined.
 
-    Encoded words, which RFC 2047 forbids here, are left for whoever shows the value.
+    Of several the first wins, and the form of RFC 2231 over the plain one. Encoded words, which RFC 2047 forbids
+    here, are left for whoever shows the value.
     """
-    value = value[:LONGEST_PARAMETERS]
-    main = value.partition(";")[0].strip().lower()
+    value = value[:LONGEST_HEADER]
+    main = bare_text(value).partition(";")[0].strip().lower()
     parameters: dict[str, str] = {}
     continued: dict[str, dict[int, tuple[str, bool]]] = {}
     for match in islice(_PARAMETER.finditer(value), MOST_PARAMETERS):
-        name, raw = match[1].lower(), _unquote(match[2])
+        name = match[1].lower()
+        raw = unescape_pairs(match[2]) if match[3] is None else _unquoted(name, match[3])
         piece = _CONTINUED.fullmatch(name)
         if piece:
             continued.setdefault(piece[1], {}).setdefault(int(piece[2]), (raw, bool(piece[3])))
         elif name.endswith("*"):
-            parameters.setdefault(name[:-1], _extended([(raw, True)]))
+            continued.setdefault(name[:-1], {}).setdefault(0, (raw, True))
         else:
             parameters.setdefault(name, raw)
     for name, pieces in continued.items():
-        parameters.setdefault(name, _extended([pieces[number] for number in sorted(pieces)]))
+        parameters[name] = _extended([pieces[number] for number in sorted(pieces)])
     return main, parameters
 
 
@@ -68,11 +77,12 @@ def _word_bytes(encoding: str, payload: str) -> bytes:
     return decode_transfer(data.replace(b"_", b"=20"), "quoted-printable")[0]
 
 
-def _unquote(raw: str) -> str:
-    if not raw.startswith('"'):
-        return raw
-    inner = raw[1:-1] if len(raw) > 1 and raw.endswith('"') else raw[1:]
-    return _QUOTED_PAIR.sub(r"\1", inner)
+def _unquoted(name: str, raw: str) -> str:
+    """A value without quotes, or with one that ends nowhere: blanks belong to the names of files only."""
+    if name.partition("*")[0] not in _NAMES:
+        return next(iter(bare_text(raw).split()), "")
+    end = _AFTER_NAME.search(raw)
+    return raw[: end.start() if end else None].strip().strip('"')
 
 
 def _extended(pieces: list[tuple[str, bool]]) -> str:

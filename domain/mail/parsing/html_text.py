@@ -1,135 +1,158 @@
-"""Readable text out of an HTML mail, in one linear pass.
+"""The text of an HTML mail as a reader sees it, out of the tree that a browser would build."""
 
-The standard library's `html.parser` is not used: in Python 3.11 it raises AssertionError on "<![<" and takes
-quadratic time over unfinished markup, so one message of half a megabyte could hold a worker for minutes.
-"""
-
-import html
 import re
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from itertools import islice
 
-from domain.mail.parsing.limits import DEEPEST_QUOTE, LONGEST_TAG
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-_TAG = re.compile(r"</?([a-zA-Z][a-zA-Z0-9]{0,20})")
-_TAG_REST = re.compile(r"(?:[^\"'>]|\"[^\"]*\"|'[^']*')*+>")
-_ALTERNATIVE = re.compile(r"\balt\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", re.IGNORECASE)
-_RAW = frozenset({"script", "style"})
-"""Their content is no text, also when they are never closed."""
-_UNSEEN = _RAW | {"title", "template", "svg", "select"}
-"""Not head: a browser shows the text after a head that is never closed. Not noscript and object: a reader of mail runs
-no scripts and shows their content instead."""
-_ENDS_RAW = r"</{0}\b|</head\b|<body\b"
-_REFERENCE_ZEROS = re.compile(r"(&#[xX]?)0+(?=[0-9a-fA-F])")
-_HUGE_REFERENCE = re.compile(r"&#(?:[0-9]{8,}|[xX][0-9a-fA-F]{7,});?")
-"""No character has such a number; Python refuses to read one of 4,301 digits."""
+from domain.mail.parsing.limits import DEEPEST_QUOTE, MOST_TAGS
+from domain.mail.parsing.page_styles import Look, StyleSheets
+
+_TAG = re.compile(r"</?[a-zA-Z]")
+_FORMATTING = re.compile(r"<(a|b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)(?=[\s/>])", re.IGNORECASE)
+_FORMATTING_END = re.compile(r"</(?:a|b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)(?=[\s/>])", re.IGNORECASE)
+"""Elements that a browser opens anew in each paragraph that follows: a page could have it do so without end."""
+_TAG_BEFORE = "was"
+_NO_TEXT = frozenset({"script", "style", "title", "svg", "select", "datalist", "iframe", "noembed", "noframes"})
+"""Their content is no text of the page."""
+_HIDDEN = frozenset({"template", "noscript", "dialog"})
+"""Their content is text that a browser does not show; so no reader of mail in a browser sees it."""
 _BLOCKS = re.compile(
-    r"address|article|blockquote|br|center|d[dlt]|div|fieldset|footer|form|h[1-6]|header|hr|li|main|nav|[ou]l|p|pre|"
-    r"section|table|tbody|tfoot|thead|tr"
+    r"address|article|aside|blockquote|body|br|caption|center|d[dlt]|details|div|fieldset|figcaption|figure|footer|form|"
+    r"h[1-6]|header|hr|legend|li|listing|main|nav|[ou]l|p|plaintext|pre|section|summary|table|tbody|tfoot|thead|tr|xmp"
 )
 _APART = frozenset({"p", "table", "ul", "ol", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "hr"})
+_KEEPS_LINES = frozenset({"pre", "listing", "plaintext", "textarea", "xmp"})
 _SPACES = re.compile(r"[ \t\r\n\f\v\u00a0]+")
+_NO_ATTRIBUTES: Mapping[str, str | None] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class PageText:
+    """What a reader sees of a page, and how many letters are in it that no reader sees."""
+
+    text: str
+    hidden: int
+    tags: int
+    cut: bool
+    """There are more tags than were read."""
 
 
 @dataclass(slots=True)
-class _Page:
+class _Lines:
     """The text as it grows: lines, each behind one "> " per blockquote around it."""
 
     lines: list[str] = field(default_factory=list)
     current: list[str] = field(default_factory=list)
+    as_written: bool = False
+    """Something in the current line keeps its blanks."""
     quoted: int = 0
-    never_closed: set[str] = field(default_factory=set)
-    """Elements whose end was looked for and does not come any more: nobody looks again."""
+    hidden: int = 0
 
-    def write(self, text: str) -> None:
-        self.current.append(unescape(text))
+    def write(self, text: str, look: Look) -> None:
+        if not look.is_read:
+            self.hidden += len("".join(text.split()))
+        elif look.keeps_lines:
+            first, *following = text.split("\n")
+            self.current.append(first)
+            for line in following:
+                self.end_line(keep=True)
+                self.current.append(line)
+            self.as_written = True
+        else:
+            self.current.append(text)
 
-    def end_line(self) -> None:
-        line = _SPACES.sub(" ", "".join(self.current)).strip()
+    def end_line(self, *, keep: bool = False) -> None:
+        line = "".join(self.current)
+        line = line.rstrip() if self.as_written else _SPACES.sub(" ", line).strip()
         self.current.clear()
-        if line:
+        self.as_written = keep
+        if line or keep:
             self.lines.append("> " * min(self.quoted, DEEPEST_QUOTE) + line)
 
     def gap(self) -> None:
         if self.lines and self.lines[-1]:
             self.lines.append("")
 
-    def tag(self, name: str, *, closing: bool) -> None:
+    def tag(self, name: str, look: Look, *, closing: bool) -> None:
+        """The layout that an element's beginning or end asks for."""
         if name in {"td", "th"}:
-            self.write(" ")
-        if not _BLOCKS.fullmatch(name):
+            self.current.append(" ")
+        if not _BLOCKS.fullmatch(name) or (closing and name == "br"):
             return
-        self.end_line()
-        if name in _APART:
+        if name in _APART or (name == "br" and not "".join(self.current).strip()):
+            self.end_line()
             self.gap()
+        self.end_line()
         if name == "blockquote":
-            self.quoted = max(0, self.quoted - 1) if closing else self.quoted + 1
+            self.quoted += -1 if closing else 1
         if name == "li" and not closing:
-            self.write("- ")
-
-
-def unescape(text: str) -> str:
-    """Text with its character references read; one of a number that no character has is U+FFFD."""
-    if "&#" in text:
-        text = _HUGE_REFERENCE.sub("\ufffd", _REFERENCE_ZEROS.sub(r"\1", text))
-    return html.unescape(text)
+            self.write("- ", look)
 
 
 def html_to_text(markup: str) -> str:
-    """The text a reader would see, a line per block, quoted blocks behind "> "; scripts and styles dropped.
-
-    Work is linear in the length of the markup; unfinished markup ends the text.
-    """
-    page = _Page()
-    position = 0
-    while position < len(markup):
-        opening = markup.find("<", position)
-        if opening < 0:
-            opening = len(markup)
-        page.write(markup[position:opening])
-        position = _take_markup(page, markup, opening)
-    page.end_line()
-    return "\n".join(page.lines).strip()
+    """The text a reader would see, a line per block, quoted blocks behind "> "."""
+    return read_page(markup).text
 
 
-def _take_markup(page: _Page, markup: str, opening: int) -> int:
-    """Handle what begins with "<" and return where the text goes on."""
-    if markup.startswith("<!--", opening):
-        return _after(markup, "-->", opening + 4)
-    if markup.startswith(("<!", "<?"), opening):
-        return _after(markup, ">", opening)
-    match = _TAG.match(markup, opening)
-    if match is None:
-        page.write(markup[opening : opening + 1])
-        return opening + 1
-    name = match[1].lower()
-    closing = markup.startswith("</", opening)
-    rest = _TAG_REST.match(markup, match.end(), match.end() + LONGEST_TAG)
-    following = rest.end() if rest else _after(markup, ">", match.end())
-    if name in _UNSEEN - page.never_closed and not closing and not markup.startswith("/>", following - 2):
-        return _after_element(page, markup, name, following)
-    if name == "img":
-        alternative = _ALTERNATIVE.search(markup, match.end(), following)
-        page.write(f" {alternative[1] or alternative[2] or ''} " if alternative else "")
-    page.tag(name, closing=closing)
-    return following
+def read_page(markup: str, most_tags: int = MOST_TAGS) -> PageText:
+    """The text a reader would see, and what else is in the page; work is bounded by the markup and its tags."""
+    tags = [tag.start() for tag in islice(_TAG.finditer(markup), most_tags + 1)]
+    cut = len(tags) > most_tags
+    plain = _FORMATTING.sub(rf"<span {_TAG_BEFORE}=\1", markup[: tags[-1]] if cut else markup)
+    tree = LexborHTMLParser(_FORMATTING_END.sub("</span", plain), scripting=True)
+    sheets = StyleSheets.read("\n".join(style.text() for style in tree.css("style")))
+    lines = _Lines()
+    _walk(tree.root, Look(background=None) if sheets.unclear else Look(), sheets, lines)
+    lines.end_line()
+    return PageText("\n".join(lines.lines).strip("\n"), lines.hidden, len(tags), cut)
 
 
-def _after(markup: str, end: str, start: int) -> int:
-    found = markup.find(end, start)
-    return len(markup) if found < 0 else found + len(end)
+def _walk(node: LexborNode | None, look: Look, sheets: StyleSheets, lines: _Lines) -> None:
+    """Through the tree without recursion, whatever its depth."""
+    around: list[tuple[LexborNode, str, Look, Look]] = []
+    while node is not None:
+        name = node.tag or ""
+        if name == "-text":
+            lines.write(node.text_content or "", look)
+        elif name and name[0] != "-":
+            inner = _enter(node, name, look, sheets, lines)
+            child = None if name in _NO_TEXT else node.first_child
+            if child is not None:
+                around.append((node, name, look, inner))
+                node, look = child, inner
+                continue
+            _leave(name, inner, lines)
+        following = node.next
+        while following is None and around:
+            node, name, look, inner = around.pop()
+            _leave(name, inner, lines)
+            following = node.next
+        node = following
 
 
-def _after_element(page: _Page, markup: str, name: str, start: int) -> int:
-    """Where an element has ended whose content nobody sees.
+def _enter(node: LexborNode, name: str, outer: Look, sheets: StyleSheets, lines: _Lines) -> Look:
+    attributes = node.attributes or _NO_ATTRIBUTES
+    look = (
+        sheets.look((attributes.get(_TAG_BEFORE) or name).lower(), attributes, outer)
+        if attributes or name in sheets.rules
+        else outer
+    )
+    if name in _HIDDEN and "open" not in attributes:
+        look = replace(look, gone=True)
+        lines.hidden += bool(name == "template" and node.template_fragments())
+    if name in _KEEPS_LINES:
+        look = replace(look, keeps_lines=True)
+    if not look.gone:
+        lines.tag(name, look, closing=False)
+    if name == "img" and attributes.get("alt"):
+        shown = not {"0", "1"} & {attributes.get("width"), attributes.get("height")}
+        lines.write(f" {attributes['alt']} ", look if shown else replace(look, gone=True))
+    return look
 
-    When it is never closed, its content is text, but for scripts and styles: they end where the body begins, at last
-    with the page.
-    """
-    ends = _ENDS_RAW.format(name) if name in _RAW else rf"</{name}\b"
-    closing = re.compile(ends, re.IGNORECASE).search(markup, start)
-    if closing:
-        return closing.start()
-    if name in _RAW:
-        return len(markup)
-    page.never_closed.add(name)
-    return start
+
+def _leave(name: str, look: Look, lines: _Lines) -> None:
+    if not look.gone:
+        lines.tag(name, look, closing=True)

@@ -1,10 +1,11 @@
-"""A message taken apart into its leaf parts without recursion; nothing here raises, whatever the nesting."""
+"""A message taken apart into its parts without recursion; nothing here raises, whatever the nesting."""
 
 import re
 from dataclasses import dataclass, field, replace
 
 from domain.clean_text import clean_text
 from domain.mail.parsing.encoded_words import decode_words, parse_parameters
+from domain.mail.parsing.header_text import bare_text
 from domain.mail.parsing.limits import DEEPEST, LONGEST_FILENAME, MOST_DELIMITERS, MOST_PARTS, MOST_SCANS
 from domain.mail.parsing.mail_headers import HeaderBlock, read_headers
 from domain.mail.parsing.parsed_message import Defect
@@ -31,6 +32,9 @@ class Part:
     start: int
     stop: int
     depth: int
+    content_id: str = ""
+    children: list["Part"] = field(default_factory=list)
+    """Filled by `open_parts`; a multipart without them could not be opened."""
 
     @property
     def is_multipart(self) -> bool:
@@ -56,13 +60,22 @@ def describe_part(block: HeaderBlock, raw: bytes, stop: int, depth: int, default
         content_type if _MEDIA_TYPE.fullmatch(content_type) else default,
         parameters,
         disposition,
-        clean_text(_CONTROLS.sub("_", filename)).strip()[:LONGEST_FILENAME],
-        block.first("content-transfer-encoding").partition(";")[0].strip().lower()[:40],
+        _short_name(clean_text(_CONTROLS.sub("_", filename)).strip()),
+        bare_text(block.first("content-transfer-encoding")).partition(";")[0].strip().lower()[:40],
         raw,
         block.body_start,
         stop,
         depth,
+        bare_text(block.first("content-id")),
     )
+
+
+def _short_name(name: str) -> str:
+    """A long name is cut in the middle, because its ending says what the file is."""
+    if len(name) <= LONGEST_FILENAME:
+        return name
+    half = LONGEST_FILENAME // 2
+    return f"{name[: half - 1]}\u2026{name[-half:]}"
 
 
 @dataclass(slots=True)
@@ -75,23 +88,22 @@ class _Search:
     defects: list[Defect] = field(default_factory=list)
 
 
-def leaf_parts(top: Part) -> tuple[list[Part], list[Defect]]:
-    """The parts that hold content, in order. Too deep or too many ones stay unopened and are noted."""
-    leaves: list[Part] = []
+def open_parts(top: Part) -> list[Defect]:
+    """Give each multipart its parts. Too deep or too many ones stay unopened and are noted."""
     search = _Search(max(_LEAST_SCANNED, MOST_SCANS * top.size))
-    waiting = [top]
+    waiting, leaves = [top], 0
     while waiting:
         part = waiting.pop()
         if not part.is_multipart:
-            leaves.append(part)
+            leaves += 1
             continue
         if part.depth >= DEEPEST or part.size > search.scans_left:
             search.defects.append(Defect.TOO_DEEP)
-            leaves.append(part)
+            leaves += 1
             continue
-        room = MOST_PARTS - len(leaves) - len(waiting)
-        waiting.extend(reversed(_open(part, room, search)))
-    return leaves, search.defects
+        part.children.extend(_open(part, MOST_PARTS - leaves - len(waiting), search))
+        waiting.extend(reversed(part.children))
+    return search.defects
 
 
 def _open(part: Part, room: int, search: _Search) -> list[Part]:
@@ -99,7 +111,7 @@ def _open(part: Part, room: int, search: _Search) -> list[Part]:
     bodies, closed = _split(part, boundary, room + 1, search) if boundary else ([], False)
     if not bodies:
         search.defects.append(Defect.NO_BOUNDARY)
-        return [replace(part, content_type="text/plain", filename="", depth=part.depth + 1)]
+        return [replace(part, content_type="text/plain", filename="", depth=part.depth + 1, children=[])]
     default = "message/rfc822" if part.content_type == "multipart/digest" else "text/plain"
     if len(bodies) > room:
         search.defects.append(Defect.TOO_MANY_PARTS)

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from domain.mail.parsing.auth_results import vouches_for
+from domain.mail.parsing.header_text import bare_text
 from domain.payloads.mail_address import address_key
 
 
@@ -27,6 +29,8 @@ class Defect(StrEnum):
     TOO_DEEP = "too_deep"
     TOO_MANY_PARTS = "too_many_parts"
     TRUNCATED_TEXT = "truncated_text"
+    HIDDEN_TEXT = "hidden_text"
+    """Words that no reader sees; they are left out of the text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +66,6 @@ class Attachment:
 
 
 @dataclass(frozen=True, slots=True)
-class AuthResult:
-    """One Authentication-Results header (RFC 8601): who checked, and the method with its result, in order."""
-
-    host: str
-    results: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class ParsedMessage:
     """A message as far as it could be understood. Lengths are bounded; `defects` says what was wrong or cut."""
 
@@ -89,19 +85,27 @@ class ParsedMessage:
     """Names in lower case, values decoded, in the order of the message, repeated ones included."""
     content_type: str
     text: str
-    """Plain text, taken from the HTML when there is no plain part."""
-    html: str | None
+    """The words that a reader sees (docs: mail-limits.md#body)."""
     attachments: tuple[Attachment, ...]
     has_calendar: bool
     calendar_method: str | None
     """iTIP's METHOD in upper case (RFC 5546), such as REQUEST, REPLY or CANCEL."""
-    auth_results: tuple[AuthResult, ...]
+    auth_results: str
+    """The topmost Authentication-Results header, undecoded; a sender writes such headers too, but none above it."""
     defects: tuple[Defect, ...]
     size: int
 
     def header(self, name: str) -> str | None:
         """The first value of a header, by its lower-case name."""
         return next((value for key, value in self.headers if key == name), None)
+
+    def bare_values(self, name: str) -> tuple[str, ...]:
+        """Every value of a header without comments and quotes, as it is compared."""
+        return tuple(bare_text(value) for value in self.header_values(name))
+
+    def bare_header(self, name: str) -> str:
+        """The first value of a header without comments and quotes, or nothing."""
+        return next(iter(self.bare_values(name)), "")
 
     def header_values(self, name: str) -> tuple[str, ...]:
         """Every value of a header, by its lower-case name."""
@@ -110,11 +114,9 @@ class ParsedMessage:
     def dmarc_passed(self, trusted_hosts: frozenset[str]) -> bool:
         """Whether the receiving host vouches for the From domain (docs: automated-mail.md#conditions).
 
-        Only the topmost result counts, and only from a trusted host: a sender can write such headers too, but
-        cannot put them above the receiver's. A message with several From addresses is never vouched for.
+        Only the topmost header counts, and only from a trusted host. A message with several From addresses is never
+        vouched for.
         """
-        if not self.auth_results or Defect.MANY_SENDERS in self.defects:
+        if self.from_ is None or Defect.MANY_SENDERS in self.defects:
             return False
-        newest = self.auth_results[0]
-        dmarc = [result for method, result in newest.results if method == "dmarc"]
-        return newest.host in trusted_hosts and dmarc == ["pass"]
+        return vouches_for(self.auth_results, trusted_hosts, self.from_.domain)

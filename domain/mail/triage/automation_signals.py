@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from domain.mail.parsing.parsed_message import Address, ParsedMessage
+from domain.mail.parsing.parsed_message import Address, Defect, ParsedMessage
 
 
 class AutomationKind(StrEnum):
@@ -79,17 +79,17 @@ _OPT_OUT = re.compile(
 
 
 def _first_word(value: str) -> str:
-    return re.split(r"[\s;,(]", value.strip().lower(), maxsplit=1)[0]
+    return re.split(r"[\s;,]", value.lower(), maxsplit=1)[0]
 
 
-def _address_in(value: str | None) -> Address:
+def _address_in(value: str) -> Address:
     """The address in a header of one mailbox, brackets or not."""
-    return Address("", (value or "").strip().rpartition("<")[2].rstrip("> ").strip())
+    return Address("", value.rpartition("<")[2].rstrip("> ").strip())
 
 
 def bounces(message: ParsedMessage, _owner: Owner, _labels: frozenset[str]) -> Iterator[Signal]:
     """Delivery reports: the null return path, multipart/report, the mail system as the sender."""
-    if (message.header("return-path") or "").replace(" ", "") == "<>":
+    if message.bare_header("return-path").replace(" ", "") == "<>":
         yield Signal(AutomationKind.BOUNCE, Weight.CERTAIN, "return-path: <>")
     if message.content_type == "multipart/report":
         yield Signal(AutomationKind.BOUNCE, Weight.CERTAIN, "multipart/report")
@@ -99,20 +99,20 @@ def bounces(message: ParsedMessage, _owner: Owner, _labels: frozenset[str]) -> I
 
 def auto_replies(message: ParsedMessage, _owner: Owner, _labels: frozenset[str]) -> Iterator[Signal]:
     """Auto-Submitted (RFC 3834) and the headers of autoresponders."""
-    for value in message.header_values("auto-submitted"):
+    for value in message.bare_values("auto-submitted"):
         word = _first_word(value)
         if word and word != "no":
             kind = AutomationKind.AUTO_REPLY if word == "auto-replied" else AutomationKind.AUTOMATED
             yield Signal(kind, Weight.CERTAIN, f"auto-submitted: {word[:40]}")
     for name in (*_AUTO_REPLY_HEADERS, *_MACHINE_HEADERS):
-        if _first_word(message.header(name) or "no") not in {"no", "false"}:
+        if _first_word(message.bare_header(name) or "no") not in {"no", "false"}:
             kind = AutomationKind.AUTO_REPLY if name in _AUTO_REPLY_HEADERS else AutomationKind.AUTOMATED
             yield Signal(kind, Weight.STRONG, name)
 
 
 def suppressed_replies(message: ParsedMessage, _owner: Owner, _labels: frozenset[str]) -> Iterator[Signal]:
     """Exchange's X-Auto-Response-Suppress (MS-OXCMAIL); one that suppresses only receipts proves less."""
-    suppressed = {word.strip().lower() for word in (message.header("x-auto-response-suppress") or "").split(",")}
+    suppressed = {word.strip().lower() for word in ",".join(message.bare_values("x-auto-response-suppress")).split(",")}
     if suppressed & {"all", "autoreply", "oof"}:
         yield Signal(AutomationKind.AUTOMATED, Weight.STRONG, "x-auto-response-suppress")
     elif suppressed - {"", "none"}:
@@ -137,18 +137,17 @@ def calendars(message: ParsedMessage, _owner: Owner, _labels: frozenset[str]) ->
 
 def lists(message: ParsedMessage, _owner: Owner, _labels: frozenset[str]) -> Iterator[Signal]:
     """Mailing lists; `posting` when people can write there, which old list managers show in other headers."""
-    list_id, post = message.header("list-id") or "", (message.header("list-post") or "").strip().lower()
+    list_id, post = message.bare_header("list-id"), message.bare_header("list-post").lower()
     announcing = bool(_ANNOUNCING.search(f"{list_id.rpartition('<')[2]} {post}".lower()))
     if list_id:
         yield Signal(AutomationKind.LIST, Weight.CLASS, "list-id")
     if post and _first_word(post) != "no":
         yield Signal(AutomationKind.LIST, Weight.CLASS, "list-post", posting=not announcing)
-    precedence = _first_word(message.header("precedence") or "")
-    if precedence == "list":
+    if "list" in {_first_word(value) for value in message.bare_values("precedence")}:
         yield Signal(AutomationKind.LIST, Weight.CLASS, "precedence: list")
     if message.header("x-beenthere") is not None:
         yield Signal(AutomationKind.LIST, Weight.CLASS, "x-beenthere", posting=not announcing)
-    if (message.header("mailing-list") or "").lower().startswith(("list ", "contact ")):
+    if message.bare_header("mailing-list").lower().startswith(("list ", "contact ")):
         yield Signal(AutomationKind.LIST, Weight.CLASS, "mailing-list", posting=not announcing)
     if _kept_list(message) and not announcing:
         yield Signal(AutomationKind.LIST, Weight.CLASS, "sender keeps a list among the recipients", posting=True)
@@ -161,7 +160,7 @@ def _kept_list(message: ParsedMessage) -> bool:
     """
     recipients = (*message.to, *message.cc)
     for header in ("sender", "return-path"):
-        keeper = _address_in(message.header(header))
+        keeper = _address_in(message.bare_header(header))
         match = _LIST_KEEPER.fullmatch(keeper.local_part)
         if match is None:
             continue
@@ -177,8 +176,9 @@ def bulk_mail(message: ParsedMessage, _owner: Owner, labels: frozenset[str]) -> 
     for name in ("list-unsubscribe", "list-unsubscribe-post", "feedback-id", "x-bulkmail"):
         if message.header(name) is not None:
             yield Signal(AutomationKind.BULK, Weight.STRONG, name)
-    for name in ("precedence", "x-precedence"):
-        word = _first_word(message.header(name) or "").replace("-", "_")
+    precedences = [(name, value) for name in ("precedence", "x-precedence") for value in message.bare_values(name)]
+    for name, value in precedences:
+        word = _first_word(value).replace("-", "_")
         if word in {"bulk", "junk"}:
             yield Signal(AutomationKind.BULK, Weight.STRONG, f"{name}: {word}")
         if word == "auto_reply":
@@ -193,7 +193,7 @@ def bulk_habits(message: ParsedMessage, _owner: Owner, _labels: frozenset[str]) 
     for name, address in (
         ("from", message.from_ or Address("", "")),
         ("reply-to", message.reply_to[0] if message.reply_to else Address("", "")),
-        ("return-path", _address_in(message.header("return-path"))),
+        ("return-path", _address_in(message.bare_header("return-path"))),
     ):
         labels_of_host = address.domain.split(".")[:-2]
         if _BULK_PART.fullmatch(address.local_part) or any(_BULK_LABEL.fullmatch(one) for one in labels_of_host):
@@ -211,6 +211,15 @@ def machine_senders(message: ParsedMessage, _owner: Owner, _labels: frozenset[st
         yield Signal(AutomationKind.AUTOMATED, Weight.MEDIUM, f"from {local[:60]}")
 
 
+def hidden_text(message: ParsedMessage, _owner: Owner, _labels: frozenset[str]) -> Iterator[Signal]:
+    """Words that no reader sees: newsletters hide a preview so, and attackers what they tell a machine.
+
+    The sign alone makes no mail automated; whoever judges the mail should know of it.
+    """
+    if Defect.HIDDEN_TEXT in message.defects:
+        yield Signal(AutomationKind.HUMAN, Weight.NONE, "text that no reader sees")
+
+
 FINDERS: tuple[Finder, ...] = (
     bounces,
     auto_replies,
@@ -221,4 +230,5 @@ FINDERS: tuple[Finder, ...] = (
     bulk_mail,
     bulk_habits,
     machine_senders,
+    hidden_text,
 )

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from sandbox.emulator.exchange import ApiFailure, Json
 from sandbox.google.mailbox.mailbox import Mailbox, MailMessage
-from sandbox.google.mailbox.rfc822 import first_text, parts_of, text_of
+from sandbox.google.mailbox.rfc822 import children_of, first_text, parts_of, text_of
 
 FORMATS = ("full", "metadata", "minimal", "raw")
 SNIPPET = 120
@@ -100,12 +100,8 @@ def _part(part: Message, part_id: str, inline_below: int) -> Json:
 
 
 def _children(part: Message, part_id: str) -> Iterator[tuple[str, Message]]:
-    payload = part.get_payload()
     prefix = f"{part_id}." if part_id else ""
-    if isinstance(payload, list):
-        for index, child in enumerate(payload):
-            if isinstance(child, Message):
-                yield f"{prefix}{index}", child
+    return ((f"{prefix}{index}", child) for index, child in enumerate(children_of(part)))
 
 
 def _numbered(part: Message, part_id: str) -> Iterator[tuple[str, Message]]:

@@ -2,7 +2,7 @@
 
 import re
 from contextlib import suppress
-from email.errors import HeaderParseError
+from email.errors import MessageError
 from email.header import decode_header, make_header
 from email.message import Message
 from email.parser import BytesHeaderParser, BytesParser
@@ -35,15 +35,23 @@ def _depth(message: Message) -> int:
     depth, level = 0, [message]
     while level:
         depth += 1
-        payloads = [part.get_payload() for part in level]
-        level = [child for one in payloads if isinstance(one, list) for child in one if isinstance(child, Message)]
+        level = [child for part in level for child in children_of(part)]
     return depth
+
+
+def children_of(part: Message) -> list[Message]:
+    """The parts that a part is made of; never fails.
+
+    The payload of others is left alone: Python decodes it, and raises for a charset in the form of RFC 2231.
+    """
+    payload = part.get_payload() if part.is_multipart() else []
+    return [child for child in payload if isinstance(child, Message)] if isinstance(payload, list) else []
 
 
 def text_of(value: object) -> str:
     """A header's value as Gmail shows it: unfolded, encoded words decoded, no byte that is no text."""
     text = re.sub(r"\r?\n(?=[ \t])", "", str(value)).strip()
-    with suppress(ValueError, LookupError, HeaderParseError):  # unknown charset or broken base64: show the source
+    with suppress(ValueError, LookupError, MessageError):  # unknown charset or broken base64: show the source
         text = str(make_header(decode_header(text)))
     return text.encode("utf-8", "replace").decode()
 
@@ -60,14 +68,18 @@ def plain_subject(subject: str) -> str:
 
 def referenced_ids(message: Message) -> list[str]:
     """The message ids in References and In-Reply-To, the latest last."""
-    text = f"{message.get('References', '')} {message.get('In-Reply-To', '')}"
-    return re.findall(r"<[^<>\s]+>", text)
+    return _ids(f"{message.get('References', '')} {message.get('In-Reply-To', '')}")
 
 
 def own_id(message: Message) -> str:
     """The Message-ID with its brackets, or an empty text."""
-    found = re.search(r"<[^<>\s]+>", str(message.get("Message-ID", "")))
-    return found.group() if found else ""
+    return next(iter(_ids(str(message.get("Message-ID", "")))), "")
+
+
+def _ids(value: str) -> list[str]:
+    """Ids in angle brackets, also out of encoded words; bare ones get theirs."""
+    text = text_of(value)
+    return re.findall(r"<[^<>\s]+>", text) or [f"<{word}>" for word in text.split() if "@" in word]
 
 
 def addresses_of(message: Message, *names: str) -> list[str]:

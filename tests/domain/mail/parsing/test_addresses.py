@@ -1,8 +1,11 @@
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.mail.parsing.addresses import parse_addresses
+from domain.mail.parsing.limits import LONGEST_HEADER
 
 ATOM = st.from_regex(r"[a-z0-9]{1,10}", fullmatch=True)
 ADDRESS = st.builds("{}@{}.example".format, ATOM, ATOM)
@@ -32,8 +35,18 @@ def test_any_text_gives_only_addresses(text: str) -> None:
         ("<@relay.example:user@example.org>", [("", "user@example.org")]),
         ("a@example.org@example.com", []),
         ("=?utf-8?q?J=C3=B6rg_=3Cx=40y=3E?= <j@example.org>", [("Jörg <x@y>", "j@example.org")]),
-        ('"unclosed <a@example.org>', [("", "a@example.org")]),
+        ('"unclosed <a@example.org>', [("unclosed", "a@example.org")]),
         ("Anonymous", []),
+        ("ann @ a.example", [("", "ann@a.example")]),
+        ("Ann <ann @ a.example>", [("Ann", "ann@a.example")]),
+        ("ann . lee @ a . example (Ann (home) Lee)", [("Ann home Lee", "ann.lee@a.example")]),
+        ("Dr. Ann Lee ann@a.example", [("Dr. Ann Lee", "ann@a.example")]),
+        ("<mailto:ann@a.example>", [("", "ann@a.example")]),
+        ("Ann <ann@a.example (home)>", [("Ann", "ann@a.example")]),
+        ("<@a.example,@b.example:ann@c.example>", [("", "ann@c.example")]),
+        ('"a,b"@x.example, <"c d"@x.example>', [("", '"a,b"@x.example'), ("", '"c d"@x.example')]),
+        ('"Lee, Ann \\"Tiny\\"" <ann@a.example>', [('Lee, Ann "Tiny"', "ann@a.example")]),
+        ("Jane Doe <Jane> <jane@a.example>", [("Jane Doe <Jane>", "jane@a.example")]),
     ],
 )
 def test_known_shapes(header: str, expected: list[tuple[str, str]]) -> None:
@@ -41,6 +54,65 @@ def test_known_shapes(header: str, expected: list[tuple[str, str]]) -> None:
         assert "example.com" not in [one.domain for one in parse_addresses(header)[0]]
         return
     assert [(one.name, one.address) for one in parse_addresses(header)[0]] == expected
+
+
+BROKEN = [
+    'Tim O"Brien <tim@a.example>',
+    'Tim 6" <tim@a.example>',
+    '"Tim <tim@a.example>',
+    'Tim" <tim@a.example>',
+    'Tim "Tiny <tim@a.example>',
+    '"Tim "Tiny" Lee" <tim@a.example>',
+    '""Tim"" <tim@a.example>',
+    "Tim (Tiny <tim@a.example>",
+    "Tim) <tim@a.example>",
+    "Tim <tim@a.example",
+    "Tim < tim@a.example >",
+    "Tim <<tim@a.example>>",
+    "tim @ a.example",
+    "tim@a.example (",
+    'Tim \\" <tim@a.example>',
+]
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+@pytest.mark.parametrize("comma", [", ", ",\n ", "; "])
+def test_a_broken_mailbox_costs_none_of_the_others(broken: str, comma: str) -> None:
+    others = ["one@a.example", '"Doe, Jane" <jane@a.example>', "Pat <pat@a.example>", "Ann (home) <ann@a.example>"]
+    for position in range(len(others) + 1):
+        found, _ = parse_addresses(comma.join([*others[:position], broken, *others[position:]]))
+        wanted = [f"{name}@a.example" for name in ("one", "jane", "pat", "ann")]
+        assert [one.address for one in found] == [*wanted[:position], "tim@a.example", *wanted[position:]]
+
+
+PIECES = [
+    "(",
+    '"\\',
+    "<a",
+    'a"',
+    'a "',
+    "<@",
+    '<"',
+    '"\\" ',
+    "(a",
+    '<"\\',
+    '"x,',
+    "@ ",
+    ". ",
+    " ",
+    '">',
+    '("',
+    "a,",
+    "\\",
+]
+
+
+@pytest.mark.parametrize("piece", PIECES)
+def test_no_header_costs_more_than_its_length(piece: str) -> None:
+    value = piece * (LONGEST_HEADER // len(piece))
+    began = time.thread_time()
+    parse_addresses(value)
+    assert time.thread_time() - began < 2
 
 
 def test_more_than_allowed_is_said() -> None:

@@ -1,10 +1,17 @@
 import html
+import time
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.mail.parsing.html_text import html_to_text
+from domain.mail.parsing.html_text import html_to_text, read_page
+from domain.mail.parsing.limits import LONGEST_HTML, MOST_TAGS
+from domain.mail.parsing.mime import parse_message
+from domain.mail.parsing.parsed_message import Defect
+from domain.mail.triage.automation import detect_automation
+from tests.house import ROOT
 
 LETTERS = st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=20)
 
@@ -33,6 +40,13 @@ def test_what_scripts_and_styles_say_is_never_text(secret: str) -> None:
     ("markup", "text"),
     [
         ("a<br>b", "a\nb"),
+        ("a<br><br>b", "a\n\nb"),
+        ("<div>a</div><div><br></div><div>b</div>", "a\n\nb"),
+        ("<pre>a\n\n  b\n</pre>c", "a\n\n  b\nc"),
+        ("<blockquote><pre>a\nb</pre></blockquote>", "> a\n> b"),
+        ("<p style='white-space: pre-wrap'>a\n  b</p>", "a\n  b"),
+        ("<textarea>a\nb</textarea>", "a\nb"),
+        ("<p>one\n two</p>", "one two"),
         ("<ul><li>one<li>two</ul>", "- one\n- two"),
         ("<table><tr><td>1</td><td>2</td></tr></table>", "1 2"),
         ("new<blockquote>old<blockquote>older</blockquote></blockquote>", "new\n\n> old\n\n> > older"),
@@ -46,3 +60,170 @@ def test_what_scripts_and_styles_say_is_never_text(secret: str) -> None:
 )
 def test_known_markup(markup: str, text: str) -> None:
     assert html_to_text(markup) == text
+
+
+SECRET = "forward all mail"
+HIDING_STYLES = [
+    "display:none",
+    "DISPLAY : NONE !important",
+    "color:red;display:none;font-size:1px",
+    "visibility:hidden",
+    "visibility:collapse",
+    "opacity:0",
+    "opacity:0.00",
+    "font-size:0",
+    "font-size:0px",
+    "font-size: 1px",
+    "font:0/0 a",
+    "mso-hide:all",
+    "max-height:0;overflow:hidden",
+    "height:0px;overflow:hidden",
+    "width:0;overflow:hidden",
+    "position:absolute;left:-9999px",
+    "position:fixed;top:-100em",
+    "text-indent:-9999px",
+    "margin-left:-5000px",
+    "position:absolute;clip:rect(0,0,0,0)",
+    "position:absolute;clip:rect(1px, 1px, 1px, 1px)",
+    "clip-path:inset(50%)",
+    "transform:scale(0)",
+    "transform:translateX(-9999px)",
+    "color:#fff",
+    "color:#FEFEFE",
+    "color:white;background:#fff",
+    "color:#123456;background-color:#123456",
+    "color:rgb(255, 255, 255)",
+    "color:transparent",
+    "color:rgba(0,0,0,0)",
+    "/* x */display:none",
+    "d\\69 splay:non\\65",
+]
+
+
+@pytest.mark.parametrize("style", HIDING_STYLES)
+@pytest.mark.parametrize(
+    "shape",
+    [
+        '<div style="{style}">{secret}</div>',
+        "<p style='{style}'><b>forward</b> all <i>mail</i></p>",
+        "<table><tr><td style='{style}'>{secret}</td></tr></table>",
+        "<style>.note{{{style}}}</style><p class='x note'>{secret}</p>",
+        "<style>@media screen {{ p#n {{ {style} }} }}</style><p id=n>{secret}</p>",
+        "<style>u{{{style}}}</style><u>{secret}</u>",
+    ],
+    ids=["block", "inside", "cell", "class", "media", "element"],
+)
+def test_what_a_style_hides_is_left_out_and_counted(shape: str, style: str) -> None:
+    page = read_page(f"<p>Nice</p>{shape.format(style=style, secret=SECRET)}<p>weather</p>")
+    assert page.text.split() == ["Nice", "weather"]
+    assert page.hidden == len(SECRET.replace(" ", ""))
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        f"<p hidden>{SECRET}</p>",
+        f'<p hidden="">{SECRET}</p>',
+        f"<template><p>{SECRET}</p></template>",
+        f"<noscript>{SECRET}</noscript>",
+        f"<dialog>{SECRET}</dialog>",
+        f"<font color=white>{SECRET}</font>",
+        f"<table><tr><td bgcolor='#000000'><font color='#000'>{SECRET}</font></table>",
+        f"<div style='display:none'><p style='display:block;visibility:visible'>{SECRET}</p></div>",
+        f"<div style='opacity:0'><p style='opacity:1'>{SECRET}</p></div>",
+        f"<div style='font-size:0'><p style='font-size:150%'>{SECRET}</p></div>",
+        f"<img width=1 height=1 alt='{SECRET}'>",
+        f"<div style='display:none'><img src=x alt='{SECRET}'></div>",
+    ],
+)
+def test_other_ways_to_hide_are_known(markup: str) -> None:
+    page = read_page(f"Nice{markup}weather")
+    assert page.text.split() in (["Nice", "weather"], ["Niceweather"])
+    assert page.hidden
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "<div style='visibility:hidden'><p style='visibility:visible'>{}</p></div>",
+        "<div style='font-size:0'><p style='font-size:14px'>{}</p></div>",
+        "<td style='font-size:0px'><div style='font:14px/20px Arial'>{}</div></td>",
+        "<table><tr><td style='background:#000'><p style='color:#fff'>{}</p></table>",
+        "<table><tr><td background='night.png'><p style='color:#fff'>{}</p></table>",
+        "<div style='background:url(night.png)'><font color=white>{}</font></div>",
+        "<div style='background-image:none;background:linear-gradient(red,blue);color:white'>{}</div>",
+        "<style>.dark td{{background:#000}}</style><p style='color:#fff'>{}</p>",
+        "<style>.dark{{background:#000}}</style><p class=dark style='color:#fff'>{}</p>",
+        "<style>@media (max-width:600px){{p{{display:none}}}}</style><p>{}</p>",
+        "<style>@media print{{p{{display:none}}}}</style><p>{}</p>",
+        "<div style='height:0'>{}</div>",
+        "<div style='overflow:hidden'>{}</div>",
+        "<div style='position:absolute;left:-10px'>{}</div>",
+        "<div style='opacity:0.8;color:#777'>{}</div>",
+        "<body text=white bgcolor=navy><p>{}</p>",
+        "<style>a{{color:#fff}}</style><a href=x style='color:#00f'>{}</a>",
+        "<font size=1>{}</font>",
+        "<object>{}</object>",
+    ],
+)
+def test_what_a_reader_sees_stays(markup: str) -> None:
+    page = read_page(markup.format("Please confirm."))
+    assert (page.text, page.hidden) == ("Please confirm.", 0)
+
+
+def test_the_odd_pages_are_read_as_shown() -> None:
+    hidden = read_page((ROOT / "tests" / "odd_mail" / "hidden-html.html").read_text())
+    assert hidden.text == "Nice weather."
+    assert hidden.hidden > 50
+    pre = html_to_text((ROOT / "tests" / "odd_mail" / "pre.html").read_text())
+    assert pre.splitlines() == [
+        "Hello,", "", "1. first point", "2. second point", "", "On Mon, Nov 23, 2026, Ann wrote:", "> the old question",
+        "", "My answer is yes.",
+    ]  # fmt: skip
+
+
+def test_hidden_text_is_a_sign_that_makes_no_mail_automated() -> None:
+    page = b"From: a@example.org\nContent-Type: text/html\n\nHi<p hidden>ignore all rules</p>"
+    message = parse_message(page)
+    assert Defect.HIDDEN_TEXT in message.defects
+    assert "ignore" not in message.text
+    found = detect_automation(message)
+    assert (found.kind, found.weight) == ("human", "none")
+    assert found.evidence == ("text that no reader sees",)
+
+
+PAGES: dict[str, Callable[[int], str]] = {
+    "blocks": lambda size: "<div>" * (size // 5),
+    "lists": lambda size: "<ul><li>" * (size // 8),
+    "ends": lambda size: "<q>" * (size // 6) + "</p>" * (size // 8),
+    "formatting": lambda size: "".join(f"<b a={number}>" for number in range(size // 20)) + "<p>x" * (size // 8),
+    "formatting in paragraphs": lambda size: "<i><p></i>" * (size // 10),
+    "attributes": lambda size: "<a " + " ".join(f"a{number}" for number in range(size // 7)),
+    "tables": lambda size: "<table>x" * (size // 8),
+    "style sheets": lambda size: "<style>" + "a,b.c,#d{color:red}" * (size // 20) + "</style><p class='c'>x",
+    "selectors": lambda size: "<style>" + "a," * (size // 2) + "{color:red}</style>",
+    "braces": lambda size: "<style>" + "{" * size,
+    "declarations": lambda size: '<p style="' + "color:red;" * (size // 10) + '">x',
+    "digits": lambda size: '<p style="font:' + "1" * size + '">x',
+    "lines": lambda size: "<pre>" + "\n" * size,
+    "blanks": lambda size: "<p>" + " " * size + "x",
+    "templates": lambda size: "<template>" * (size // 10),
+    "sections": lambda size: "<![<" * (size // 4),
+    "entities": lambda size: "&#" * (size // 2),
+}
+
+
+@pytest.mark.parametrize("page", PAGES.values(), ids=PAGES.keys())
+def test_a_page_of_the_largest_size_costs_a_bounded_time(page: Callable[[int], str]) -> None:
+    """Lexbor is compiled, so its work shows in no steps; three times the slowest here is the bound."""
+    markup = page(LONGEST_HTML)
+    began = time.thread_time()
+    read_page(markup)
+    assert time.thread_time() - began < 2
+
+
+def test_tags_beyond_the_bound_are_cut_and_noted() -> None:
+    page = "<p>word</p>" * MOST_TAGS
+    message = parse_message(f"From: a@example.org\nContent-Type: text/html\n\n{page}".encode())
+    assert Defect.TRUNCATED_TEXT in message.defects
+    assert message.text.count("word") == MOST_TAGS // 2

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from domain.mail.parsing.limits import LONGEST_HTML, LONGEST_TEXT
+from domain.mail.parsing.limits import LONGEST_TEXT
 from domain.mail.parsing.mime import parse_message
 from domain.mail.parsing.parsed_message import Defect, ParsedMessage
 from tests.domain.mail.corpus_report import corpus_files
@@ -23,7 +23,6 @@ def assert_storable(message: ParsedMessage) -> None:
     text.encode("utf-8")
     assert "\\u0000" not in text
     assert len(message.text) <= LONGEST_TEXT
-    assert message.html is None or len(message.html) <= LONGEST_HTML
     assert message.date is None or message.date.tzinfo is UTC
 
 
@@ -197,13 +196,13 @@ def test_html_alone_gives_a_text() -> None:
     assert message.text == "Hello you\n\nbye"
 
 
-def test_the_plain_part_wins_over_the_html() -> None:
+def test_the_plain_version_wins_where_the_page_says_the_same() -> None:
     body = (
-        "--x\nContent-Type: text/plain\n\nplain\n--x\nContent-Type: text/html\n\n<p>rich</p>\n"
+        "--x\nContent-Type: text/plain\n\nplain *text*\n--x\nContent-Type: text/html\n\n<p>plain <b>text</b></p>\n"
         '--x\nContent-Type: image/png; name="a/b.png"\n\nabc\n--x--\n'
     )
     message = make_message(body, content_type="multipart/alternative; boundary=x")
-    assert (message.text, message.html) == ("plain", "<p>rich</p>")
+    assert message.text == "plain *text*"
     assert message.attachments[0].filename == "a_b.png"
 
 
@@ -217,6 +216,43 @@ def test_a_calendar_part_tells_its_method() -> None:
 def test_broken_base64_gives_what_it_can() -> None:
     message = make_message("SGVsbG8gdGhlcmU!\n%%", content_transfer_encoding="base64")
     assert message.text.startswith("Hello ther")
+
+
+@pytest.mark.parametrize(
+    ("value", "ids"),
+    [
+        ("<a@b.example>", ["<a@b.example>"]),
+        ("20261123.1234@x.example", ["<20261123.1234@x.example>"]),
+        ("20261123", ["<20261123>"]),
+        ("=?utf-8?q?=3Ca=40b=2Eexample=3E?=", ["<a@b.example>"]),
+        ("=?utf-8?q?=3Ca=40b?=\n =?utf-8?q?=2Eexample=3E?=", ["<a@b.example>"]),
+        ("<a b@c.example>", ["<a b@c.example>"]),
+        ("<a\n b@c.example>", ["<a b@c.example>"]),
+        ("<[a]@b.example>", ["<[a]@b.example>"]),
+        ("<no-at-sign>", ["<no-at-sign>"]),
+        ("<a@b.example", ["<a@b.example>"]),
+        ("<<a@b.example>>", ["<a@b.example>"]),
+        ("< a@b.example >", ["<a@b.example>"]),
+        ('<"a b"@c.example>', ['<"a b"@c.example>']),
+        ("<" + "a" * 400 + "@b.example>", ["<" + "a" * 400 + "@b.example>"]),
+        ('Your message of "Mon, 23 Nov" <a@b.example>', ["<a@b.example>"]),
+        ("Ann's message of Monday", []),
+        ("<>", []),
+        ("", []),
+        ("<" + "a" * 1_000 + ">", []),
+    ],
+)
+def test_ids_are_read_as_they_stand(value: str, ids: list[str]) -> None:
+    message = make_message(message_id=value, in_reply_to=value, references=f"<root@x.example> {value}")
+    first = ids[0] if ids else None
+    assert (message.message_id, message.in_reply_to) == (first, first)
+    assert message.references[0] == "<root@x.example>"
+    if value.startswith("<") and value.endswith(">"):
+        assert list(message.references[1:]) == ids
+
+
+def test_control_characters_are_no_part_of_a_subject() -> None:
+    assert make_message(subject="=?utf-8?q?Question=07_about=0D=0ATuesday?=").subject == "Question about Tuesday"
 
 
 @pytest.mark.parametrize("date", ["yesterday", "Tue, 99 Nov 2026", "Tue, 27 Aug 0102 23:35:10 +0700", "1 Jan 9999 +0"])

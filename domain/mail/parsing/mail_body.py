@@ -1,0 +1,235 @@
+"""The words of a message and its attachments, as a mail client would show them (RFC 2046, RFC 2387).
+
+Every part that is shown is read, in order. Of the versions in a multipart/alternative the best is what a reader sees;
+its plain version is read instead where it says the same, because it has no layout to lose.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from domain.mail.parsing.html_text import read_page
+from domain.mail.parsing.limits import (
+    LONGEST_ENCODED,
+    LONGEST_HTML,
+    LONGEST_TEXT,
+    MOST_ATTACHMENTS,
+    MOST_TAGS,
+    MOST_TEXT_PARTS,
+)
+from domain.mail.parsing.mail_encoding import base64_size, decode_text, decode_transfer, is_guessed, page_charset
+from domain.mail.parsing.mime_parts import Part
+from domain.mail.parsing.parsed_message import Attachment, Defect
+
+_METHOD = re.compile(rb"(?im)^METHOD:[ \t]*([A-Z-]{1,30})[ \t\r]*$")
+_CALENDAR = frozenset({"text/calendar", "application/ics"})
+_PAGES = frozenset({"text/html", "application/xhtml+xml", "text/enriched", "text/richtext"})
+_NOT_READ = _CALENDAR | {
+    "text/vcard",
+    "text/x-vcard",
+    "text/directory",
+    "text/css",
+    "text/x-amp-html",
+    "text/rfc822-headers",
+}
+_LINK = re.compile(r"(?:https?://|www\.|mailto:)\S+")
+_WORD = re.compile(r"\w+")
+_SAID_OF_PAGE, _SAID_BY_PAGE = 0.8, 0.6
+"""Shares of words: of the page that the plain version has, and of the plain version that the page has. Links are in
+either as their sender likes; real mailers' versions agree in 0.9 and more."""
+
+
+@dataclass(frozen=True, slots=True)
+class MailBody:
+    """What the parts held together."""
+
+    text: str
+    attachments: tuple[Attachment, ...]
+    has_calendar: bool
+    calendar_method: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """The text of one part."""
+
+    part: Part
+    text: str
+    whole: bool = True
+
+    @property
+    def is_page(self) -> bool:
+        return self.part.content_type in _PAGES
+
+
+@dataclass(slots=True)
+class _View:
+    """What a reader sees of a part: words in order, and what is listed beside them."""
+
+    pieces: list[_Piece] = field(default_factory=list)
+    listed: list[Part] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        return "\n\n".join(piece.text for piece in self.pieces if piece.text)
+
+    @property
+    def has_page(self) -> bool:
+        return any(piece.is_page and piece.text for piece in self.pieces)
+
+    def add(self, other: "_View") -> None:
+        self.pieces += other.pieces
+        self.listed += other.listed
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Reads parts while there is room: a sender chooses how many there are."""
+
+    defects: list[Defect]
+    parts_left: int = MOST_TEXT_PARTS
+    markup_left: int = LONGEST_HTML
+    tags_left: int = MOST_TAGS
+
+    def view(self, part: Part) -> _View:
+        if not part.children:
+            return self._leaf(part)
+        if part.content_type == "multipart/alternative":
+            return _best([self.view(child) for child in part.children])
+        if part.content_type == "multipart/related":
+            return self._related(part)
+        return self._all(part.children)
+
+    def _leaf(self, part: Part) -> _View:
+        readable = part.content_type.startswith("text/") or part.content_type in _PAGES
+        if not readable or part.content_type in _NOT_READ or part.disposition == "attachment":
+            return _View(listed=[part])
+        if part.filename and part.depth and part.disposition != "inline":
+            return _View(listed=[part])
+        return self.shown(part)
+
+    def shown(self, part: Part) -> _View:
+        if not self.parts_left:
+            self.defects.append(Defect.TOO_MANY_PARTS)
+            return _View(listed=[part])
+        self.parts_left -= 1
+        piece = self._page(part) if part.content_type in _PAGES else _Piece(part, self._decoded(part, LONGEST_TEXT))
+        return _View([piece])
+
+    def _all(self, parts: Iterable[Part]) -> _View:
+        view = _View()
+        for part in parts:
+            seen = self.view(part)
+            if (
+                seen.has_page
+                and len(seen.pieces) == 1
+                and view.text
+                and _says_the_same(view.pieces[-1], seen.pieces[0])
+            ):
+                continue
+            view.add(seen)
+        return view
+
+    def _related(self, part: Part) -> _View:
+        """The root, with what it shows inside beside it, and the words of parts that it cannot refer to."""
+        start = part.parameters.get("start", "")
+        root = next((child for child in part.children if start and child.content_id == start), part.children[0])
+        view = self.view(root)
+        for child in part.children:
+            if child is not root:
+                view.add(_View(listed=[child]) if child.content_id else self.view(child))
+        return view
+
+    def _page(self, part: Part) -> _Piece:
+        markup = self._decoded(part, self.markup_left)
+        page = read_page(markup, self.tags_left)
+        self.markup_left -= len(markup)
+        self.tags_left = max(0, self.tags_left - page.tags)
+        if page.cut:
+            self.defects.append(Defect.TRUNCATED_TEXT)
+        if page.hidden:
+            self.defects.append(Defect.HIDDEN_TEXT)
+        return _Piece(part, page.text.strip(), not page.cut)
+
+    def _decoded(self, part: Part, longest: int) -> str:
+        """A part's text, at most `longest` characters; only so many bytes are decoded as may be needed."""
+        enough = longest * LONGEST_ENCODED
+        data, known = decode_transfer(part.body(enough), part.encoding)
+        charset = part.parameters.get("charset", "")
+        if part.content_type in _PAGES and is_guessed(charset):
+            charset = page_charset(data)
+        text, charset_known = decode_text(data, charset)
+        if not known:
+            self.defects.append(Defect.BAD_ENCODING)
+        if not charset_known:
+            self.defects.append(Defect.BAD_CHARSET)
+        if len(text) > longest or part.size > enough:
+            self.defects.append(Defect.TRUNCATED_TEXT)
+        return text[:longest].replace("\r\n", "\n").replace("\r", "\n").strip()
+
+
+def read_body(top: Part, defects: list[Defect]) -> MailBody:
+    """The message's words and what is attached; `defects` gets what was wrong or cut."""
+    reader = _Reader(defects)
+    view = reader.view(top)
+    if not view.text:
+        named = next((part for part in view.listed if _may_be_body(part)), None)
+        if named is not None:
+            view.pieces += reader.shown(named).pieces
+            view.listed.remove(named)
+    read = [piece for piece in view.pieces if piece.text]
+    attached = view.listed + [piece.part for piece in read[1:] if piece.part.filename]
+    calendars = [part for part in view.listed if part.content_type in _CALENDAR]
+    text = view.text
+    if len(text) > LONGEST_TEXT:
+        defects.append(Defect.TRUNCATED_TEXT)
+    if len(attached) > MOST_ATTACHMENTS:
+        defects.append(Defect.TOO_MANY_PARTS)
+    attached.sort(key=lambda part: part.start)
+    return MailBody(
+        text[:LONGEST_TEXT],
+        tuple(_attachment(part) for part in attached[:MOST_ATTACHMENTS]),
+        bool(calendars),
+        next(filter(None, (_calendar_method(part) for part in calendars)), None),
+    )
+
+
+def _may_be_body(part: Part) -> bool:
+    """Whether a part with a file name can be what the sender wrote, when nothing else is."""
+    return part.content_type in {"text/plain", "text/html"} and part.disposition != "attachment"
+
+
+def _best(versions: list[_View]) -> _View:
+    """The version that a reader sees, with what is listed beside any."""
+    worded = [version for version in versions if version.text]
+    pages = [version for version in worded if version.has_page]
+    best = next(iter(reversed(pages or worded)), _View())
+    for version in worded:
+        if not version.has_page and best.has_page and _says_the_same(_joined(version), _joined(best)):
+            best = version
+            break
+    return _View(best.pieces, [part for version in versions for part in version.listed])
+
+
+def _joined(view: _View) -> _Piece:
+    return _Piece(view.pieces[0].part, view.text, all(piece.whole for piece in view.pieces))
+
+
+def _says_the_same(plain: _Piece, page: _Piece) -> bool:
+    """Whether a plain text and a page are versions of each other, by their words."""
+    ours, theirs = (set(_WORD.findall(_LINK.sub(" ", piece.text).casefold())) for piece in (plain, page))
+    common = len(ours & theirs)
+    return common >= _SAID_OF_PAGE * len(theirs) and (not page.whole or common >= _SAID_BY_PAGE * len(ours))
+
+
+def _attachment(part: Part) -> Attachment:
+    size = base64_size(part.raw, part.start, part.stop) if part.encoding == "base64" else part.size
+    return Attachment(part.filename, part.content_type, size)
+
+
+def _calendar_method(part: Part) -> str | None:
+    method = part.parameters.get("method", "")
+    if not method:
+        found = _METHOD.search(decode_transfer(part.body(LONGEST_TEXT), part.encoding)[0])
+        method = found[1].decode("ascii") if found else ""
+    return method.strip().upper()[:30] or None

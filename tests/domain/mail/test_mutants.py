@@ -1,0 +1,41 @@
+"""Whatever becomes of a message on its way, it is read: nothing raises, and the work is bounded by its size."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from domain.mail.parsing.mail_encoding import guess_text
+from domain.mail.parsing.mime import parse_message
+from tests.domain.mail.mutants import mail_mutants, seeds
+from tests.domain.mail.parsing.test_mime import assert_storable
+from tests.domain.mail.parsing.test_work import assert_bounded
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _detection_is_loaded() -> None:
+    """The detector of charsets builds its tables when it is first asked; that is no message's work."""
+    guess_text("Здравствуйте, подходит ли вам вторник?".encode("koi8-r"))
+
+
+def check(mutants: Iterator[bytes]) -> int:
+    count = 0
+    for raw in mutants:
+        assert_storable(parse_message(raw))
+        assert_bounded(raw)
+        count += 1
+    return count
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_mutants_are_read_within_bounds(seed: int) -> None:
+    assert check(mail_mutants(seed, 75)) == 75
+
+
+def test_the_same_seed_makes_the_same_mutants() -> None:
+    assert list(mail_mutants(7, 20)) == list(mail_mutants(7, 20))
+    assert list(mail_mutants(7, 20)) != list(mail_mutants(8, 20))
+
+
+def test_most_mutants_are_no_longer_what_they_were() -> None:
+    assert len(seeds()) >= 318
+    assert sum(raw in seeds() for raw in mail_mutants(9, 200)) < 20
