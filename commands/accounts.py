@@ -17,7 +17,7 @@ from domain.mail.email_address import check_address
 from domain.payloads.gmail import MOST_BACKFILLED, BackfillPayload
 from engine.enqueue import enqueue, enqueue_jobs
 from engine.runtime import runtime
-from operations.accounts import account_of
+from operations.accounts import account_of, target_to_write
 from storage.accounts import accounts as stored
 from storage.accounts import connecting, tokens
 from storage.accounts.accounts import Consent
@@ -164,7 +164,7 @@ def backfill_account(  # noqa: PLR0913, PLR0917 - one parameter per option
     """Take in older mail of an ACCOUNT (its id or address); what is stored is passed over."""
     document = {"query": query, "since": since, "until": until, "classify": classify, "most": most}
     with runtime().database.ledger() as tx:
-        found = account_of(tx, account)
+        found = target_to_write(tx, account, None)
         named = document | {"account_id": str(found.account_id)}
         payload = BackfillPayload.read(named, BackfillPayload.declaration.version)
         check_wish(payload, runtime().clock())

@@ -8,7 +8,7 @@ from uuid import UUID
 from pydantic import Field
 
 from domain.access.api_keys import Role
-from domain.jobs.failures import Conflict, Invalid
+from domain.jobs.failures import Invalid
 from domain.jobs.job import Enqueued, JsonObject
 from domain.mail.actions.action_files import FIELD as FILES
 from domain.mail.actions.action_files import named, read_files
@@ -22,6 +22,7 @@ from domain.mail.triage.safety import SafetyEnforcer
 from domain.payloads.actions import UndoPayload
 from domain.payloads.mail_fields import GmailId
 from domain.payloads.outbound import AttachmentField
+from operations.accounts import target_to_write
 from operations.call import Call
 from operations.operation import Area, Option, Record, Route
 from operations.pages import Page, Window
@@ -140,14 +141,12 @@ def request_action(
     with call.writing() as tx:
 
         def make() -> Sequence[UUID]:
-            account = call.found(accounts.get(tx, account_id), f"account {account_id}")
-            enqueue = call.enqueue_for(account.org_id)
-            if accounts.lock(tx, account_id) == "disconnected":
-                raise Conflict("account_id: the account is disconnected, and nothing may wait for it")
+            target = target_to_write(tx, account_id, call.org_id)
+            enqueue = call.enqueue_for(target.org_id)
             checked = SafetyEnforcer(safety.of_account(tx, account_id)).check_request(requested)
             _check_time(requested, ledger.read_time(tx))
-            if isinstance(requested, AutoReply):
-                _check_answerable(messages.get(tx, account_id, message_id), account)
+            if isinstance(requested, AutoReply) and target.account is not None:
+                _check_answerable(messages.get(tx, account_id, message_id), target.account)
             by = f"{call.origin.actor_type}:{call.origin.actor_id}"
             made = actions.request(tx, account_id, message_id, checked, requested_by=by, files=files)
             if checked.status is ActionStatus.QUEUED:
@@ -170,13 +169,15 @@ def request_action(
     keyed=True,
 )
 def undo_action(call: Call, action_id: UUID) -> RequestedUndo:
-    """Take an action back, by a job. Refused when it cannot be taken back, or has been."""
+    """Take an action back, by a job. Refused when it cannot be, or has been, and when its mailbox is disconnected."""
     made: list[Enqueued] = []
     with call.writing() as tx:
         found = found_action(tx, call, action_id)
 
         def make() -> Sequence[UUID]:
             check_undoable(found.kind, found.state, found.undo_hint)
+            # The job takes back what a closed account did by the account that has the mailbox now.
+            target_to_write(tx, accounts.reachable(tx, found.account_id).account_id, found.org_id)
             payload = UndoPayload(account_id=found.account_id, original_action_id=action_id)
             made.extend(call.enqueue_for(found.org_id)(tx, payload))
             return [one.job_id for one in made]

@@ -10,7 +10,7 @@ from domain.agents.loop import RunStatus
 from domain.agents.profile import parse_profile
 from domain.jobs.failures import Gone
 from domain.jobs.job import JsonObject
-from operations.accounts import org_of
+from operations.accounts import target_to_write
 from operations.call import Call
 from operations.operation import WORDS, Area, OperatorsOnly, Record
 from operations.pages import FIRST_ID, Page, Window
@@ -101,7 +101,7 @@ def add_profile(
     """Save a profile; one that exists gets a new version, which runs begin with from now on."""
     checked = parse_profile(profile | {"name": name})
     with call.writing() as tx:
-        org_id = org_of(call, tx, account_id)
+        org_id = target_to_write(tx, account_id, call.org_id).org_id
         return ProfileView.model_validate(profiles.add(tx, org_id, checked, account_id=account_id, by=call.origin))
 
 
@@ -170,7 +170,7 @@ def _switched(
     call: Call, name: str, account_id: UUID | None, *, enabled: bool, reason: str | None = None
 ) -> ProfileView:
     with call.writing() as tx:
-        org_id = org_of(call, tx, account_id)
+        org_id = target_to_write(tx, account_id, call.org_id).org_id
         switched = profiles.switch(
             tx, org_id, name, account_id=account_id, enabled=enabled, reason=reason, by=call.origin
         )

@@ -12,7 +12,7 @@ from domain.jobs.failures import Gone, Invalid
 from domain.jobs.gate_causes import Cause
 from domain.jobs.job import SYSTEM_ORG
 from domain.jobs.queues import Queue
-from operations.accounts import account_of
+from operations.accounts import account_of, target_to_write
 from operations.call import Call
 from operations.operation import Area, OperatorsOnly, Option, Record
 from operations.pages import Page, Window
@@ -86,6 +86,8 @@ def close_gate(
     with call.writing() as tx:
         end = _end(until, seconds, ledger.read_time(tx))
         gate = Gate(scope, _known_key(tx, scope, key), reason, end, call.name)
+        if scope is GateScope.ACCOUNT:
+            target_to_write(tx, gate.key, None)
         gates.close(tx, gate)
         facts = {"scope": scope.value, "key": gate.key, "reason": reason, "until": end and end.isoformat()}
         call.audit(tx, SYSTEM_ORG, facts)

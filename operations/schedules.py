@@ -10,7 +10,9 @@ from domain.access.api_keys import check_job_type
 from domain.jobs.failures import Invalid
 from domain.jobs.job import ActorType, JsonObject
 from domain.payloads import payload_types
+from domain.payloads.other_names import read_uuid
 from domain.scheduling.cron import Missed, Timetable
+from operations.accounts import target_to_write
 from operations.call import Call
 from operations.operation import Area, Option, Record, Route
 from operations.pages import Page, Window
@@ -84,6 +86,7 @@ def add_schedule(  # noqa: PLR0913 - one parameter per field
         named = payload_names.resolve(tx, known, payload or {}, org_id=call.org)
         # As the class writes it: a reconnection finds the schedules of an account by the text of its id.
         document = known.read(named, declared.version).document()
+        target_to_write(tx, read_uuid(document.get("account_id")), call.org)
         work = RequestedJob(declared.job_type, document, declared.version)
         return _view(schedules.add(tx, call.org, name, work, timetable, by=call.origin))
 

@@ -53,10 +53,9 @@ from storage.actions import actions, undos
 from storage.actions.actions import StoredAction
 from storage.mail import messages
 from storage.postgres.database import Transaction
-from tasks.mail import snoozing
+from tasks.mail import mailbox_session, snoozing
 from tasks.mail.drafts import orders as draft_orders
 from tasks.mail.mailbox_change import DELETED, Change, MailboxChange, Move, labels_of
-from tasks.mail.mailbox_session import MAILBOX_AUDITS, Disconnected, check_connected, hold_mailbox, open_mailbox
 
 MOVES = {Inverse.TRASH: Move.TRASH, Inverse.RESTORE: Move.RESTORE}
 ON_END = "action_job_ended"
@@ -67,7 +66,7 @@ CONNECTED_AGAIN_AFTER = timedelta(hours=1)
 
 @job(
     queue=Queue.CRITICAL, deadline=timedelta(minutes=3), providers=("gmail",),
-    on_end=ON_END, audits=MAILBOX_AUDITS, holds=hold_mailbox,
+    on_end=ON_END, audits=mailbox_session.MAILBOX_AUDITS, holds=mailbox_session.hold_mailbox,
 )  # fmt: skip
 def execute(ctx: JobContext, payload: ExecutePayload) -> Outcome:
     """Execute an action that goes ahead, and keep how it is taken back."""
@@ -77,7 +76,7 @@ def execute(ctx: JobContext, payload: ExecutePayload) -> Outcome:
     action = _understood(case.stored)
     if isinstance(action, Forward | AutoReply):
         return _hand_to_outbound(ctx, case, action)
-    with open_mailbox(ctx, case.account) as mailbox:
+    with mailbox_session.open_mailbox(ctx, case.account) as mailbox:
         if isinstance(action, SnoozeAction):
             return _snooze(ctx, mailbox, case, action)
         return _change(ctx, mailbox, case, action)
@@ -114,7 +113,7 @@ def _take_up(ctx: JobContext, payload: ExecutePayload) -> ActionCase | Done:
     with ctx.tx() as tx:
         account = accounts.get(tx, account_id)
         stored = actions.get(tx, account_id, payload.action_id)
-        check_connected(account)
+        mailbox_session.check_connected(account)
         if stored.kind is ActionKind.UNDO:
             raise Conflict("action_id: an undo is executed by actions.undo", code="action.not_ready")
         if not actions.begin(tx, stored.action_id, ctx.job.job_id):
@@ -260,13 +259,13 @@ def _mail(case: ActionCase, action: Forward | AutoReply) -> SendPayload:
 
 @job(
     queue=Queue.CRITICAL, deadline=timedelta(minutes=3), providers=("gmail",),
-    on_end=ON_END, audits=MAILBOX_AUDITS, holds=hold_mailbox,
+    on_end=ON_END, audits=mailbox_session.MAILBOX_AUDITS, holds=mailbox_session.hold_reachable_mailbox,
 )  # fmt: skip
 def undo(ctx: JobContext, payload: UndoPayload) -> Outcome:
-    """Take a done action back: restore the labels from before it."""
+    """Take a done action back: restore the labels from before it, in the account that has the mailbox now."""
     undoing = _begin_undo(ctx, payload)
     original, hint, began_at = undoing.original, undoing.hint, ctx.now()
-    with open_mailbox(ctx, undoing.account) as mailbox:
+    with mailbox_session.open_mailbox(ctx, undoing.account) as mailbox:
         now = labels_of(mailbox, original.message_id)
         plan = undoing.plan(began_at)
         wish = plan.labels if plan.move else kept_away(plan.labels, now)
@@ -336,7 +335,7 @@ def _begin_undo(ctx: JobContext, payload: UndoPayload) -> BegunUndo:
     account_id = payload.account_id
     asked_by = f"{ctx.job.origin.actor_type}:{ctx.job.origin.actor_id}"
     with ctx.tx() as tx:
-        account = accounts.get(tx, account_id)
+        account = accounts.reachable(tx, account_id)
         original = actions.get(tx, account_id, payload.original_action_id)
         try:
             hint = check_undoable(original.kind, original.state, original.undo_hint)
@@ -348,22 +347,21 @@ def _begin_undo(ctx: JobContext, payload: UndoPayload) -> BegunUndo:
             other = actions.get(tx, account_id, begun.undo_id)
             raise Conflict(f"action {other.action_id} undoes it, and is {other.state}", code="action.not_undoable")
         named = {*hint.inverse_parameters.add_labels, *hint.inverse_parameters.remove_labels, hint.snooze_label_id}
-        renamed = labels.translate(tx, account_id, sorted(filter(None, named)))
-        snoozes = snoozing.snoozes_of(tx, account_id, original.message_id)
+        renamed = labels.translate(tx, account.account_id, sorted(filter(None, named)))
+        snoozes = snoozing.snoozes_of(tx, account.account_id, original.message_id)
         return BegunUndo(account, original, hint, begun.undo_id, renamed, snoozes)
 
 
 @job(
     queue=Queue.DEFAULT, retry=PERSISTENT, deadline=timedelta(minutes=3), providers=("gmail",),
-    audits=MAILBOX_AUDITS, holds=snoozing.hold_mailbox_now,
+    audits=mailbox_session.MAILBOX_AUDITS, holds=mailbox_session.hold_reachable_mailbox,
 )  # fmt: skip
 def unsnooze(ctx: JobContext, payload: UnsnoozePayload) -> Outcome:
     """Bring a snoozed message back to the inbox, unless its person has thrown it away meanwhile."""
     account_id = payload.account_id
     with ctx.read() as tx:
         # An undo of another snooze of the message is waited for.
-        accounts.lock(tx, account_id)
-        account = accounts.reachable(tx, account_id)
+        account = mailbox_session.reach_mailbox(tx, account_id)
         snoozed = actions.get(tx, account_id, payload.action_id)
         hint = snoozing.hint_of(snoozed)
         check_wake(payload, snoozed.kind, snoozed.message_id, hint)
@@ -379,7 +377,7 @@ def unsnooze(ctx: JobContext, payload: UnsnoozePayload) -> Outcome:
     # Those of earlier snoozes, too: their own jobs have left the message to this one.
     wish = LabelWish(frozenset({INBOX}), frozenset({live} if live else ()) | labels_before(past, others))
     try:
-        with open_mailbox(ctx, account) as mailbox:
+        with mailbox_session.open_mailbox(ctx, account) as mailbox:
             now = labels_of(mailbox, payload.message_id)
             if snoozed.state is not ActionStatus.DONE and live not in now:
                 return Done({"restored": False, "why": f"the snooze is {snoozed.state} and did not happen"})
@@ -389,7 +387,7 @@ def unsnooze(ctx: JobContext, payload: UnsnoozePayload) -> Outcome:
             changed = MailboxChange(ctx, mailbox, account, change, carried, key).carry_out()
     except Gone:
         return Done({"restored": False, "why": "the message was deleted"})
-    except Disconnected:
+    except mailbox_session.Disconnected:
         if is_given_up(past, ctx.now()):
             raise
         return Snooze(ctx.now() + CONNECTED_AGAIN_AFTER, "the account is disconnected")

@@ -6,16 +6,16 @@ from typing import Any
 import click
 
 from commands.answers import json_option, operator, operator_option, show_document, show_rows
-from commands.mail.places import org_option, target_of
 from domain.jobs.failures import Invalid
 from domain.mail.account_settings import MODEL_MAY_ASK, parse_settings
 from domain.mail.actions.kinds import Danger
 from domain.mail.actions.requested_action import KINDS
 from engine.enqueue import enqueue
 from engine.runtime import runtime
-from operations.accounts import account_of
-from storage.accounts import disconnecting
+from operations.accounts import account_of, target_of, target_to_write
+from storage.accounts import accounts, disconnecting
 from storage.audit import deeds
+from storage.ledger import orgs
 from storage.rules import corrections as kept
 from storage.rules import owner_settings, safety
 
@@ -58,7 +58,8 @@ def settings(  # noqa: PLR0913, PLR0917 - one parameter per option
     with runtime().database.ledger() as tx:
         found = account_of(tx, account)
         if changes:
-            owner_settings.change_settings(tx, found.org_id, found.account_id, parse_settings(changes))
+            target_to_write(tx, found.account_id, found.org_id)
+            accounts.save_settings(tx, found.account_id, parse_settings(changes).changes())
             facts = {"account_id": str(found.account_id), **changes}
             deeds.record(tx, "account.set", facts, by=operator(operator_name), org_id=found.org_id)
         document = owner_settings.settings_of(tx, found.account_id)
@@ -67,7 +68,7 @@ def settings(  # noqa: PLR0913, PLR0917 - one parameter per option
 
 @click.command("safety")
 @click.argument("account", required=False)
-@org_option
+@click.option("--org", help="The whole org: its id or name; beside a mailbox, whose it is.")
 @click.option("--confidence-floor", type=float, help="A decision less sure than this waits for a person: 0 to 1.")
 @click.option(
     "--always-approve",
@@ -107,7 +108,8 @@ def safety_policy(  # noqa: PLR0913, PLR0917 - one parameter per option
         raise Invalid("default", "goes with no other option")
     by = operator(operator_name)
     with runtime().database.ledger() as tx:
-        place = target_of(tx, account, org)
+        find = target_to_write if changes or to_default else target_of
+        place = find(tx, account, orgs.find_named(tx, org))
         facts = {"account_id": place.account_id and str(place.account_id), **changes}
         if changes:
             owner_settings.change_policy(tx, place.org_id, place.account_id, changes, by=by.actor_id)

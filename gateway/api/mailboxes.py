@@ -1,7 +1,6 @@
 """`/v1/accounts…` and `/v1/safety`: look-up, settings, safety policy, corrections, disconnection."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import partial
 from typing import Annotated, Any, Literal
@@ -22,6 +21,7 @@ from gateway.http.callers import Operator, Reader
 from gateway.http.problems import problems
 from gateway.http.request_ids import origin_of
 from gateway.http.resources import resources_of
+from operations.accounts import account_of, target_to_write
 from storage.access.api_keys import Caller
 from storage.accounts import accounts, disconnecting
 from storage.audit import deeds
@@ -107,22 +107,23 @@ def read_settings(request: Request, caller: Reader, account_id: UUID) -> Setting
 
 @router.patch(
     "/accounts/{account_id}/settings",
-    responses=problems(401, 403, 404, 408, 413, 415, 422, 429, 503),
+    responses=problems(401, 403, 404, 408, 409, 413, 415, 422, 429, 503),
     operation_id="change_settings",
     openapi_extra=takes("SettingsChange"),
 )
 def change_settings(request: Request, caller: Operator, account_id: UUID, document: JsonBody) -> SettingsView:
-    """Change some of a mailbox's settings."""
+    """Change some of a mailbox's settings. 409 when the account is disconnected."""
     change = parse_settings(_object(document))
-    with _writing(request, caller, account_id) as tx:
-        owner_settings.change_settings(tx, caller.org_id, account_id, change)
+    with resources_of(request).database.ledger() as tx:
+        target_to_write(tx, account_id, caller.org_id)
+        accounts.save_settings(tx, account_id, change.changes())
         _record(tx, request, caller, "account.set", {"account_id": str(account_id), **change.changes()})
         return SettingsView(**owner_settings.settings_of(tx, account_id))
 
 
 @router.patch(
     "/accounts/{account_id}/safety",
-    responses=problems(401, 403, 404, 408, 413, 415, 422, 429, 503),
+    responses=problems(401, 403, 404, 408, 409, 413, 415, 422, 429, 503),
     operation_id="change_account_safety",
     openapi_extra=takes("PolicyDocument"),
 )
@@ -133,7 +134,7 @@ def change_account_safety(request: Request, caller: Operator, account_id: UUID, 
 
 @router.delete(
     "/accounts/{account_id}/safety",
-    responses=problems(401, 403, 404, 422, 429, 503),
+    responses=problems(401, 403, 404, 409, 422, 429, 503),
     operation_id="remove_account_safety",
 )
 def remove_account_safety(request: Request, caller: Operator, account_id: UUID) -> Removed:
@@ -197,7 +198,8 @@ def disconnect_account(request: Request, caller: Operator, account_id: UUID, doc
     409 when it is disconnected already. Google keeps the consent until the owner withdraws it there.
     """
     reason = read_body(Reason, document).reason or DEFAULT_REASON
-    with _writing(request, caller, account_id) as tx:
+    with resources_of(request).database.ledger() as tx:
+        account_of(tx, account_id, caller.org_id)
         by = _origin(request, caller)
         jobs = partial(resources_of(request).enqueue, org_id=caller.org_id, origin=by)
         disconnecting.disconnect(tx, account_id, jobs, reason=reason, by=by)
@@ -207,7 +209,8 @@ def disconnect_account(request: Request, caller: Operator, account_id: UUID, doc
 def _change_policy(
     request: Request, caller: Caller, account_id: UUID | None, changes: Mapping[str, object]
 ) -> PolicyDocument:
-    with _writing(request, caller, account_id) as tx:
+    with resources_of(request).database.ledger() as tx:
+        target_to_write(tx, account_id, caller.org_id)
         by = _origin(request, caller)
         policy = owner_settings.change_policy(tx, caller.org_id, account_id, changes, by=by.actor_id)
         facts = {"account_id": account_id and str(account_id), **policy.model_dump(mode="json")}
@@ -216,25 +219,12 @@ def _change_policy(
 
 
 def _remove_policy(request: Request, caller: Caller, account_id: UUID | None) -> Removed:
-    with _writing(request, caller, account_id) as tx:
+    with resources_of(request).database.ledger() as tx:
+        target_to_write(tx, account_id, caller.org_id)
         removed = safety.remove(tx, caller.org_id, account_id)
         if removed:
             _record(tx, request, caller, "safety.removed", {"account_id": account_id and str(account_id)})
     return Removed(removed=removed)
-
-
-@contextmanager
-def _writing(request: Request, caller: Caller, account_id: UUID | None) -> Iterator[Transaction]:
-    """A transaction that writes about a mailbox of the caller's org, beside the audit log's entry.
-
-    As the tenant first: an account of another org must look like none.
-    """
-    database = resources_of(request).database
-    if account_id is not None:
-        with database.tenant(caller.org_id) as tx:
-            accounts.get(tx, account_id)
-    with database.ledger() as tx:
-        yield tx
 
 
 def _object(document: Any) -> Mapping[str, object]:  # noqa: ANN401 - JSON may be anything

@@ -9,7 +9,7 @@ from pydantic import Field
 from domain.access.api_keys import Role
 from domain.mail.rule_language.direction import read_direction
 from domain.mail.triage.prompts import RuleScope
-from operations.accounts import org_of
+from operations.accounts import target_of, target_to_write
 from operations.call import Call
 from operations.operation import Area, Record, Route
 from operations.pages import Page
@@ -54,7 +54,7 @@ def list_directions(
 ) -> Page[DirectionView]:
     """List the directions of an org, or those that apply to a mailbox, widest scope first."""
     with call.reading() as tx:
-        found = directions.listed(tx, org_of(call, tx, account_id), account_id=account_id)
+        found = directions.listed(tx, target_of(tx, account_id, call.org_id).org_id, account_id=account_id)
     return Page([DirectionView.model_validate(one) for one in found], None)
 
 
@@ -78,9 +78,9 @@ def add_direction(
     given = {"content": content, "domain": domain, "sender": sender}
     written = read_direction(given, of_account=account_id is not None)
     with call.writing() as tx:
-        org_id = org_of(call, tx, account_id)
 
         def make() -> list[UUID]:
+            org_id = target_to_write(tx, account_id, call.org_id).org_id
             made = directions.add(tx, org_id, Reach(written.scope, account_id, written.ref), written.content)
             call.audit(tx, org_id, {"direction_id": str(made), "scope": str(written.scope)})
             return [made]

@@ -9,7 +9,7 @@ from domain.access.api_keys import Role
 from domain.jobs.failures import Gone, Invalid
 from domain.mail.rule_language.defects import DefectError
 from domain.mail.rule_language.label_names import LabelNames
-from operations.accounts import org_of
+from operations.accounts import account_of, target_to_write
 from operations.call import Call
 from operations.operation import Area, Option, Record, Route
 from operations.pages import Page
@@ -36,7 +36,7 @@ class LabelView(Record):
 def list_labels(call: Call, *, account_id: OfAccount) -> Page[LabelView]:
     """List a mailbox's labels as Gmail last listed them, with what their owner says of them."""
     with call.reading() as tx:
-        org_of(call, tx, account_id)
+        account_of(tx, account_id, call.org_id)
         return Page([LabelView(**one.line()) for one in labels.list_all(tx, account_id)], None)
 
 
@@ -71,7 +71,7 @@ def describe_label(
     if not changes:
         raise Invalid("description", "nothing to change is given: a description, for_classifier, or both")
     with call.writing() as tx:
-        org_id = org_of(call, tx, account_id)
+        org_id = target_to_write(tx, account_id, call.org_id).org_id
         try:
             known = LabelNames.of(one.label for one in labels.list_all(tx, account_id)).id_of(label_id, ())
         except DefectError as error:

@@ -15,7 +15,7 @@ from domain.mail.rule_language.rule_context import UNCHECKED
 from domain.mail.rule_language.rule_file import read_rule_document, read_rule_file
 from domain.mail.rule_language.rule_words import WrittenRule
 from domain.mail.triage.rules import Rule
-from operations.accounts import org_of
+from operations.accounts import target_of, target_to_write
 from operations.call import Call
 from operations.operation import Area, File, Option, Reason, Record, Route
 from operations.pages import Page
@@ -82,7 +82,8 @@ def list_rules(
 ) -> Page[RuleView]:
     """List the rules of an org, or those that apply to a mailbox. Those that a vanished label turned off say so."""
     with call.reading() as tx:
-        found = kept_rules.listed(tx, org_of(call, tx, account_id), account_id=account_id, enabled=enabled)
+        org_id = target_of(tx, account_id, call.org_id).org_id
+        found = kept_rules.listed(tx, org_id, account_id=account_id, enabled=enabled)
     return Page([RuleView.of(one) for one in found], None)
 
 
@@ -113,11 +114,12 @@ def add_rules(
     """
     read = reader(document)
     with call.reading() as tx:
-        org_id = org_of(call, tx, account_id)
+        org_id = target_of(tx, account_id, call.org_id).org_id
     written, refused = _attempt(partial(read_checked, call.reading, org_id, account_id, read))
     with call.writing() as tx:
 
         def make() -> tuple[UUID, ...]:
+            target_to_write(tx, account_id, call.org_id)
             if refused is not None:
                 raise refused
             made = kept_rules.add(tx, org_id, account_id, written)

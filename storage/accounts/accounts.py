@@ -148,22 +148,27 @@ def connect(tx: Transaction, sealer: Sealer, account_id: UUID, consent: Consent)
 
 
 def inherit(tx: Transaction, account_id: UUID) -> UUID | None:
-    """Give a new connection what a person has written about the mailbox, from the same Google user's last connection.
+    """Give a connection what a person has written about the mailbox, from the same Google user's last connection.
 
-    Returns that account; None when the user had none in the org, or nobody knows who they are. For the ledger role.
+    What the connection has of its own stays. Returns that account; None when the user had none in the org, or nobody
+    knows who they are. For the ledger role.
     """
     rows = tx.run("inherit_account", account_id=account_id)
     return rows[0].id if rows else None
 
 
 def disconnect(tx: Transaction, account_id: UUID, reason: str) -> bool:
-    """Close the account for good and forget its tokens and watch; false when it was closed before.
+    """Close the account for good and forget its tokens, its watch and a voice that nobody can inherit.
+
+    False when it was closed before.
 
     Jobs that wait for the owner's consent are let go, and find the account closed: nobody else would end them.
     """
     reason = check_text("reason", reason, LONGEST_STATUS_REASON)
     if not tx.run("disconnect_account", account_id=account_id, reason=reason):
         return False
+    # A statement of its own, so that a voice is seen which was kept while the account was waited for.
+    tx.run("forget_voice", account_id=account_id)
     gates.open_gate(tx, "account", str(account_id), Cause.CONSENT)
     return True
 

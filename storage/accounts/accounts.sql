@@ -30,8 +30,8 @@ where id = %(account_id)s and status <> 'disconnected'
 returning id
 
 -- name: inherit_account
--- Gives a new connection what a person has written about the mailbox. It comes from the last connection that the same Google user had in
--- the org. Rows are moved, so that a rule or a schedule keeps its id.
+-- Gives a connection what a person has written about the mailbox, once its Google user is known. It comes from the last connection that
+-- the same user had in the org. Rows are moved, so that a rule or a schedule keeps its id. What the connection has of its own stays.
 with before as (
   select o.org_id, o.id, o.settings, o.own_addresses, o.sending_paused_until
   from accounts n join accounts o on (o.org_id, o.email, o.google_subject) = (n.org_id, n.email, n.google_subject)
@@ -40,32 +40,53 @@ with before as (
   limit 1
 ),
 the_settings as (
-  update accounts n set settings = b.settings, own_addresses = b.own_addresses, sending_paused_until = b.sending_paused_until
+  update accounts n set
+    settings = b.settings || n.settings, own_addresses = case n.own_addresses when '{}' then b.own_addresses else n.own_addresses end,
+    sending_paused_until = greatest(n.sending_paused_until, b.sending_paused_until)
   from before b where n.id = %(account_id)s
 ),
 the_rules as (
   update rules r set account_id = %(account_id)s from before b where (r.org_id, r.account_id) = (b.org_id, b.id)
 ),
 the_policy as (
-  update safety_policies p set account_id = %(account_id)s from before b where (p.org_id, p.account_id) = (b.org_id, b.id)
+  update safety_policies p set account_id = %(account_id)s from before b
+  where (p.org_id, p.account_id) = (b.org_id, b.id)
+    and not exists (select from safety_policies k where (k.org_id, k.account_id) = (b.org_id, %(account_id)s))
 ),
 the_agents as (
-  update agent_profiles p set account_id = %(account_id)s from before b where (p.org_id, p.account_id) = (b.org_id, b.id)
+  update agent_profiles p set account_id = %(account_id)s from before b
+  where (p.org_id, p.account_id) = (b.org_id, b.id)
+    and not exists (select from agent_profiles k where (k.org_id, k.account_id, k.name) = (b.org_id, %(account_id)s, p.name))
 ),
 the_labels as (
-  update labels l set account_id = %(account_id)s from before b where (l.org_id, l.account_id) = (b.org_id, b.id)
+  update labels l set account_id = %(account_id)s from before b
+  where (l.org_id, l.account_id) = (b.org_id, b.id)
+    and not exists (
+      select from labels k where (k.org_id, k.account_id) = (b.org_id, %(account_id)s)
+        and (k.gmail_label_id = l.gmail_label_id or k.role = l.role))
+),
+the_descriptions as (
+  update labels l set description = o.description, for_classifier = o.for_classifier
+  from before b join labels o on (o.org_id, o.account_id) = (b.org_id, b.id)
+  where (l.org_id, l.account_id, l.gmail_label_id) = (b.org_id, %(account_id)s, o.gmail_label_id)
+    and l.description = '' and not l.for_classifier
 ),
 the_voice as (
-  update voices v set account_id = %(account_id)s from before b where (v.org_id, v.account_id) = (b.org_id, b.id)
+  update voices v set account_id = %(account_id)s from before b
+  where (v.org_id, v.account_id) = (b.org_id, b.id)
+    and not exists (select from voices k where (k.org_id, k.account_id) = (b.org_id, %(account_id)s))
 ),
 the_schedules as (
   update schedules s set payload = s.payload || jsonb_build_object('account_id', %(account_id)s::uuid)
   from before b where s.org_id = b.org_id and s.payload ->> 'account_id' = b.id::text
 ),
-the_pauses as (
+the_gates as (
+  -- A person's pause, and a provider's wish to wait: both are of the mailbox.
   insert into gates (scope, key, cause, reason, until, actor)
   select g.scope, %(account_id)s::uuid::text, g.cause, g.reason, g.until, g.actor from before b join gates g on g.key = b.id::text
-  where g.scope = 'account' and g.cause = 'pause' and (g.until is null or g.until > now())
+  where g.scope = 'account' and g.cause in ('pause', 'slow_down') and (g.until is null or g.until > now())
+  on conflict (scope, key, cause) do update set reason = excluded.reason, until = excluded.until, actor = excluded.actor, closed_at = now()
+  where coalesce(excluded.until, 'infinity') > coalesce(gates.until, 'infinity') or gates.until <= now()
 ),
 the_jobs_of_before as (
   -- What waits behind the closed row's gates goes on, and is canceled.
@@ -90,6 +111,12 @@ update accounts set
   watch_expires_at = null, watch_renewed_at = null
 where id = %(account_id)s and status <> 'disconnected'
 returning id
+
+-- name: forget_voice
+-- How the owner writes, where nobody can inherit it: the address may be somebody else's next.
+delete from voices v using accounts a
+where a.id = %(account_id)s and a.google_subject is null and (v.org_id, v.account_id) = (a.org_id, a.id)
+returning v.account_id
 
 -- name: get_account
 -- One account, its tokens still sealed.

@@ -46,9 +46,10 @@ def connect(
 ) -> AddedMailbox | RefusedConsent:
     """Store a consent and let the account's parked jobs go on; its first jobs are the caller's to enqueue.
 
-    A mailbox that is connected keeps its account; after a disconnection there is a new one, which inherits what the
-    same Google user has written. Refuses a mailbox that another org has, or that another Google user connected; then
-    nothing was written. Who connects a mailbox waits for others that do so at the time. For the ledger role.
+    A mailbox that is connected keeps its account; after a disconnection there is a new one. It inherits what the same
+    Google user has written, as soon as the user is known. Refuses a mailbox that another org has, or that another
+    Google user connected; then nothing was written. Who connects a mailbox waits for others that do so at the time.
+    For the ledger role.
     """
     accounts.lock_mailbox(tx, mailbox.email)
     refused = refusal_for(_owners(tx, mailbox), mailbox.email, consent.subject)
@@ -57,7 +58,7 @@ def connect(
     account_id, created = accounts.open_account(tx, mailbox.org_id, mailbox.email, mailbox.owner)
     before = accounts.get(tx, account_id)
     accounts.connect(tx, sealer, account_id, consent)
-    inherited = accounts.inherit(tx, account_id) if created else None
+    inherited = accounts.inherit(tx, account_id) if before.google_subject is None else None
     # A person's pause of the account, and a provider's wish to wait, stay.
     gates.open_gate(tx, "account", str(account_id), Cause.CONSENT)
     lost_at = before.status_changed_at if before.status == "needs_reconsent" and not created else None

@@ -3,9 +3,7 @@
 from collections.abc import Mapping
 from uuid import UUID
 
-from domain.jobs.failures import Gone
 from domain.jobs.job import JsonObject
-from domain.mail.account_settings import SettingsChange
 from domain.mail.triage.safety import SafetyPolicy
 from domain.mail.triage.safety_policy import PolicyDocument, parse_policy
 from storage.accounts import accounts
@@ -25,13 +23,6 @@ def settings_of(tx: Transaction, account_id: UUID) -> JsonObject:
         "model_actions": [kind.value for kind in kept.model_actions],
         "safety": _document(safety.of_account(tx, account_id)),
     }
-
-
-def change_settings(tx: Transaction, org_id: UUID, account_id: UUID, change: SettingsChange) -> None:
-    """Change some settings of a mailbox of the org; raises `Gone`."""
-    if accounts.get(tx, account_id).org_id != org_id:
-        raise Gone(f"there is no account {account_id}")
-    accounts.save_settings(tx, account_id, change.changes())
 
 
 def change_policy(

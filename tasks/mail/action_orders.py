@@ -7,7 +7,7 @@ from uuid import UUID
 from domain.jobs.failures import Invalid
 from domain.mail.actions.status import ActionStatus
 from domain.mail.triage.classification import Decision
-from domain.mail.triage.decided_again import PastAction, RefusedAction, WantedActions, still_wanted
+from domain.mail.triage.decided_again import PastAction, RefusedAction, still_wanted
 from domain.mail.triage.safety import CheckedAction
 from engine.context import JobContext
 from storage import approvals
@@ -43,22 +43,22 @@ def record(  # noqa: PLR0913 - a decision, where it belongs, and where it comes 
     """Record a decision with its checked actions, and set them going.
 
     With `is_newer` the message was decided before: what still waits for a person is asked anew or not at all. Returns
-    the actions that are left out, because a person did not want them or an earlier job is at them.
+    the actions that are left out, because a person did not want them, also under an earlier connection of the mailbox,
+    or an earlier job is at them.
     """
-    wanted, left_out = WantedActions(tuple(checked), ())
     if is_newer:
         # First, so that a decision of a person that comes between is seen below.
         approvals.supersede(tx, account_id, message_id, ctx.enqueue)
-        earlier = [_earlier(one) for one in actions.of_message(tx, account_id, message_id)]
-        wanted, left_out = still_wanted(checked, earlier)
+    earlier = [_earlier(one, account_id) for one in actions.of_message(tx, account_id, message_id)] if checked else []
+    wanted, left_out = still_wanted(checked, earlier)
     made = decisions.record(tx, account_id, message_id, decision, actions=wanted, origins=origins)
     order(ctx, tx, account_id, dict(zip(made.action_ids, (one.status for one in wanted), strict=True)))
     return left_out
 
 
-def _earlier(stored: StoredAction) -> PastAction:
+def _earlier(stored: StoredAction, account_id: UUID) -> PastAction:
     try:
         action = stored.action
     except Invalid:
         action = None
-    return PastAction(action, stored.state, stored.created_at)
+    return PastAction(action, stored.state, stored.created_at, stored.account_id != account_id)

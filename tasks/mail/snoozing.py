@@ -7,7 +7,7 @@ from functools import partial
 from uuid import UUID
 
 from domain.jobs.effects import Strategy
-from domain.jobs.failures import Conflict, Failure, Invalid, Permanent
+from domain.jobs.failures import Conflict, Invalid, Permanent
 from domain.jobs.job import JsonObject
 from domain.mail.actions.kinds import ActionKind
 from domain.mail.actions.snooze import Snooze
@@ -15,16 +15,14 @@ from domain.mail.actions.snoozing import PastSnooze
 from domain.mail.actions.undo_hint import UndoHint
 from domain.mail.correspondence import LabelRole, label_key, label_name
 from domain.mail.mailbox import MailboxLabel
-from domain.payloads.actions import UnsnoozePayload
 from engine.context import JobContext
 from providers.ports import Mailbox
-from storage.accounts import accounts, labels
+from storage.accounts import labels
 from storage.accounts.accounts import Account
 from storage.actions import actions
 from storage.actions.actions import StoredAction
 from storage.postgres.database import Transaction
 from tasks.mail import mailbox_labels
-from tasks.mail.mailbox_session import hold_mailbox
 
 
 def wakes_at(action: Snooze, kept: UndoHint | None, now: datetime) -> datetime:
@@ -62,16 +60,6 @@ def label(ctx: JobContext, mailbox: Mailbox, account: Account) -> MailboxLabel:
         made = mailbox_labels.create(ctx, mailbox, account, [LabelRole.SNOOZED])[LabelRole.SNOOZED]
         return MailboxLabel(made, label_name(LabelRole.SNOOZED, account.settings.label_parent), "user")
     return _create(ctx, mailbox, account, name)
-
-
-def hold_mailbox_now(tx: Transaction, payload: UnsnoozePayload) -> Failure | None:
-    """As `hold_mailbox`, where a closed account's message is brought back by the account that has its mailbox now.
-
-    Nobody else would bring it back.
-    """
-    accounts.lock(tx, payload.account_id)
-    account = accounts.reachable(tx, payload.account_id)
-    return hold_mailbox(tx, account)
 
 
 def hint_of(stored: StoredAction) -> UndoHint | None:

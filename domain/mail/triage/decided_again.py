@@ -26,6 +26,8 @@ class PastAction:
     action: Action | None
     status: ActionStatus
     asked_at: datetime
+    is_of_closed_account: bool = False
+    """Whether an earlier connection of the mailbox asked for it: its job is canceled."""
 
 
 class RefusedAction(NamedTuple):
@@ -47,7 +49,7 @@ def still_wanted(checked: Iterable[CheckedAction], earlier: Sequence[PastAction]
     wanted, left_out = [], []
     for one in checked:
         same = [each for each in earlier if each.action == one.action]
-        why = _why_not(max(same, key=lambda each: each.asked_at).status) if same else None
+        why = _why_not(max(same, key=lambda each: each.asked_at)) if same else None
         if why is None:
             wanted.append(one)
         else:
@@ -55,7 +57,7 @@ def still_wanted(checked: Iterable[CheckedAction], earlier: Sequence[PastAction]
     return WantedActions(tuple(wanted), tuple(left_out))
 
 
-def _why_not(last: ActionStatus) -> str | None:
-    if last in UNDER_WAY:
-        return f"it is {last} by an earlier decision"
-    return REFUSED_BY_PERSON.get(last)
+def _why_not(last: PastAction) -> str | None:
+    if last.status in UNDER_WAY and not last.is_of_closed_account:
+        return f"it is {last.status} by an earlier decision"
+    return REFUSED_BY_PERSON.get(last.status)

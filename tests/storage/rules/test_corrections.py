@@ -2,12 +2,13 @@
 
 from datetime import UTC, datetime
 
+import pytest
 from psycopg import Connection
 
 from domain.mail.mailbox import MailboxLabel
 from domain.mail.triage.classification import Classification, Decision, DecisionSource
 from domain.mail.triage.corrections import Removal
-from storage.accounts import labels
+from storage.accounts import accounts, labels
 from storage.accounts.accounts import Account
 from storage.mail import decisions
 from storage.postgres.database import Database
@@ -49,6 +50,23 @@ def test_a_vanished_label_is_no_longer_told(store: Database) -> None:
     with store.tenant(account.org_id) as tx:
         labels.sync(tx, account.account_id, [])
         assert corrections.recent(tx, account.account_id, now=NOW) == ()
+
+
+@pytest.mark.parametrize("subject", ["117", "118"])
+def test_what_a_google_user_corrected_is_told_under_their_next_connection(
+    store: Database, database: Connection, subject: str
+) -> None:
+    account = decided(store, "L1")
+    record(store, account, Removal("m1", "L1", "L2"))
+    database.execute("update accounts set google_subject = '117'")
+    with store.ledger() as tx:
+        accounts.disconnect(tx, account.account_id, "left")
+    again = make_account(store)
+    database.execute("update accounts set google_subject = %s where id = %s", (subject, again.account_id))
+    with store.ledger() as tx:
+        accounts.inherit(tx, again.account_id)
+        found = [(one.label, one.moved_to) for one in corrections.recent(tx, again.account_id, now=NOW)]
+    assert found == ([("name of L1", "name of L2")] if subject == "117" else [])
 
 
 def test_corrections_age_out(store: Database, database: Connection) -> None:

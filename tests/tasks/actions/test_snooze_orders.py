@@ -18,7 +18,8 @@ from tests.doubles.factories import pass_time
 from tests.doubles.mail_actions import do, labels, look, stored_labels, stored_letter, undo
 from tests.doubles.mail_environment import MailEnvironment
 from tests.doubles.meanwhile import once_after
-from tests.tasks.actions.test_snoozing import due, hint_of, wake
+from tests.tasks.actions.test_snoozing import TWO_HOURS, due, hint_of, wake
+from tests.tasks.test_account_ends import connect, disconnect, know_owner
 
 Step = tuple[str, int]
 STEPS = st.lists(
@@ -159,3 +160,19 @@ def test_an_undo_waits_for_nobody_who_moves_the_waking_job(env: MailEnvironment)
     env.drain(only="actions.undo")
     assert env.job(job_id)["output"]["unsnooze"] == "canceled"
     assert labels(env, place) == {"INBOX", "UNREAD"}
+
+
+def test_a_snooze_of_the_next_connection_is_not_ended_by_the_earlier_ones_job(env: MailEnvironment) -> None:
+    know_owner(env)
+    place = stored_letter(env)
+    first = do(env, place, TWO_HOURS)
+    env.account = connect(env, disconnect(env))
+    env.mailbox.label_message(place.message_id, add=("INBOX",), remove=(hint_of(first)["snooze_label_id"],))
+    env.enqueue("gmail.sync")
+    env.drain(only="gmail.%")
+    second = do(env, place, Snooze(amount=5, units="hours"))
+    assert due(env, UUID(hint_of(first)["unsnooze_job_id"])) == "succeeded"
+    assert "INBOX" not in labels(env, place)
+    pass_time(env.database, timedelta(hours=5))
+    assert due(env, UUID(hint_of(second)["unsnooze_job_id"])) == "succeeded"
+    assert "INBOX" in labels(env, place)

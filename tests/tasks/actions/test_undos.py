@@ -1,11 +1,13 @@
 """Taking actions back: exactly, once, and only what can be taken back."""
 
+from dataclasses import replace
 from uuid import UUID, uuid4
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from domain.access.api_keys import Role
 from domain.jobs.job import ActorType, Origin
 from domain.mail.actions.action import Action
 from domain.mail.actions.kinds import ActionKind
@@ -16,7 +18,11 @@ from domain.mail.actions.status import ActionStatus
 from operations import cancellations
 from tests.doubles.mail_actions import ask, do, labels, look, stored_labels, stored_letter, undo
 from tests.doubles.mail_environment import MailEnvironment
+from tests.gateway.api.conftest import client_of
+from tests.gateway.serving import serve
 from tests.tasks.actions.test_actions import delete_label, make_label, other_account
+from tests.tasks.actions.test_snoozing import TWO_HOURS
+from tests.tasks.test_account_ends import connect, disconnect, know_owner
 
 UNDOABLE: list[Action] = [
     Archive(),
@@ -180,3 +186,35 @@ def test_an_undo_whose_job_was_canceled_may_be_asked_for_again(env: MailEnvironm
     )
     assert env.job(job_id)["state"] == "canceled"
     assert env.job(undo(env, done.action_id))["state"] == "succeeded"
+
+
+@pytest.mark.parametrize("subject", ["117", "118", None])
+@pytest.mark.parametrize("action", [Archive(), Trash(), ApplyLabel(label_id="IMPORTANT"), TWO_HOURS], ids=str)
+def test_an_undo_of_what_a_closed_account_did_happens_by_the_account_that_has_the_mailbox_now(
+    env: MailEnvironment, action: Action, subject: str | None
+) -> None:
+    """Or it is refused at once: where nobody has the mailbox, or another Google user has it."""
+    know_owner(env)
+    place = stored_letter(env)
+    before = labels(env, place)
+    done = do(env, place, action)
+    consent = disconnect(env)
+    if subject is not None:
+        connect(env, replace(consent, subject=subject))
+    with serve(env.process.settings) as url:
+        client = client_of(env.process.database, url, env.account.org_id, Role.WRITER)
+        answer = client.post(f"/v1/actions/{done.action_id}/undo")
+    assert answer.status == (202 if subject == "117" else 409), answer.json
+    if subject == "117":
+        assert env.run(UUID(answer.json["job_id"])) == "succeeded"
+        assert (labels(env, place), look(env, done.action_id).state) == (before, ActionStatus.UNDONE)
+
+
+def test_an_undo_that_was_asked_for_before_its_mailbox_was_connected_again_is_done(env: MailEnvironment) -> None:
+    know_owner(env)
+    place = stored_letter(env)
+    done = do(env, place, Archive())
+    job_id = env.enqueue("actions.undo", {"original_action_id": str(done.action_id)})
+    connect(env, disconnect(env))
+    assert env.run(job_id) == "succeeded"
+    assert "INBOX" in labels(env, place)

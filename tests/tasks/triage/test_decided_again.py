@@ -1,5 +1,6 @@
 """A message that is classified again by force: what its person refused stays refused, and is asked only once."""
 
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
@@ -19,6 +20,7 @@ from tests.doubles.meanwhile import Meanwhile
 from tests.doubles.outgoing_orders import FORWARD, approve
 from tests.gateway.api.conftest import client_of
 from tests.gateway.serving import serve
+from tests.tasks.test_account_ends import connect, disconnect, know_owner
 
 FOR_GOOD: dict[str, object] = {"kind": "delete"}
 """A person is always asked about it."""
@@ -61,6 +63,44 @@ def test_what_its_person_denied_is_not_asked_again(env: MailEnvironment) -> None
         assert actions.decide(tx, asked.action_id, ActionStatus.DENIED, approver="user: anna")
     assert classify_again(env, place)["left_out"] == [{"kind": "delete", "why": "its person has denied it"}]
     assert len(actions_of(env, place)) == 1
+
+
+@pytest.mark.parametrize("is_same", [True, False])
+def test_what_its_person_refused_is_refused_after_the_mailbox_was_connected_again(
+    env: MailEnvironment, *, is_same: bool
+) -> None:
+    """Twice, so that a connection without a word of its own lies between. Another Google user has refused nothing."""
+    know_owner(env)
+    place = decided_by_rule(env, {"kind": "archive"}, FOR_GOOD)
+    archived, asked = actions_of(env, place)
+    undo(env, archived.action_id)
+    with env.process.database.ledger() as tx:
+        assert actions.decide(tx, asked.action_id, ActionStatus.DENIED, approver="user: anna")
+        (rule,) = rules.of_account(tx, env.account.account_id).rules
+    for _ in range(2 if is_same else 1):
+        env.account = connect(env, replace(disconnect(env), subject="117" if is_same else "118"))
+        if not is_same:
+            with env.process.database.ledger() as tx:
+                rules.add(tx, env.account.org_id, rule, account_id=env.account.account_id)
+        env.sync()
+        env.drain()
+        decided = [one for one in actions_of(env, place) if one.account_id == env.account.account_id]
+        assert sorted((str(one.kind), str(one.state)) for one in decided) == (
+            [] if is_same else [("archive", "done"), ("delete", "approved_pending")]
+        )
+        assert ("INBOX" in labels(env, place)) is is_same
+
+
+def test_what_waited_in_a_closed_account_is_no_job_that_does_it_already(env: MailEnvironment) -> None:
+    know_owner(env)
+    place = decided_by_rule(env, FOR_GOOD)
+    (asked,) = actions_of(env, place)
+    approve(env, asked.action_id)
+    env.account = connect(env, disconnect(env))
+    env.enqueue("gmail.sync")
+    env.drain(only="gmail.%")
+    env.drain(only="triage.%")
+    assert [str(one.state) for one in actions_of(env, place)] == ["approved", "approved_pending"]
 
 
 def test_an_approval_that_waits_is_superseded_by_the_newer_one(env: MailEnvironment) -> None:

@@ -8,6 +8,7 @@ from domain.mail.rule_language.rule_file import read_rule_document
 from domain.mail.triage.prompts import RuleScope
 from domain.mail.triage.rules import TOO_COSTLY
 from sandbox.emulator.control import MessagePlace
+from storage.accounts import accounts
 from storage.actions import actions
 from storage.mail import decisions
 from storage.rules import directions, kept_rules, owner_settings, rules
@@ -66,9 +67,8 @@ def test_the_model_may_ask_only_for_what_the_account_offers(env: MailEnvironment
     env.say(input_update={"actions": ["trash"]})
     refused = take(env, "For your information only.")
     assert outcome(env, refused)[1] == "needs_review"
-    here = (env.account.org_id, env.account.account_id)
     with env.process.database.ledger() as tx:
-        owner_settings.change_settings(tx, *here, parse_settings({"model_actions": ["trash"]}))
+        accounts.save_settings(tx, env.account.account_id, parse_settings({"model_actions": ["trash"]}).changes())
     env.say(input_update={"actions": ["trash"]})
     offered = take(env, "For your information only.")
     assert outcome(env, offered)[3] == [("trash", "goes")]
