@@ -9,7 +9,7 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 from domain.jobs.failures import Invalid
-from domain.jobs.job import ActorType, JsonObject, NewJob, Origin
+from domain.jobs.job import ActorType, JsonObject, KeysOf, NewJob, Origin
 from domain.jobs.nesting import MOST_LEVELS, nests_too_deep
 
 JOB_TYPE_PATTERN = r"[A-Za-z_]+(\.[A-Za-z_]+){0,3}"
@@ -101,6 +101,7 @@ class JobContract(BaseModel):
             retry_base_s=self.retry_base_s,
             retry_cap_s=self.retry_cap_s,
             created_at=self.created_at,
+            keys_of=KeysOf.CLIENT,
         )
 
 

@@ -1,9 +1,13 @@
 """Fires schedules: each due one in a transaction of its own, so that one which cannot run holds up no other."""
 
+import time
+from uuid import UUID
+
 import structlog
 
 from domain.jobs.failures import Conflict, Forbidden, Invalid
 from engine.runtime import Runtime
+from storage.postgres.execution import StatementAborted
 from storage.schedules import schedules
 from storage.schedules.schedules import Due
 
@@ -12,6 +16,9 @@ log = structlog.get_logger(__name__)
 MOST_PER_TURN = 100
 """A tenth of a second's work; the leader's other duties come in between."""
 
+REST_S = 10.0
+"""How long the schedules of an org rest when one of them had to wait for a key that somebody has locked."""
+
 
 class DueSchedules:
     """Part of the leading relay; a row lock keeps two leaders from firing one schedule."""
@@ -19,19 +26,29 @@ class DueSchedules:
     def __init__(self, runtime: Runtime) -> None:
         """Nothing is kept between turns: the ledger knows what is due."""
         self._runtime = runtime
+        self._rests: dict[UUID, float] = {}
+        """Until when the schedules of an org rest, by the monotonic clock."""
 
     def turn(self) -> bool:
         """Enqueue the jobs of due schedules; true when more may be due."""
+        now = time.monotonic()
+        self._rests = {org_id: until for org_id, until in self._rests.items() if until > now}
         return all(self._fire_one() for _ in range(MOST_PER_TURN))
 
     def _fire_one(self) -> bool:
         due: Due | None = None
         try:
             with self._runtime.database.ledger() as tx:
-                due = schedules.take_due(tx)
+                tx.wait_briefly()
+                due = schedules.take_due(tx, besides=self._rests)
                 if due is None:
                     return False
                 schedules.fire(tx, due, hint_timeout=self._runtime.hint_timeout)
+        except StatementAborted as aborted:
+            if due is None:
+                raise
+            log.warning("schedule_postponed", schedule=str(due.schedule.schedule_id), reason=aborted.reason)
+            self._rests[due.schedule.org_id] = time.monotonic() + REST_S
         except (Invalid, Forbidden, Conflict) as refusal:
             if due is None:
                 raise

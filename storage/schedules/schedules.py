@@ -1,6 +1,6 @@
 """Schedules of orgs: added, listed, paused, removed, and fired: jobs and the next due time in one transaction."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from domain.jobs.failures import Conflict, Gone, Invalid
-from domain.jobs.job import JsonObject, NewJob, Origin
+from domain.jobs.job import JsonObject, KeysOf, NewJob, Origin
 from domain.scheduling import cron
 from domain.scheduling.cron import Missed, Timetable
 from storage.audit import deeds
@@ -128,9 +128,12 @@ def resume(tx: Transaction, org_id: UUID, name: str, *, by: Origin) -> Schedule:
     return resumed
 
 
-def take_due(tx: Transaction) -> Due | None:
-    """Lock the schedule that has been due for longest and that nobody else has locked; None when there is none."""
-    rows = tx.run("take_due_schedule")
+def take_due(tx: Transaction, besides: Collection[UUID] = ()) -> Due | None:
+    """Lock the schedule that has been due for longest and that nobody else has locked; None when there is none.
+
+    Those of the orgs `besides` are left out.
+    """
+    rows = tx.run("take_due_schedule", besides=list(besides))
     if not rows:
         return None
     fields = rows[0]._asdict()
@@ -171,6 +174,7 @@ def _job(schedule: Schedule, at: datetime) -> NewJob:
         origin=Origin(actor_id=f"schedule:{schedule.name}"),
         idempotency_key=f"schedule:{schedule.schedule_id}:{at.isoformat()}",
         run_at=at,
+        keys_of=KeysOf.FLEET,
         folds=True,  # a tick is one job, although somebody has changed the payload meanwhile
     )
 
