@@ -10,8 +10,9 @@ from commands.answers import console, json_object, json_option, operator, operat
 from commands.operations import AREAS, call_of
 from domain.jobs.contract import LONGEST_RETRY_S, MOST_ATTEMPTS, parse_time
 from domain.jobs.failures import Invalid
+from domain.jobs.job import KeysOf
 from engine.catalogue import catalogue
-from engine.enqueue import enqueue
+from engine.enqueue import enqueue_jobs
 from engine.runtime import runtime
 from operations.jobs import show_job
 from storage.ledger import orgs, payload_names
@@ -87,9 +88,7 @@ def enqueue_job(  # noqa: PLR0913, PLR0917 - one parameter per option
     with runtime().database.ledger() as tx:
         org_id = orgs.find(tx, org)
         document = payload_names.resolve(tx, known.payload, given, org_id=org_id)
-        answer = enqueue(
-            tx,
-            known.read(document, known.declared.version),
+        job = known.read(document, known.declared.version).job(
             org_id=org_id,
             origin=operator(operator_name),
             idempotency_key=key,
@@ -98,7 +97,8 @@ def enqueue_job(  # noqa: PLR0913, PLR0917 - one parameter per option
             max_attempts=max_attempts,
             retry_base_s=retry_base_s,
             retry_cap_s=retry_cap_s,
-        )[0]
+        )
+        (answer,) = enqueue_jobs(tx, [job._replace(keys_of=KeysOf.CLIENT)])
     document = {"job_id": answer.job_id, "job_type": known.name, "created": answer.created}
     show_document("job", document, as_json=as_json)
 

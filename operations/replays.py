@@ -7,9 +7,10 @@ from uuid import UUID
 
 from domain.jobs.contract import check_text
 from domain.jobs.failures import Conflict, Gone, Invalid
-from domain.jobs.job import JsonObject, NewJob, Origin, State
+from domain.jobs.job import JsonObject, KeysOf, NewJob, Origin, State
 from domain.jobs.payload_changes import payload_changes
 from domain.redaction import redact
+from storage.actions import actions
 from storage.audit import deeds
 from storage.ledger import dead_letters, ledger
 from storage.ledger.dead_letters import DeadLetter
@@ -84,6 +85,7 @@ def retry(
     if job is None:
         raise Gone(f"there is no job {job_id}")
     _check(job)
+    actions.check_retry(tx, job.job_type, job.payload)
     if job.state == State.DEAD:
         return replay(tx, job_id, by=by, reason=reason, rulings=rulings)
     rule(tx, job, rulings, by)
@@ -147,13 +149,19 @@ def _replay_of(letter: DeadLetter, dead: Row | None, mended: Replacement | None,
         retry_cap_s=dead.retry_cap_s,
         idempotency_key=named_key(dead, letter.job_type, letter.org_id),
         folds=True,  # the operator is told which job has the key
+        keys_of=keys_of(dead),
     )
 
 
 def named_key(job: Row, job_type: str, org_id: UUID) -> str | None:
     """The key that the job's caller named; None when its type derived one, as it does again for another job."""
-    derived = job.idempotency_key.startswith(f"{job_type}:{org_id}:")
+    derived = job.space != "named" and job.idempotency_key.startswith(f"{job_type}:{org_id}:")
     return job.idempotency_key if job.guarded and not derived else None
+
+
+def keys_of(job: Row) -> KeysOf | None:
+    """Whose key space the job's key is of, which the job that does it again inherits."""
+    return {"client": KeysOf.CLIENT, "job": KeysOf.FLEET}.get(job.space)
 
 
 def _close(
@@ -189,6 +197,7 @@ def _retry_of(job: Row, by: Origin) -> NewJob:
         retry_cap_s=job.retry_cap_s,
         idempotency_key=named_key(job, job.job_type, job.org_id),
         folds=True,  # the operator is told which job has the key
+        keys_of=keys_of(job),
         priority=job.priority,
         parent_id=job.parent_id,
         replay_of=job.job_id,

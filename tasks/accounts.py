@@ -5,7 +5,7 @@ from datetime import timedelta
 from functools import partial
 
 from domain.jobs.failures import Permanent, Transient
-from domain.jobs.job import Done, JsonObject, Outcome
+from domain.jobs.job import Done, JsonObject, KeysOf, Outcome
 from domain.jobs.queues import Queue
 from domain.jobs.retry import PATIENT
 from domain.mail.onboarding import Part, failures_in_words, older_mail_since, preview
@@ -85,8 +85,9 @@ def _order(ctx: JobContext, account: Account) -> JsonObject:
     account_id, key = account.account_id, f"onboarding:{ctx.job.job_id}"
     older = BackfillPayload(account_id=account_id, since=older_mail_since(ctx.job.created_at))
     with ctx.tx() as tx:
-        ctx.enqueue(tx, older, idempotency_key=f"{key}:older_mail")
-        ctx.enqueue(tx, LearnVoicePayload(account_id=account_id), idempotency_key=f"{key}:voice")
+        ctx.enqueue(tx, older, idempotency_key=f"{key}:older_mail", keys_of=KeysOf.FLEET)
+        voice = LearnVoicePayload(account_id=account_id)
+        ctx.enqueue(tx, voice, idempotency_key=f"{key}:voice", keys_of=KeysOf.FLEET)
     return {"ordered": [BackfillPayload.declaration.job_type, LearnVoicePayload.declaration.job_type]}
 
 

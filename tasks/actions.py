@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from domain.jobs.failures import Conflict, Gone, Invalid, Permanent, Transient
-from domain.jobs.job import Done, JsonObject, Outcome, Snooze
+from domain.jobs.job import Done, JsonObject, KeysOf, Outcome, Snooze
 from domain.jobs.queues import Queue
 from domain.jobs.retry import PERSISTENT
 from domain.mail.actions.action import Action, LabelWish
@@ -240,7 +240,7 @@ def _hand_to_outbound(ctx: JobContext, case: ActionCase, action: Forward | AutoR
         if not made.created:
             # A client has ordered the mail before: that order is refused by now, or will be, for the action is this
             # job's. What has left of the mail is found by the action, whichever job sends it.
-            (made,) = ctx.enqueue(tx, mail, idempotency_key=f"{case.key}:{ctx.job.job_id}")
+            (made,) = ctx.enqueue(tx, mail, idempotency_key=f"{case.key}:{ctx.job.job_id}", keys_of=KeysOf.FLEET)
         actions.hand_over(tx, case.stored.action_id, ctx.job.job_id, to_job=made.job_id)
 
     return Done({"action": str(action.kind), "handed_to": SendPayload.declaration.job_type}, writes=write)

@@ -1,6 +1,7 @@
 """The maintenance family: bounded, set-based housekeeping of the whole fleet, run by the system org."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from threading import Event
@@ -41,6 +42,7 @@ from storage.doubts import doubts
 from storage.ledger import alerts, audit, end_hooks, invariants, retention
 from storage.money import spending
 from storage.postgres.database import Transaction
+from storage.postgres.execution import StatementAborted
 from storage.rules import corrections
 from tasks.mail.mailbox_session import MAILBOX_AUDITS, Disconnected
 
@@ -55,6 +57,10 @@ RETENTION_RUN = timedelta(seconds=20)
 
 THREADS = 2
 """Statements of a fan-out at a time: one leaves PostgreSQL idle while it commits, more would keep others waiting."""
+
+FAN_OUT_TRIES = 10
+FAN_OUT_PAUSE_S = 1.0
+"""How often, and how far apart, a fan-out asks again for an org of which somebody has locked a key."""
 
 MOST_BATCHES = 100
 """Batches of lost reservations that one run charges at the most; the next tick goes on."""
@@ -191,28 +197,38 @@ def charge_lost_reservations(ctx: JobContext, _payload: ChargeLostReservationsPa
 
 @job(queue=Queue.MAINTENANCE, audits=("invariant.violated",))
 def check_invariants(ctx: JobContext, _payload: CheckInvariantsPayload) -> Outcome:
-    """Raise the alarm for rows of the ledger that contradict each other, among its newest jobs: each is a bug."""
-    wrong: list[str] = []
+    """Raise the alarm for rows of the ledger that contradict each other, among its newest jobs: each is a bug.
+
+    All are counted, and some of each kind are shown, so that many of one kind hide no other.
+    """
+    wrong = Counter({"the audit log": 0})
+    shown: list[str] = []
     for look in invariants.BOUNDED:
         with ctx.fleet() as tx:
-            wrong += look(tx)
+            found = look(tx)
+        wrong[look.__name__] += len(found)
+        shown += found[: invariants.MOST_SHOWN]
         ctx.check()
     before: UUID | None = invariants.NEWEST
     for _ in range(MOST_BATCHES):
-        if before is None or len(wrong) > invariants.MOST:
+        if before is None:
             break
         with ctx.fleet() as tx:
             gaps = invariants.audit_gaps(tx, before=before, batch=BATCH)
-        wrong, before = [*wrong, *gaps.wrong], gaps.before
+        shown += gaps.wrong[: max(invariants.MOST_SHOWN - wrong["the audit log"], 0)]
+        wrong["the audit log"] += len(gaps.wrong)
+        before = gaps.before
         ctx.check()
 
     def write(tx: Transaction) -> None:
-        for each in wrong[: invariants.MOST]:
+        for each in shown:
             audit.append(tx, ctx.job, "invariant.violated", {"violation": each[:1000]})
-        if wrong:
-            tx.after_commit(lambda: ctx.log.error("invariants_violated", violations=len(wrong), first=wrong[0][:1000]))
+        if shown:
+            tx.after_commit(
+                lambda: ctx.log.error("invariants_violated", violations=wrong.total(), first=shown[0][:1000])
+            )
 
-    return Done({"violations": len(wrong)}, writes=write)
+    return Done({"violations": wrong.total()}, writes=write)
 
 
 @job(queue=Queue.MAINTENANCE)
@@ -302,18 +318,39 @@ def _question(ctx: JobContext, doubt: Doubt) -> NewJob:
 
 
 def _each_account(ctx: JobContext, payload: type[Payload], **fixed: object) -> Outcome:
-    """Enqueue a job for every active account, a part of the fleet per statement."""
-    with ctx.fleet() as tx:
-        parts = fan_out.parts(tx, BATCH)
+    """Enqueue a job for every active account, a part of the fleet per statement.
 
-    def reach(part: fan_out.Part) -> fan_out.Batch:
+    Where somebody has locked a key, the part is done org by org; an org whose key is locked comes last, and waits for
+    the next tick if it still is.
+    """
+    with ctx.fleet() as tx:
+        todo: list[tuple[fan_out.Part, UUID | None]] = [(part, None) for part in fan_out.parts(tx, BATCH)]
+    batches: list[fan_out.Batch] = []
+
+    def reach(one: tuple[fan_out.Part, UUID | None]) -> Sequence[tuple[fan_out.Part, UUID | None]]:
+        """Reach the accounts of a part, of one org or of all; returns what has to be tried again."""
+        part, org_id = one
         ctx.check()
-        with ctx.fleet() as tx:
-            return fan_out.to_accounts(tx, ctx.job, payload, fixed, part)
+        try:
+            with ctx.fleet() as tx:
+                batches.append(fan_out.to_accounts(tx, ctx.job, payload, fixed, part, org_id))
+        except StatementAborted:
+            if org_id is not None:
+                return [one]
+            with ctx.fleet() as tx:
+                orgs = fan_out.orgs(tx, part)
+            return [again for each in orgs for again in reach((part, each))]
+        return ()
 
     # In a few threads, so that the database is not idle while one of them waits.
     with ThreadPoolExecutor(THREADS, "fan-out") as pool:
-        batches = list(pool.map(reach, parts))
+        for tries_left in reversed(range(FAN_OUT_TRIES)):
+            todo = [again for left in pool.map(reach, todo) for again in left]
+            if not todo:
+                break
+            Event().wait(FAN_OUT_PAUSE_S if tries_left else 0)
+    if todo:
+        ctx.log.warning("orgs_not_reached", orgs=len({org_id for _, org_id in todo}))
     created = sum(batch.created for batch in batches)
     return Done({"accounts": sum(batch.accounts for batch in batches), "enqueued": created})
 

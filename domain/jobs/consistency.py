@@ -16,6 +16,9 @@ LEADS_TO = {
 }
 """The state that each audit event of a move leads to; `job.enqueued` begins the log, and a request moves nothing."""
 
+AFTER_THE_END = frozenset({"job.hook_failed", "job.replayed"})
+"""Events of a job that has ended; they move nothing."""
+
 GUARD_SAYS = {
     State.QUEUED: "pending",
     State.CLAIMED: "running",
@@ -39,7 +42,7 @@ def find_gap(
         return "the events do not begin with job.enqueued"
     state, attempt = State.QUEUED, 0
     for event, counted in events[1:]:
-        if (event == "job.cancel_requested" and not state.final) or (event == "job.hook_failed" and state.final):
+        if (event == "job.cancel_requested" and not state.final) or (event in AFTER_THE_END and state.final):
             continue
         reached = LEADS_TO.get(event)
         # A job that dies has failed first; only one that nobody could run has not.

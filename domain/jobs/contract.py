@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from domain.clean_text import UNSTORABLE
 from domain.jobs.failures import Invalid
-from domain.jobs.job import ActorType, JsonObject, NewJob, Origin
+from domain.jobs.job import ActorType, JsonObject, KeysOf, NewJob, Origin
 from domain.jobs.nesting import MOST_LEVELS, nests_too_deep
 
 JOB_TYPE_PATTERN = r"[A-Za-z_]+(\.[A-Za-z_]+){0,3}"
@@ -102,6 +102,7 @@ class JobContract(BaseModel):
             retry_base_s=self.retry_base_s,
             retry_cap_s=self.retry_cap_s,
             created_at=self.created_at,
+            keys_of=KeysOf.CLIENT,
         )
 
 

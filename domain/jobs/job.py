@@ -54,6 +54,15 @@ class Origin(NamedTuple):
     traceparent: str | None = None
 
 
+class KeysOf(StrEnum):
+    """Whose key space the key of a job is of; a named key of neither is in the space of all callers who name one."""
+
+    CLIENT = "client"
+    """What is derived for a client's job: the fleet folds nothing into it."""
+    FLEET = "fleet"
+    """What the fleet names for a job that it owes: no client can name the same."""
+
+
 class NewJob(NamedTuple):
     """A job to be enqueued; the ledger fills in what is None, `max_attempts` and times of retries from the job type."""
 
@@ -77,7 +86,9 @@ class NewJob(NamedTuple):
     replay_of: UUID | None = None
     created_at: datetime | None = None
     folds: bool = False
-    """Whether a job that has the idempotency key will do, whatever its payload; else it must be for the same."""
+    """Whether a job of the type that has the key will do, whatever its payload; else it must be for the same."""
+    keys_of: KeysOf | None = None
+    """Who asks for it, where its key must be apart from those of others."""
     is_checked: bool = False
     """Whether the class of this version has checked the payload and written it; else the ledger checks its shape."""
 
@@ -152,6 +163,7 @@ class ClaimedJob(NamedTuple):
             parent_id=self.job_id,
             replay_of=new.replay_of,
             folds=new.folds,
+            keys_of=new.keys_of,
             is_checked=new.is_checked,
         )
 

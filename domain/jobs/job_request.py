@@ -16,7 +16,7 @@ from domain.jobs.contract import (
     readable,
 )
 from domain.jobs.failures import Invalid
-from domain.jobs.job import JsonObject, NewJob, Origin
+from domain.jobs.job import JsonObject, KeysOf, NewJob, Origin
 
 KEY_FIELD = "idempotency_key"
 
@@ -71,6 +71,7 @@ class JobRequest(BaseModel):
             max_attempts=self.max_attempts,
             retry_base_s=self.retry_base_s,
             retry_cap_s=self.retry_cap_s,
+            keys_of=KeysOf.CLIENT,
             is_checked=is_checked,
         )
 

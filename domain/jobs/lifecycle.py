@@ -48,10 +48,10 @@ MAX_LOSSES = 3
 """A job that took its process down this often is poison: more tries would only take more processes down."""
 
 SUSPECT_REST = timedelta(seconds=5)
-"""How long a suspect rests that found no empty worker, so that the worker it held up can take other jobs meanwhile."""
+"""How long a suspect rests that a process did not claim because it held other jobs."""
 
 MOST_REFUSED_SUSPECTS = 10
-"""A suspect that went back this often runs beside others: where jobs are long, no worker is ever empty."""
+"""A suspect that was put off this often runs beside others: where jobs are long, no worker is ever empty."""
 
 LONG_WAIT = timedelta(minutes=10)
 REST_BEHIND_GATE = timedelta(minutes=1)
@@ -118,7 +118,7 @@ class Settlement(NamedTuple):
         """The claim is given back before its handler ran: no attempt is spent.
 
         Only the ledger knows whether the claim counted an attempt; an attempt that it counted is given back. A suspect
-        stays one, and its ways back are counted: after `MOST_REFUSED_SUSPECTS` it runs beside others.
+        stays one.
         """
         return cls(
             job.job_id,
@@ -127,8 +127,7 @@ class Settlement(NamedTuple):
             run_at=until,
             attempt_delta=-1,
             detail={"cause": cause},
-            suspect=job.suspect and job.returns < MOST_REFUSED_SUSPECTS,
-            returns=int(job.suspect),
+            suspect=job.suspect,
         )
 
     @classmethod

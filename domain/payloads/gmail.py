@@ -21,6 +21,7 @@ def read_digits(value: object) -> object:
 HistoryId = Annotated[
     int,
     BeforeValidator(read_digits),
+    Field(lt=2**64),  # a number that no mailbox will ever reach would be awaited
     WithJsonSchema({"anyOf": DIGITS}),
 ]
 """Gmail writes its 64-bit numbers as text in some answers and as numbers in others; services hand on either."""

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from domain.jobs.contract import first_problem, readable
 from domain.jobs.failures import Invalid
-from domain.jobs.job import SYSTEM_ORG, JsonObject, NewJob, Origin
+from domain.jobs.job import SYSTEM_ORG, JsonObject, KeysOf, NewJob, Origin
 from domain.jobs.uniqueness import Unique
 from domain.payloads.declaration import Declaration, Upcast
 from domain.payloads.other_names import OtherNames, Renamed, other_names_of, rename
@@ -142,6 +142,7 @@ class Payload(BaseModel):
         retry_base_s: int | None = None,
         retry_cap_s: int | None = None,
         idempotency_key: str | None = None,
+        keys_of: KeysOf | None = None,
         expires_at: datetime | None = None,
         project_id: UUID | None = None,
     ) -> NewJob:
@@ -155,6 +156,7 @@ class Payload(BaseModel):
             project_id=project_id,
             origin=origin or Origin(),
             idempotency_key=idempotency_key,
+            keys_of=keys_of,
             run_at=run_at,
             expires_at=expires_at,
             priority=priority,
@@ -191,6 +193,7 @@ class JobOptions(TypedDict, total=False):
     retry_base_s: int | None
     retry_cap_s: int | None
     idempotency_key: str | None
+    keys_of: KeysOf | None
 
 
 def jobs_of(

@@ -1,11 +1,13 @@
 """Fires schedules: each due one in a transaction of its own, so that one which cannot run holds up no other."""
 
+import time
 from uuid import UUID
 
 import structlog
 
 from domain.jobs.failures import Conflict, Forbidden, Invalid
 from engine.runtime import Runtime
+from storage.postgres.execution import StatementAborted
 from storage.schedules import schedules
 from storage.schedules.schedules import Due
 
@@ -13,6 +15,9 @@ log = structlog.get_logger(__name__)
 
 MOST_PER_TURN = 20
 """A tenth of a second's work, at 5 ms for each; the leader's other duties come in between."""
+
+REST_S = 10.0
+"""How long the schedules of an org rest when one of them had to wait for a key that somebody has locked."""
 
 
 class DueSchedules:
@@ -22,12 +27,16 @@ class DueSchedules:
         """Begin with any org: the ledger knows what is due."""
         self._runtime = runtime
         self._last_org = schedules.FIRST_ID
+        self._rests: dict[UUID, float] = {}
+        """Until when the schedules of an org rest, by the monotonic clock."""
 
     def turn(self) -> bool:
         """Enqueue the jobs of due schedules, the orgs in turns; true when more may be due."""
+        now = time.monotonic()
+        self._rests = {org_id: until for org_id, until in self._rests.items() if until > now}
         with self._runtime.database.ledger() as tx:
-            found = schedules.list_due(tx, after=self._last_org, limit=MOST_PER_TURN)
-        fired = [self._fire(schedule_id) for schedule_id, _ in found]
+            found = schedules.list_due(tx, after=self._last_org, besides=self._rests, limit=MOST_PER_TURN)
+        fired = [self._fire(schedule_id) for schedule_id, org_id in found if org_id not in self._rests]
         if found:
             self._last_org = found[-1][1]
         return any(fired) and len(found) == MOST_PER_TURN
@@ -36,10 +45,16 @@ class DueSchedules:
         due: Due | None = None
         try:
             with self._runtime.database.ledger() as tx:
+                tx.wait_briefly()
                 due = schedules.take_due(tx, schedule_id)
                 if due is None:
                     return False
                 schedules.fire(tx, due, hint_timeout=self._runtime.hint_timeout)
+        except StatementAborted as aborted:
+            if due is None:
+                raise
+            log.warning("schedule_postponed", schedule=str(due.schedule.schedule_id), reason=aborted.reason)
+            self._rests[due.schedule.org_id] = time.monotonic() + REST_S
         except (Invalid, Forbidden, Conflict) as refusal:
             if due is None:
                 raise

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Callable
 from uuid import uuid4
 
 import structlog
@@ -13,8 +14,9 @@ from engine.relay.due_schedules import DueSchedules
 from engine.relay.result_sender import ResultSender
 from engine.relay.unpark import Unparker
 from engine.runtime import Runtime
-from storage.ledger import gates, recovery, relay, retention
+from storage.ledger import recovery, relay, retention
 from storage.ledger.leadership import Leadership
+from storage.postgres.execution import DatabaseError, is_away
 
 log = structlog.get_logger(__name__)
 
@@ -103,26 +105,58 @@ class Relay(threading.Thread):
         return self._publisher.turn()
 
     def turn(self) -> bool:
-        """One round: rescue, schedules, unpark, watch the broker's epoch, publish; true when more is to do at once."""
-        database = self._runtime.database
-        with database.ledger() as tx:
-            rescued = recovery.rescue(tx, batch=BATCH)
-            retention.forget_workers(tx)
-            opened = gates.forget_ended(tx)
-        if rescued.job_ids:
-            log.warning("jobs_rescued", jobs=len(rescued.job_ids))
-        fired = self._schedules.turn()
-        unparked = self._unparker.turn(opened)
-        answered = self._results.turn()
+        """One round: publish what is due, and then each other duty; true when more is to do at once.
+
+        Each stands alone: what one of them stumbles over keeps no other from its work.
+        """
+        duties = (
+            self._publish_due,
+            self._rescue,
+            self._schedules.turn,
+            self._unparker.turn,
+            self._results.turn,
+            self._forget,
+        )
+        is_more = [self._alone(duty) for duty in duties]
+        return any(is_more)
+
+    def _alone(self, duty: Callable[[], bool]) -> bool:
+        try:
+            return duty()
+        except (Failure, DatabaseError) as error:
+            if is_away(error):
+                raise
+            reason = error.reason if isinstance(error, Failure) else type(error).__name__
+            log.warning("relay_duty_postponed", duty=duty.__qualname__, reason=reason)
+            return False
+
+    def _publish_due(self) -> bool:
         if not self._broker_answers():
             # What cannot go out must not be marked as published, or it would wait for its hint timeout.
             return False
-        with database.ledger() as tx:
+        with self._runtime.database.ledger() as tx:
             due = relay.publish_due(
                 tx, batch=BATCH, hint_timeout=self._runtime.hint_timeout, burst=self._runtime.settings.burst
             )
-        self._runtime.publisher.publish([*rescued.hints, *due.hints])
-        return fired or unparked or answered or due.moved == BATCH
+        self._runtime.publisher.publish(due.hints)
+        return due.moved == BATCH
+
+    def _rescue(self) -> bool:
+        with self._runtime.database.ledger() as tx:
+            rescued = recovery.rescue(tx, batch=BATCH)
+        self._runtime.publisher.publish(rescued.hints)
+        if rescued.job_ids:
+            log.warning("jobs_rescued", jobs=len(rescued.job_ids))
+        return len(rescued.job_ids) == BATCH
+
+    def _forget(self) -> bool:
+        """Forget processes that are gone, and end the sessions of handlers that nobody waits for any more."""
+        with self._runtime.database.statements() as tx:
+            retention.forget_workers(tx)
+            ended = recovery.end_old_sessions(tx)
+        if ended:
+            log.warning("old_sessions_ended", sessions=ended)
+        return False
 
     def _broker_answers(self) -> bool:
         """Whether the broker is there; when it holds other data than before, every hint goes out again."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from engine.runtime import Runtime
-from storage.ledger import recovery, relay
+from storage.ledger import gates, recovery, relay
 from storage.ledger.relay import Park
 
 MOST_PARKS = 500
@@ -22,7 +22,7 @@ class Unparker:
         self._opened: list[str] = []
         self._after = ""
 
-    def turn(self, opened: Sequence[str]) -> bool:
+    def turn(self) -> bool:
         """Let out what stands behind gates that have just opened, and look at the next names; true when there is more.
 
         First it ends what has expired while it was parked: nobody else looks at it, and it keeps its unique key.
@@ -30,9 +30,9 @@ class Unparker:
         The second look finds what the first cannot know of: a gate that opened under another leader, a job that was
         parked by a gate which opened meanwhile, a key whose waiting job was called and did not come.
         """
-        self._opened += [name for name in opened if name not in self._opened]
         with self._runtime.database.statements() as tx:
             expired = recovery.end_expired(tx, most=BATCH)
+            self._opened += [name for name in gates.forget_ended(tx) if name not in self._opened]
             known = [Park(name, BATCH) for name in self._opened[:1]]
             if known and relay.unpark(tx, known) < BATCH:
                 self._opened.pop(0)

@@ -5,6 +5,7 @@ such a message: its arguments reach neither Celery's events nor its listings, an
 """
 
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -29,6 +30,9 @@ MOST_AT_ONCE = 100
 
 MOST_UNWRITTEN = 100
 """Messages that a worker takes beside hints while it cannot write them; the others wait in the broker."""
+
+MOST_WAITS = 3
+"""Messages of one org, in one turn, that may each wait for a lock that somebody holds."""
 
 LONGEST_REST_S = 30.0
 """How long a message rests at most that is tried again because somebody else holds a lock that it needs."""
@@ -96,26 +100,40 @@ class Adoption:
             except (Failure, DatabaseError) as error:
                 if is_away(error):
                     raise
-                for one in batch:
-                    self._write_alone(one)
+                self._write_apart(batch)
 
-    def _write_alone(self, one: Unanswered) -> None:
-        """Write one message; where PostgreSQL refuses it, its refusal is written in its stead."""
+    def _write_apart(self, batch: Sequence[Unanswered]) -> None:
+        """Write messages one by one. After some waits for one org its other messages rest: all orgs wait here."""
+        waits: Counter[UUID | None] = Counter()
+        for one in batch:
+            org_id = _org_of(one.received)
+            if waits[org_id] >= MOST_WAITS:
+                self._rest(one)
+            elif not self._write_alone(one):
+                waits[org_id] += 1
+
+    def _rest(self, one: Unanswered) -> None:
+        one.rests_until = time.monotonic() + one.rest_s
+        one.rest_s = min(2 * one.rest_s, LONGEST_REST_S)
+
+    def _write_alone(self, one: Unanswered) -> bool:
+        """Write one message; false when it has to wait. Where PostgreSQL refuses it, its refusal is written instead."""
         try:
             self._answer([one], self._write([one]))
         except StatementAborted as error:
             log.warning("adoption_postponed", task=one.received.task, task_id=one.received.task_id, reason=error.reason)
-            one.rests_until = time.monotonic() + one.rest_s
-            one.rest_s = min(2 * one.rest_s, LONGEST_REST_S)
+            self._rest(one)
+            return False
         except (Failure, DatabaseError) as error:
             if is_away(error):
                 raise
             if isinstance(one.received, RefusedMessage):
                 log.warning("refusal_not_recorded", field=one.received.field, error=type(error).__name__)
                 self._answer([one], [False])
-                return
+                return True
             one.received = one.received.refused(*_field_and_reason(error))
-            self._write_alone(one)
+            return self._write_alone(one)
+        return True
 
     def _answer(self, batch: Sequence[Unanswered], adopted: Sequence[bool]) -> None:
         answered = set(batch)
@@ -127,7 +145,7 @@ class Adoption:
     def _write(self, batch: Sequence[Unanswered]) -> Sequence[bool]:
         """Write messages in one transaction; returns which were adopted, the others were refused."""
         with self._process.database.ledger() as tx:
-            foreign_jobs.bound_waits(tx)
+            tx.wait_briefly()
             written = self._ask_for_results(
                 tx, self._take_hints(tx, self._enqueue(tx, [one.received for one in batch]))
             )
@@ -185,6 +203,10 @@ class Adoption:
             refusals.record(tx, task=one.task, task_id=one.task_id, field=one.field, reason=one.reason)
         answered = [(one.task_id, one.field, one.reason) for one in refused if one.wants_result]
         results.refuse(tx, answered, is_sent=self._is_sent)
+
+
+def _org_of(received: ForeignMessage | RefusedMessage) -> UUID | None:
+    return received.contract.org_id if isinstance(received, ForeignMessage) and received.contract else None
 
 
 def _checked(received: ForeignMessage) -> ForeignMessage | RefusedMessage:

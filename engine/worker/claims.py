@@ -1,7 +1,7 @@
 """Claims what hints name and demand allows, many jobs in one statement, and gives back claims whose answer was lost."""
 
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
@@ -64,6 +64,8 @@ class Claims:
         self._doubts: list[tuple[UUID, float]] = []
         """Tokens of claims that were not answered, and until when they may still be committed."""
         self._doubted_at = -DOUBT_CHECK_S
+        self.suspects: deque[UUID] = deque()
+        """Suspects that were put off here: each may be claimed when this process holds nothing else."""
 
     def attach(self, connection_errors: tuple[type[BaseException], ...]) -> None:
         """Begin anew with this connection to the broker: it, or the relay, brings back what was not acknowledged."""
@@ -90,6 +92,25 @@ class Claims:
     def drop_stale_demand(self) -> None:
         """Forget demand that found no room here while the relay took it for lost and sent it again, to whoever has."""
         self._acknowledge(self.inbox.drop_demand(self._monotonic() - AHEAD_S))
+
+    def claim_suspect(self) -> Sequence[ClaimedJob]:
+        """Claim one of the suspects that were put off, and nothing else; raises `DatabaseUnavailable`.
+
+        Only for a process that holds nothing: a claim begins a suspect, and if the process dies, the suspect ended it.
+        """
+        while self.suspects:
+            job_id = self.suspects.popleft()
+            try:
+                claims = self._ask_ledger([], Starts({job_id: True}, {}), alone=True)
+            except (Failure, DatabaseError) as error:
+                if is_away(error):
+                    raise
+                log.warning("hint_put_aside", hint=str(job_id), reason=_reason(error))
+                continue
+            self._end_unclaimed(claims.unclaimed)
+            if claims.jobs:
+                return claims.jobs
+        return ()
 
     def claim(self, capacity: Capacity, pace: Pace) -> Sequence[ClaimedJob]:
         """Claim what there is room for; raises `DatabaseUnavailable`, and keeps the hints then.
@@ -143,6 +164,7 @@ class Claims:
         self._learn_mix(jobs, {(key.queue, key.light) for key in add_demand(hints)})
         self._acknowledge(self.inbox.deal_with(hints))
         if claims.refused:
+            self.suspects.extend(job_id for job_id, answer in claims.refused.items() if answer == "suspect")
             log.info("hints_ignored", jobs={str(job_id): reason for job_id, reason in claims.refused.items()})
             self._end_unclaimed(claims.unclaimed)
         return claims.jobs
@@ -194,7 +216,7 @@ class Claims:
                 break
         return hints
 
-    def _ask_ledger(self, hints: Sequence[TakenHints], starts: Starts) -> ledger.ClaimResult:
+    def _ask_ledger(self, hints: Sequence[TakenHints], starts: Starts, *, alone: bool = False) -> ledger.ClaimResult:
         token, process, answered = uuid4(), self._process, False
         try:
             with process.database.pinned() as tx:
@@ -208,6 +230,7 @@ class Claims:
                     begins=starts.demanded,
                     cursors=self._cursors.cursors,
                     token=token,
+                    alone=alone,
                 )
             answered = True
         finally:

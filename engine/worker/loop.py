@@ -16,7 +16,7 @@ import structlog
 
 from domain.jobs.failures import Failure
 from domain.jobs.job import ClaimedJob
-from domain.jobs.lifecycle import SUSPECT_REST, Settlement
+from domain.jobs.lifecycle import Settlement
 from domain.jobs.liveness import WorkerCondition, may_claim, symptoms
 from domain.jobs.newer_payloads import give_back_newer
 from domain.scheduling.pace import Pace
@@ -109,7 +109,7 @@ class LedgerLoop:
             self._claims.return_doubtful()
             turn_age.progressed()
             if self._lease_lasts():
-                self._hold(self._claims.claim(self._capacity(), self._pace))
+                self._hold(self._claim())
             self._dispatch()
             turn_age.progressed()
             self._release(self._settlements.write())
@@ -135,8 +135,10 @@ class LedgerLoop:
         self.checked_at = self._monotonic()
         if not self.database_away:
             self.reached_at = self.checked_at
-        if self._ready and self._monotonic() - self._pool.moved_at > CHECK_S:
+        if self._monotonic() - self._pool.moved_at > CHECK_S:
+            # Suspects that found this process at work have been put off already.
             self._give_back("no slot became free")
+            self._claims.suspects.clear()
         if self._claims.inbox.hints and not self._can_claim():
             self._claims.drop_stale_demand()
             self._ask_for_more()
@@ -146,6 +148,7 @@ class LedgerLoop:
     def stop(self) -> None:
         """Claim nothing more, and give back what has not begun."""
         self._claims.inbox.clear()
+        self._claims.suspects.clear()
         if self.attached:  # a start that failed has claimed nothing, and there is no event loop to settle it in
             self._give_back("shutdown")
 
@@ -195,12 +198,30 @@ class LedgerLoop:
 
     def _capacity(self) -> Capacity:
         """What the worker has taken on; a job that was reported has left its slot, and a suspect takes all of them."""
-        if self._pool.is_exclusive:
+        if self._is_for_suspects:
             return Capacity(0, len(self._held), self._held.work_s)
         return Capacity(self._pool.slots, len(self._held) - len(self._settlements), self._held.work_s)
 
+    @property
+    def _is_for_suspects(self) -> bool:
+        """Whether nothing else may begin here, because a suspect runs or waits until the process holds nothing."""
+        return self._pool.is_exclusive or bool(self._claims.suspects)
+
+    @property
+    def _is_alone(self) -> bool:
+        return not (self._held or self._claims.in_doubt)
+
+    def _claim(self) -> Sequence[ClaimedJob]:
+        if self._claims.suspects:
+            return self._claims.claim_suspect() if self._is_alone else ()
+        return self._claims.claim(self._capacity(), self._pace)
+
     def _can_claim(self) -> bool:
-        if not self._claims.inbox.hints or self._process.stopping.is_set() or not self._lease_lasts():
+        if self._process.stopping.is_set() or not self._lease_lasts():
+            return False
+        if self._claims.suspects:
+            return self._is_alone
+        if not self._claims.inbox.hints:
             return False
         each_s, light = self._claims.expect(self._claims.inbox.first, self._pace)
         return self._capacity().has_room(each_s, light=light)
@@ -252,7 +273,7 @@ class LedgerLoop:
 
     def _ask_for_more(self) -> None:
         """Let the broker send as many messages as could begin soon, and none while no slot is free."""
-        slots = 0 if self._pool.is_exclusive else self._pool.slots
+        slots = 0 if self._is_for_suspects else self._pool.slots
         inbox, capacity = self._claims.inbox, Capacity(slots, len(self._held), self._held.work_s)
         wanted = capacity.free_slots
         if inbox.hints or self._held:
@@ -269,18 +290,8 @@ class LedgerLoop:
     def _give_back(self, cause: str) -> None:
         jobs = list(self._ready)
         self._ready.clear()
-        later = self._process.clock() + SUSPECT_REST
-        self.deliver(
-            [
-                Report(
-                    job.job_id,
-                    job.token,
-                    "returned",
-                    Settlement.unstarted(job, cause, later if job.suspect else None),
-                )
-                for job in jobs
-            ]
-        )
+        if jobs:
+            self.deliver([Report(job.job_id, job.token, "returned", Settlement.unstarted(job, cause)) for job in jobs])
 
     def _record_starts(self) -> None:
         begun = [(job.job_id, job.token, at) for job, at in self._pool.begun() if not job.started]

@@ -34,8 +34,6 @@ from engine.worker.lease import LeaseKeeper, renew
 from engine.worker.watchdog import ENDING_S, LOOK_S, Watchdog, end_without, report_deaths
 from observability import logs
 from storage.ledger import recovery
-from storage.ledger.ledger import Moved
-from storage.postgres.execution import StatementAborted
 from storage.postgres.readiness import database_checks
 from storage.secrets import other_keys
 
@@ -45,6 +43,10 @@ COLLECT_EVERY = (10_000, 5, 5)
 """Python's garbage collector looks for cycles after so many new objects, by generation. Its own 700 were a sixth of
 what a light job cost, for a batch of claims makes thousands of objects that live for a moment. Celery's requests are
 cycles: if the older generations wait much longer than by Python's own figures, a prefork worker grows by 20 MiB."""
+
+RETURN_TRIES = 11
+RETURN_PAUSE_S = 0.1
+"""How often, and how far apart, a worker that stops tries to give back what a handler's transaction has locked."""
 
 
 class FleetLogging(Logging):  # type: ignore[misc] # Celery ships no types
@@ -241,30 +243,25 @@ def begin_stopping(**_: object) -> None:
 def return_claims(**_: object) -> int:
     """Give back what this node still holds; the attempts do not count. Returns how many jobs went back.
 
-    After a deadlock once more: whoever was in the way has gone on by then. Nothing else is tried twice, for it takes as
-    long as a statement may.
+    A job that a handler's transaction has locked is tried again for a second; most transactions are short. After that,
+    and where the database is away, the lease ends by itself, and the rescue takes the job back then.
     """
     process = runtime()
-    try:
-        moved = _give_back(process)
-    except Failure as failure:
-        # The leases end by themselves, and the rescue takes the jobs back then.
-        log.warning("claims_not_returned", reason=failure.reason)
-        return 0
-    process.publisher.publish(moved.hints)
-    if moved.job_ids:
-        log.info("claims_returned", jobs=len(moved.job_ids))
-    return len(moved.job_ids)
-
-
-def _give_back(process: Runtime) -> Moved:
-    def once() -> Moved:
-        with process.database.ledger() as tx:
-            return recovery.return_claims(tx, process.worker.node_id, process.lease.length)
-
-    try:
-        return once()
-    except StatementAborted as aborted:
-        if not aborted.is_deadlock:
-            raise
-        return once()
+    returned = 0
+    for _try in range(RETURN_TRIES):
+        try:
+            with process.database.ledger() as tx:
+                moved = recovery.return_claims(tx, process.worker.node_id, process.lease.length)
+        except Failure as failure:
+            log.warning("claims_not_returned", reason=failure.reason)
+            break
+        process.publisher.publish(moved.hints)
+        returned += len(moved.job_ids)
+        if not moved.locked:
+            break
+        threading.Event().wait(RETURN_PAUSE_S)
+    else:
+        log.warning("claims_not_returned", reason="somebody has locked their rows")
+    if returned:
+        log.info("claims_returned", jobs=returned)
+    return returned

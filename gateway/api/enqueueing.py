@@ -62,7 +62,7 @@ def enqueue(resources: Resources, asked: Asked) -> EnqueuedJob:
 
     Raises `Invalid` when the key belongs to another request.
     """
-    with resources.database.tenant(asked.job.org_id) as tx:
+    with resources.database.on_behalf(asked.job.org_id, asked.job.origin) as tx:
         job = payload_names.resolve_job(tx, asked.job)
         earlier = asked.keyed.earlier(tx, job.org_id)
         if earlier is not None:

@@ -139,7 +139,7 @@ order by org_id, email
 select id as account_id, org_id, user_id, email, status, status_reason, status_changed_at, scopes, token_version, history_id, full_synced_at,
        watch_expires_at, watch_renewed_at, own_addresses, settings, created_at
 from accounts
-where email = lower(%(email)s)
+where email = lower(%(email)s::text collate "pg_c_utf8")
 order by created_at, id
 
 -- name: park_account
@@ -174,6 +174,6 @@ returning id
 
 -- name: save_own_addresses
 -- The addresses the account may send as, besides its own.
-update accounts set own_addresses = (select coalesce(array_agg(distinct lower(a) order by lower(a)), '{}') from unnest(%(addresses)s::text[]) as a)
+update accounts set own_addresses = (select coalesce(array_agg(distinct lower(a collate "pg_c_utf8")), '{}') from unnest(%(addresses)s::text[]) as a)
 where id = %(account_id)s
 returning id

@@ -36,13 +36,27 @@ def parts(tx: Transaction, batch: int) -> Sequence[Part]:
     return [Part(after, upto) for after, upto in pairwise([FIRST, *bounds, LAST])]
 
 
-def to_accounts(
-    tx: Transaction, parent: ClaimedJob, payload: type[Payload], fixed: Mapping[str, object], part: Part
-) -> Batch:
-    """Enqueue a job for each active account of a part; the relay publishes them at its pace. Ledger role only.
+def orgs(tx: Transaction, part: Part) -> Sequence[UUID]:
+    """The orgs of the accounts of a part."""
+    return [row.org_id for row in tx.run("list_orgs_of_accounts", after=part.after, upto=part.upto)]
 
-    `fixed` holds the payload's fields other than `account_id`; raises `ValueError` when they do not make a payload.
+
+def to_accounts(
+    tx: Transaction,
+    parent: ClaimedJob,
+    payload: type[Payload],
+    fixed: Mapping[str, object],
+    part: Part,
+    org_id: UUID | None = None,
+) -> Batch:
+    """Enqueue a job for each active account of a part, of one org or of all.
+
+    The relay publishes them at its pace. Ledger role only.
+
+    `fixed` holds the payload's fields other than `account_id`; raises `ValueError` when they do not make a payload, and
+    `StatementAborted` soon when somebody has locked a key.
     """
+    tx.wait_briefly()
     row = tx.run(
         "fan_out_to_accounts",
         job_type=payload.declaration.job_type,
@@ -50,6 +64,7 @@ def to_accounts(
         payload_version=payload.declaration.version,
         after=part.after,
         upto=part.upto,
+        org_id=org_id,
         parent_id=parent.job_id,
         actor_id=parent.origin.actor_id,
         request_id=parent.origin.request_id,

@@ -5,11 +5,15 @@ select id from (
 ) as a
 where place %% %(batch)s = 0 order by id
 
+-- name: list_orgs_of_accounts
+-- The orgs that have active accounts in a part of the fleet.
+select distinct org_id from accounts where status = 'active' and id > %(after)s::uuid and id <= %(upto)s::uuid
+
 -- name: fan_out_to_accounts
 -- Enqueues one job for each active account of a part of the fleet, as children of the job that asks; a taken key is passed over.
 with batch as (
   select id, org_id from accounts
-  where status = 'active' and id > %(after)s::uuid and id <= %(upto)s::uuid
+  where status = 'active' and id > %(after)s::uuid and id <= %(upto)s::uuid and (%(org_id)s::uuid is null or org_id = %(org_id)s::uuid)
   order by id
 ),
 requests as (

@@ -33,7 +33,7 @@ left join lateral (
   select o.role, o.description, o.for_classifier
   from labels o
   where o.org_id = a.org_id and o.account_id = a.id and o.gmail_label_id <> g.gmail_label_id
-    and lower(o.name) = lower(g.name) and o.deleted_at is not null
+    and lower(o.name collate "pg_c_utf8") = lower(g.name collate "pg_c_utf8") and o.deleted_at is not null
     and not exists (select from labels k where k.org_id = a.org_id and k.account_id = a.id and k.gmail_label_id = g.gmail_label_id)
     and not exists (select from labels k where k.org_id = a.org_id and k.account_id = a.id and k.role = o.role and k.deleted_at is null)
   order by o.deleted_at desc
@@ -81,5 +81,5 @@ returning gmail_label_id
 select old.gmail_label_id as old_id, coalesce(case when old.deleted_at is null then old.gmail_label_id end, new.gmail_label_id) as new_id
 from labels old
 left join labels new on new.org_id = old.org_id and new.account_id = old.account_id and new.deleted_at is null
-  and lower(new.name) = lower(old.name) and old.deleted_at is not null
+  and lower(new.name collate "pg_c_utf8") = lower(old.name collate "pg_c_utf8") and old.deleted_at is not null
 where old.account_id = %(account_id)s and old.gmail_label_id = any (%(ids)s::text[])

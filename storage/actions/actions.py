@@ -17,10 +17,13 @@ from domain.mail.actions.status import MAY_BEGIN, ActionStatus
 from domain.mail.actions.undo_hint import UndoHint
 from domain.mail.triage.safety import CheckedAction
 from domain.payloads.actions import ExecutePayload
-from domain.payloads.outbound import AttachmentField
+from domain.payloads.outbound import AttachmentField, SendPayload
 from domain.payloads.payload import Payload
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
+
+EXECUTING_TYPES = frozenset({ExecutePayload.declaration.job_type, SendPayload.declaration.job_type})
+"""Whose jobs take an action up."""
 
 
 class Enqueue(Protocol):
@@ -256,3 +259,12 @@ def _action(row: Row) -> StoredAction:
         "state": ActionStatus(row.state),
     }
     return StoredAction(**(row._asdict() | words))
+
+
+def check_retry(tx: Transaction, job_type: str, payload: JsonObject) -> None:
+    """Raise `Conflict` for a job whose action no job may take up any more: done again, it could only fail."""
+    if job_type not in EXECUTING_TYPES or not payload.get("action_id"):
+        return
+    rows = tx.raw("select state from actions where id = %(action_id)s::uuid", {"action_id": payload["action_id"]})
+    if rows and ActionStatus(rows[0].state) not in MAY_BEGIN | {ActionStatus.EXECUTING}:
+        raise Conflict(f"its action is {rows[0].state}; order the action anew")

@@ -97,10 +97,10 @@ with recent as (
 select r.gmail_message_id as message_id, r.gmail_thread_id as thread_id, r.direction, r.received_at, r.labels as label_ids, r.subject, r.body,
        r.document, r.automation_kind, r.automation_weight, r.automation_evidence
 from recent r
-where not exists (select from unnest(%(words)s::text[]) w where position(w in lower(r.subject || ' ' || r.body)) = 0)
+where not exists (select from unnest(%(words)s::text[]) w where position(w in lower((r.subject || ' ' || r.body) collate "pg_c_utf8")) = 0)
   and not exists (
     select from unnest(%(seen_by)s::text[]) a
     where a is distinct from r.sender and not exists (
-      select from jsonb_array_elements((r.document -> 'to') || (r.document -> 'cc')) as known where lower(known ->> 'address') = a))
+      select from jsonb_array_elements((r.document -> 'to') || (r.document -> 'cc')) as known where lower((known ->> 'address') collate "pg_c_utf8") = a))
 order by r.received_at desc
 limit %(limit)s

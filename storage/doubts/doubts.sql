@@ -1,7 +1,7 @@
 -- name: list_doubts
 -- The next effects, by job and key after a place, and of each whether it is in doubt. `after_key` tells the effects of one job apart.
 select k.org_id, k.key, k.mode as strategy, k.status, k.job_id, k.last_seen_at, j.job_type,
-  case when j.account_id ~ '^[0-9a-f-]{36}$' then j.account_id::uuid end as account_id, postroom.is_in_doubt(k) as in_doubt
+  case when pg_input_is_valid(j.account_id, 'uuid') then j.account_id::uuid end as account_id, postroom.is_in_doubt(k) as in_doubt
 from idempotency_keys k
 left join lateral (
   select o.job_type, o.payload ->> 'account_id' as account_id from jobs o where o.id = k.job_id

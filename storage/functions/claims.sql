@@ -42,6 +42,25 @@ language sql security definer set search_path = pg_catalog, public, pg_temp as $
 $$;
 grant execute on function postroom.start_jobs to postroom_ledger;
 
+-- Locks jobs and their guards until the transaction ends, and returns those that nobody else has locked. What serves all orgs waits for
+-- nobody: a tenant may hold a row for as long as its handler runs.
+create or replace function postroom.lock_free(of_jobs uuid[]) returns setof uuid
+language sql security definer set search_path = pg_catalog, public, pg_temp as $$
+  with free as materialized (
+    select id, org_id, idempotency_key, guarded from jobs where id = any (of_jobs) order by id for no key update skip locked
+  ),
+  guards as materialized (
+    select k.job_id from idempotency_keys k
+    join free f on k.org_id = f.org_id and k.key = f.idempotency_key and k.kind <> 'effect' and k.job_id = f.id
+    where f.guarded order by k.org_id, k.key for no key update of k skip locked
+  )
+  select f.id from free f
+  where not f.guarded or exists (select from guards g where g.job_id = f.id)
+    or not exists (
+      select from idempotency_keys k where k.org_id = f.org_id and k.key = f.idempotency_key and k.kind <> 'effect' and k.job_id = f.id)
+$$;
+grant execute on function postroom.lock_free to postroom_ledger;
+
 -- How many jobs of a concurrency key may be held at once: what its job type says today. A key begins with its type's name.
 create or replace function postroom.serial_limit(of_key text) returns integer
 language sql stable security definer set search_path = pg_catalog, public, pg_temp as $$
@@ -51,7 +70,8 @@ grant execute on function postroom.serial_limit to postroom_ledger;
 
 -- Gives out slots of concurrency keys, in the given order, and returns the jobs that got one. Where a key is full, its holders
 -- are locked until the caller commits: whoever frees a slot meanwhile waits for that, and then sees the job that the caller
--- has parked. Slots are always locked in the order of their keys.
+-- has parked. A slot that is being freed is not waited for: a handler's own transaction may do so, and the relay finds the parked job.
+-- Slots are always locked in the order of their keys.
 create or replace function postroom.take_slots(keys text[], job_ids uuid[]) returns setof uuid
 language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
 declare
@@ -82,11 +102,9 @@ begin
     select array_agg(w.serial_key order by w.place), array_agg(w.job_id order by w.place) into keys, job_ids
     from unnest(keys, job_ids) with ordinality as w (serial_key, job_id, place) where w.job_id <> all (taken);
     exit when keys is null;
-    with held as materialized (
-      select s.serial_key from serial_slots s where s.serial_key = any (keys) order by s.serial_key, s.slot for key share
-    )
+    perform from serial_slots s where s.serial_key = any (keys) order by s.serial_key, s.slot for key share skip locked;
     select count(*) into full_keys from (select distinct unnest(keys)) as k (serial_key)
-    where (select count(*) from held h where h.serial_key = k.serial_key) >= postroom.serial_limit(k.serial_key);
+    where (select count(*) from serial_slots s where s.serial_key = k.serial_key) >= postroom.serial_limit(k.serial_key);
     exit when full_keys = (select count(distinct k) from unnest(keys) as k);
   end loop;
 end

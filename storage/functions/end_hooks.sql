@@ -1,13 +1,11 @@
 -- End-of-job hooks: an SQL function that a job type names (job_types.on_end) updates the domain rows that waited for a job, in the
 -- transaction that ends the job. docs/explanation/life-of-a-job.md#end-of-job-hooks says what a hook may do.
 
--- Makes a function an end-of-job hook; the file that creates the function calls this right after.
+-- Makes a function an end-of-job hook; the file that creates the function calls this right after. It may be called by `caller` alone.
 -- The function takes the facts as one jsonb and returns void. Its file drops it first: a hook belongs to postroom_hooks, the owner of the
 -- schema may drop it, and only its own owner could replace it.
-create or replace procedure postroom.adopt_end_hook(hook regprocedure)
+create or replace procedure postroom.adopt_end_hook(hook regprocedure, caller name default current_user)
 language plpgsql as $$
-declare
-  owner name := current_user;
 begin
   execute format('alter function %s security definer set search_path = pg_catalog, public, pg_temp', hook);
   execute format('revoke all on function %s from public', hook);
@@ -16,7 +14,7 @@ begin
   execute format('alter function %s owner to postroom_hooks', hook);
   revoke create on schema postroom from postroom_hooks;
   set local role postroom_hooks;
-  execute format('grant execute on function %s to %I', hook, owner);
+  execute format('grant execute on function %s to %I', hook, caller);
   reset role;
 end
 $$;
@@ -49,6 +47,17 @@ begin
 end
 $$;
 grant execute on function postroom.checked_end_hook to postroom_ledger;
+
+-- Ends the sessions of handlers whose transaction is older than any job may take, by `margin`, and returns how many. Owned as a hook is: the role has
+-- the tenants' rights, and only who has these may end their sessions.
+drop function if exists postroom.end_old_sessions;
+create function postroom.end_old_sessions(margin interval) returns bigint
+language sql as $$
+  select count(*) filter (where pg_terminate_backend(s.pid)) from pg_stat_activity s
+  where s.datname = current_database() and s.usename = 'postroom_tenant'
+    and s.xact_start < clock_timestamp() - (select max(t.deadline) from job_types t) - margin
+$$;
+call postroom.adopt_end_hook('postroom.end_old_sessions(interval)', 'postroom_ledger');
 
 -- The facts of a job that has ended, as its hook gets them.
 create or replace function postroom.end_hook_facts(of_job uuid) returns jsonb

@@ -155,7 +155,7 @@ begin
       last_seen_at = now(), error_ref = s.error,
       result_ref = case s.state when 'succeeded' then jsonb_build_object('job_id', s.id) end
     from settled s
-    where s.guarded and k.org_id = s.org_id and k.key = s.idempotency_key and k.kind = 'job' and k.job_id = s.id
+    where s.guarded and k.org_id = s.org_id and k.key = s.idempotency_key and k.kind <> 'effect' and k.job_id = s.id
   ),
   audited as (
     insert into audit_entries (at, event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt,

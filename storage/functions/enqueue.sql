@@ -30,13 +30,14 @@ create or replace function postroom.enqueue_job(
   of_parent uuid default null, of_replay uuid default null, given_priority integer default 0, wanted_run_at timestamptz default null,
   given_expiry timestamptz default null, given_attempts integer default null, given_creation timestamptz default null,
   publisher boolean default false, hint_timeout interval default '30 seconds', given_base integer default null,
-  given_cap integer default null, folds boolean default false
+  given_cap integer default null, folds boolean default false, given_keys_of text default null
 )
 returns table (job_id uuid, job_type text, queue text, created boolean, publish boolean, light boolean)
 language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
 #variable_conflict use_column
 declare
   believes boolean := not postroom.is_tenant();
+  origin jsonb;
   of_type job_types;
   document jsonb := given_payload;
   version integer := given_version;
@@ -55,6 +56,18 @@ begin
   hint_timeout := postroom.bounded_hint_timeout(hint_timeout, believes);
   if not believes and for_org is distinct from postroom.current_org() then
     raise exception 'org_id: a tenant may enqueue for its own org only' using errcode = '42501';
+  end if;
+  if not believes then
+    -- What no job may carry is refused, though it is not believed.
+    perform by_actor_type::postroom.actor_type, by_actor::postroom.actor_id, given_request::postroom.request_id,
+      given_correlation::postroom.correlation_id;
+    origin := postroom.current_origin();
+    by_actor_type := origin ->> 'actor_type';
+    by_actor := origin ->> 'actor_id';
+    given_request := origin ->> 'request_id';
+    given_correlation := origin ->> 'correlation_id';
+    of_parent := case when of_parent is not null then (origin ->> 'job_id')::uuid end;
+    of_replay := null;
   end if;
   perform from orgs o where o.id = for_org for key share;
   if not found then
@@ -85,12 +98,13 @@ begin
       else postroom.unique_key(of_type, for_org, of_project, document) end;
   end if;
   if guard_mode is not null then
-    if given_key is not null and not folds then
+    if given_key is not null then
       digest := postroom.request_digest(of_type.name, document);
     end if;
-    guard := postroom.take_guard(for_org, key, guard_mode, new_id, of_type.keep_key_for, digest);
+    guard := postroom.take_guard(for_org, postroom.key_space(given_keys_of, given_key,
+        due_at > now() or given_priority < 0 or num_nonnulls(given_expiry, given_attempts, given_base, given_cap) > 0), key, guard_mode, new_id, of_type.keep_key_for, digest);
     if guard.job_id <> new_id then
-      perform postroom.answers_request(guard.kind, guard.request_digest, digest);
+      perform postroom.answers_request(guard.job_id, of_type.name, guard.request_digest, digest, folds);
       return query select guard.job_id, of_type.name, of_type.queue::text, false, false, of_type.light;
       return;
     end if;
@@ -141,7 +155,9 @@ grant execute on function postroom.enqueue_job to postroom_ledger, postroom_tena
 -- requests: a JSON array of objects (job_type, org_id, payload, and the optional fields of the job contract).
 --   `checked`: the caller has checked the payload by its type's class; the ledger is believed, a tenant is not. Nor is a tenant's
 --   `created_at`, which is the database's time then.
---   `folds`: whatever job has the key does; it need not be for the same payload.
+--   `folds`: whatever job of the type has the key does; it need not be for the same payload.
+--   `keys_of`: who asks for the job, 'client' or 'fleet', where its key must be apart from those of others (postroom.key_space).
+--   A tenant enqueues in the name that the engine has sealed for its transaction (postroom.current_origin), whatever it says.
 -- publisher: true when the caller will publish the hints after its commit; else they wait for the relay, which is woken.
 -- burst: so many due jobs of an org and queue are published at once; the rest, and all jobs of an org over its burst, wait for the relay.
 create or replace function postroom.enqueue_jobs(
@@ -153,6 +169,7 @@ language plpgsql security definer set search_path = pg_catalog, public, pg_temp 
 declare
   bad text;
   believes boolean := not postroom.is_tenant();
+  origin jsonb := case when postroom.is_tenant() then postroom.current_origin() end;
 begin
   hint_timeout := postroom.bounded_hint_timeout(hint_timeout, believes);
   if not believes and exists (
@@ -160,6 +177,12 @@ begin
     where (r.body ->> 'org_id')::uuid is distinct from postroom.current_org()
   ) then
     raise exception 'org_id: a tenant may enqueue for its own org only' using errcode = '42501';
+  end if;
+  if not believes then
+    -- What no job may carry is refused, though it is not believed.
+    perform (r.body ->> 'actor_type')::postroom.actor_type, (r.body ->> 'actor_id')::postroom.actor_id,
+      (r.body ->> 'request_id')::postroom.request_id, (r.body ->> 'correlation_id')::postroom.correlation_id
+    from jsonb_array_elements(requests) as r (body);
   end if;
   perform postroom.require_orgs(array(select distinct (r.body ->> 'org_id')::uuid from jsonb_array_elements(requests) as r (body)));
   select format('job_type: %s is not a known job type', coalesce(a.name, 'null')) into bad
@@ -183,7 +206,9 @@ begin
            case when t.unique_mode is null and r.given_key is null then null
              when (select j.id from jobs j where j.id = r.given_id) is null
              then case when r.given_key is null then t.unique_mode else 'for_ttl' end end as mode,
-           case when r.given_key is not null and not r.folds then postroom.request_digest(t.name, c.payload) end as digest,
+           postroom.key_space(r.keys_of, r.given_key,
+             r.wanted_run_at > now() or r.priority < 0 or num_nonnulls(r.expires_at, r.given_attempts, r.given_base, r.given_cap) > 0) as space,
+           case when r.given_key is not null then postroom.request_digest(t.name, c.payload) end as digest,
            t.keep_key_for, t.serial_field, t.light,
            coalesce(r.given_key, case
              -- Nothing can be the same as it: a longer key would be copied with each version of its row.
@@ -199,14 +224,17 @@ begin
       select o.place, (o.body ->> 'job_id')::uuid as given_id, coalesce((o.body ->> 'job_id')::uuid, uuidv7()) as id,
              o.body ->> 'job_type' as asked_type, (o.body ->> 'org_id')::uuid as org_id,
              (o.body ->> 'project_id')::uuid as project_id, (o.body ->> 'idempotency_key')::postroom.idempotency_key as given_key,
-             coalesce(o.body ->> 'actor_type', 'system') as actor_type, coalesce(o.body ->> 'actor_id', 'postroom') as actor_id,
-             o.body ->> 'request_id' as given_request, o.body ->> 'correlation_id' as given_correlation,
-             o.body ->> 'traceparent' as traceparent, (o.body ->> 'parent_id')::uuid as parent_id,
-             (o.body ->> 'replay_of')::uuid as replay_of, postroom.bounded_priority(coalesce((o.body ->> 'priority')::smallint, 0::smallint), believes) as priority,
+             coalesce(said.by ->> 'actor_type', 'system') as actor_type, coalesce(said.by ->> 'actor_id', 'postroom') as actor_id,
+             said.by ->> 'request_id' as given_request, said.by ->> 'correlation_id' as given_correlation,
+             o.body ->> 'traceparent' as traceparent,
+             case when believes then o.body ->> 'parent_id' when o.body ->> 'parent_id' is not null then origin ->> 'job_id' end::uuid as parent_id,
+             case when believes then (o.body ->> 'replay_of')::uuid end as replay_of, postroom.bounded_priority(coalesce((o.body ->> 'priority')::smallint, 0::smallint), believes) as priority,
              (o.body ->> 'run_at')::timestamptz as wanted_run_at, (o.body ->> 'expires_at')::timestamptz as expires_at,
              (o.body ->> 'max_attempts')::smallint as given_attempts, (o.body ->> 'retry_base_s')::integer as given_base,
              (o.body ->> 'retry_cap_s')::integer as given_cap, coalesce((o.body -> 'folds') = 'true', false) as folds,
+             o.body ->> 'keys_of' as keys_of,
              case when believes then (o.body ->> 'created_at')::timestamptz end as created_at
+      from (select case when believes then o.body else origin end as by) as said
     ) as r
     join known_types t on t.known_as = r.asked_type
     cross join lateral (
@@ -220,12 +248,12 @@ begin
   ),
   -- Of requests with one key in one batch the first wins; in key order, so that two batches cannot deadlock.
   firsts as (
-    select distinct on (org_id, key) org_id, key, id, mode, keep_key_for, digest from asked
-    where mode is not null order by org_id, key, place
+    select distinct on (org_id, key, space) org_id, key, space, id, mode, keep_key_for, digest from asked
+    where mode is not null order by org_id, key, space, place
   ),
   guards as (
     insert into idempotency_keys as k (org_id, key, kind, mode, status, job_id, expires_at, kept_after_end, request_digest)
-    select org_id, key, 'job', mode, 'pending', id, 'infinity', keep_key_for, digest from firsts
+    select org_id, key, space, mode, 'pending', id, 'infinity', keep_key_for, digest from firsts
     on conflict (org_id, key, kind) do update set
       last_seen_at = now(),
       job_id = case when postroom.is_free(k.kind, k.mode, k.status, k.expires_at) then excluded.job_id else k.job_id end,
@@ -240,12 +268,12 @@ begin
     returning k.org_id, k.key, k.job_id, k.kind, k.request_digest
   ),
   checked as (
-    select a.*, coalesce(g.job_id, a.id) as winner, coalesce(g.job_id = a.id, true) as wins, g.kind as guard_kind,
+    select a.*, coalesce(g.job_id, a.id) as winner, coalesce(g.job_id = a.id, true) as wins,
            g.request_digest as guard_digest, a.due_at <= now() as due,
            case when a.due_at <= now() and exists (select from gates) then
              postroom.gate_of(a.org_id, a.type_name, a.type_queue, a.payload ->> 'account_id') end as gate
     from asked a
-    left join guards g on a.mode is not null and g.org_id = a.org_id and g.key = a.key
+    left join guards g on a.mode is not null and g.org_id = a.org_id and g.key = a.key and g.kind = a.space
   ),
   placed as (
     select j.*, j.wins and j.due and j.gate is null as ready,
@@ -289,7 +317,7 @@ begin
   )
   select p.place, p.winner, p.type_name, p.type_queue,
     case
-      when not p.wins then not postroom.answers_request(p.guard_kind, p.guard_digest, p.digest)
+      when not p.wins then not postroom.answers_request(p.winner, p.type_name, p.guard_digest, p.digest, p.folds)
       -- Not found by its id although nobody else has its key, or found as another request of this batch made it: the id is taken.
       when i.id is null or i.org_id <> p.org_id or i.job_type <> p.type_name or (p.mode is not null and i.idempotency_key <> p.key)
       then not postroom.is_same_job(p.id, p.org_id, p.type_name, case when p.mode is not null then p.key end,
@@ -321,6 +349,6 @@ language sql security definer set search_path = pg_catalog, public, pg_temp as $
     'idempotency_key', idempotency_key, 'expires_at', expires_at, 'actor_type', actor_type, 'actor_id', actor_id,
     'request_id', request_id, 'correlation_id', correlation_id, 'traceparent', traceparent, 'payload_version', payload_version,
     'max_attempts', postroom.within_smallint(max_attempts), 'retry_base_s', retry_base_s, 'retry_cap_s', retry_cap_s))
-    || jsonb_build_object('payload', payload))) as e
+    || jsonb_build_object('payload', payload, 'keys_of', 'client'))) as e
 $$;
 grant execute on function postroom.enqueue to postroom_ledger, postroom_tenant;

@@ -1,9 +1,18 @@
 -- Guards: one job of a kind, under a key that its type or its caller names.
 
+-- Which space a key of a job is of: `named` by a caller; `client`, derived for what a client asks for on terms of its own; `job`, all others of the fleet, derived
+-- ones and those that the fleet names for what it owes. So nobody can name a job as the ledger names another, and what the fleet owes folds
+-- into no job whose time a client has chosen. keys_of: 'client', 'fleet', or null; own_terms: whether the request says when, how often or how
+-- late, which the fleet would not.
+create or replace function postroom.key_space(keys_of text, named_key text, own_terms boolean) returns text
+language sql immutable as $$
+  select case when named_key is not null and keys_of is distinct from 'fleet' then 'named' when keys_of = 'client' and own_terms then 'client' else 'job' end
+$$;
+
 -- When a guard lets the next job through. A guard that outlived its time is always free.
 create or replace function postroom.is_free(kind text, mode text, status text, expires_at timestamptz) returns boolean
 language sql stable as $$
-  select kind = 'job' and (
+  select kind <> 'effect' and (
     expires_at <= now()
     or (mode = 'while_queued' and status <> 'pending')
     or (mode = 'while_active' and status not in ('pending', 'running')))
@@ -19,14 +28,14 @@ language sql stable set search_path = pg_catalog, public, pg_temp as $$
 $$;
 
 -- Takes the guard of a key for a job, unless another job has it; returns the guard, which names the job that has it.
-create or replace function postroom.take_guard(for_org uuid, of_key text, of_mode text, for_job uuid, kept interval, digest bytea)
+create or replace function postroom.take_guard(for_org uuid, of_space text, of_key text, of_mode text, for_job uuid, kept interval, digest bytea)
 returns idempotency_keys
 language plpgsql volatile set search_path = pg_catalog, public, pg_temp as $$
 declare
   guard idempotency_keys;
 begin
   insert into idempotency_keys as k (org_id, key, kind, mode, status, job_id, expires_at, kept_after_end, request_digest)
-  values (for_org, of_key, 'job', of_mode, 'pending', for_job, 'infinity', kept, digest)
+  values (for_org, of_key, of_space, of_mode, 'pending', for_job, 'infinity', kept, digest)
   on conflict (org_id, key, kind) do update set
     last_seen_at = now(),
     job_id = case when postroom.is_free(k.kind, k.mode, k.status, k.expires_at) then excluded.job_id else k.job_id end,
@@ -52,7 +61,7 @@ begin
 end
 $$;
 create or replace trigger idempotency_keys_job_ended before update of status on idempotency_keys for each row
-  when (new.kind = 'job' and new.kept_after_end is not null and old.status in ('pending', 'running') and new.status in ('succeeded', 'failed', 'dead')
+  when (new.kind <> 'effect' and new.kept_after_end is not null and old.status in ('pending', 'running') and new.status in ('succeeded', 'failed', 'dead')
     and new.job_id = old.job_id)
   execute function postroom.keep_guard();
 
@@ -62,11 +71,12 @@ language sql immutable set search_path = pg_catalog, public, pg_temp as $$
   select sha256(convert_to(type_name || ':' || payload::text, 'UTF8'))
 $$;
 
--- Raises PR002 unless a request may be answered with the job whose guard stands under its key.
-create or replace function postroom.answers_request(kind text, standing bytea, asked bytea) returns boolean
+-- Raises PR002 unless a request may be answered with the job whose guard stands under its key. For one that `folds` any job of its type
+-- will do.
+create or replace function postroom.answers_request(of_job uuid, of_type text, standing bytea, asked bytea, folds boolean) returns boolean
 language plpgsql volatile set search_path = pg_catalog, public, pg_temp as $$
 begin
-  if standing <> asked then
+  if (case when folds then exists (select from jobs j where j.id = of_job and j.job_type <> of_type) else standing is distinct from asked end) then
     perform postroom.refuse('idempotency_key', 'belongs to another request, which asked for something else');
   end if;
   return true;

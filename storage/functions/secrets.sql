@@ -21,7 +21,7 @@ grant execute on function postroom.looks_secret to postroom_ledger, postroom_ten
 create or replace function postroom.names_secret(field text) returns boolean
 language plpgsql immutable strict parallel safe as $$
 declare
-  bare text := regexp_replace(lower(field), '[^a-z0-9]', '', 'g');
+  bare text := regexp_replace(lower(field collate "C"), '[^a-z0-9]', '', 'g');
 begin
   return bare ~ '(?:passw(?:or)?ds?|passwort|pwd|passphrase|passcode|secrets?|credentials?|authorization|cookies?|jwt|token|(?:access|refresh|auth|bearer|session|id)tokens|(?:api|access|private|secret|signing|sealing|encryption)keys?)(?:[0-9]+|hash|pem|value)?$'
     and bare !~ '(?:page|next|sync|continuation|draft)token$';
@@ -35,7 +35,7 @@ grant execute on function postroom.names_secret to postroom_ledger, postroom_ten
 create or replace function postroom.carries_secret(document jsonb) returns text
 language plpgsql immutable strict parallel safe as $$
 declare
-  words text := lower(document::text);
+  words text := lower(document::text collate "C");
   letters text := translate(words, '_-. ', '');
 begin
   -- Nearly every document ends here: none of its words is part of a secret's name or look.

@@ -148,6 +148,9 @@ begin
     from postroom.closed_functions() f
     where f.is_for_engine
     union all
+    -- For postroom.end_old_sessions alone, which postroom_hooks owns; nobody logs in as that role.
+    select 'grant execute on function pg_catalog.pg_terminate_backend(integer,bigint), pg_catalog.pg_stat_get_activity(integer) to postroom_hooks'
+    union all
     -- Who watches the server sees it as before.
     select 'grant execute on function pg_catalog.pg_stat_get_activity(integer) to pg_read_all_stats'
   loop

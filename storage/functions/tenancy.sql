@@ -28,6 +28,40 @@ end
 $$;
 grant execute on function postroom.current_org to postroom_ledger, postroom_tenant;
 
+-- What the engine said of a tenant's transaction when it opened it; null when it said nothing, refused when the seal is wrong.
+create or replace function postroom.sealed_setting(name text) returns text
+language plpgsql stable security definer set search_path = pg_catalog, public, pg_temp as $$
+declare
+  said text := nullif(current_setting('postroom.' || name, true), '');
+begin
+  if said is not null and current_setting('postroom.' || name || '_seal', true)
+    is distinct from postroom.seal_of(name || ':' || postroom.current_org() || ':' || said)
+  then
+    raise exception 'postroom.% was set without its seal', name using errcode = '42501';
+  end if;
+  return said;
+end
+$$;
+
+-- In whose name a tenant's transaction enqueues: that of the job whose claim it holds, or of the caller that the engine names (as hexadecimal
+-- digits of JSON), else its own.
+create or replace function postroom.current_origin() returns jsonb
+language plpgsql stable security definer set search_path = pg_catalog, public, pg_temp as $$
+declare
+  held text := postroom.sealed_setting('job');
+  origin jsonb;
+begin
+  if held is not null then
+    select jsonb_build_object('actor_type', j.actor_type, 'actor_id', j.actor_id, 'request_id', j.request_id,
+      'correlation_id', j.correlation_id, 'job_id', j.id) into origin
+    from jobs j where j.id = held::uuid and j.org_id = postroom.current_org();
+  else
+    origin := convert_from(decode(postroom.sealed_setting('origin'), 'hex'), 'UTF8');
+  end if;
+  return coalesce(origin, '{"actor_type": "system", "actor_id": "tenant"}');
+end
+$$;
+
 -- Whether only one org's rows may be touched: a handler's login is at work, by whatever name it logs in (a member of the tenant
 -- role and of no higher one), or an end-of-job hook is, for which the engine has set an org.
 create or replace function postroom.is_tenant() returns boolean

@@ -23,9 +23,11 @@ with freed as (
   update idempotency_keys k set expires_at = now()
   from jobs j
   where j.id = %(job_id)s and j.state = 'dead' and j.guarded
-    and k.org_id = j.org_id and k.key = j.idempotency_key and k.job_id = j.id and k.kind = 'job'
+    and k.org_id = j.org_id and k.key = j.idempotency_key and k.job_id = j.id and k.kind <> 'effect'
 )
-select project_id, priority, parent_id, idempotency_key, guarded, retry_base_s, retry_cap_s, correlation_id, traceparent
+select project_id, priority, parent_id, idempotency_key, guarded,
+  (select k.kind from idempotency_keys k where k.org_id = jobs.org_id and k.key = idempotency_key and k.job_id = id and k.kind <> 'effect') as space,
+  retry_base_s, retry_cap_s, correlation_id, traceparent
 from jobs where id = %(job_id)s and state = 'dead'
 
 -- name: hand_over_effects
@@ -64,7 +66,8 @@ returning key
 -- name: lock_job_to_retry
 -- A job that somebody wants to have done again, held until the transaction ends, and the job that was made of it before.
 select j.id as job_id, j.org_id, j.project_id, j.job_type, j.state, j.priority, j.payload, j.payload_version, j.idempotency_key,
-  j.guarded, j.retry_base_s, j.retry_cap_s, j.parent_id, j.correlation_id, j.traceparent, j.created_at,
+  j.guarded, (select k.kind from idempotency_keys k where k.org_id = j.org_id and k.key = j.idempotency_key and k.job_id = j.id and k.kind <> 'effect') as space,
+  j.retry_base_s, j.retry_cap_s, j.parent_id, j.correlation_id, j.traceparent, j.created_at,
   (select a.data ->> 'replay_job_id' from audit_log a where a.job_id = j.id and a.event = 'job.replayed' limit 1) as replay_job_id
 from jobs j
 where j.id = %(job_id)s and (%(org_id)s::uuid is null or j.org_id = %(org_id)s::uuid)
@@ -75,4 +78,4 @@ for update of j
 update idempotency_keys k set expires_at = now()
 from jobs j
 where j.id = %(job_id)s and j.finished_at is not null and j.guarded
-  and k.org_id = j.org_id and k.key = j.idempotency_key and k.job_id = j.id and k.kind = 'job'
+  and k.org_id = j.org_id and k.key = j.idempotency_key and k.job_id = j.id and k.kind <> 'effect'

@@ -6,20 +6,6 @@ from uuid import UUID
 from domain.jobs.job import Hint
 from storage.postgres.database import Transaction
 
-LOCK_WAIT = "50ms"
-"""Another producer's open transaction may hold a job's key for long, and the event loop waits meanwhile."""
-
-LONGEST_STATEMENT = "10s"
-"""As on the connection for claims."""
-
-
-def bound_waits(tx: Transaction) -> None:
-    """Let no statement of this transaction wait for long; it raises `StatementAborted` then."""
-    tx.raw(
-        "select set_config('lock_timeout', %(lock)s, true), set_config('statement_timeout', %(longest)s, true)",
-        {"lock": LOCK_WAIT, "longest": LONGEST_STATEMENT},
-    )
-
 
 def find_hints(tx: Transaction, job_ids: Sequence[UUID]) -> Mapping[UUID, Hint]:
     """Hints of those of the jobs that the ledger has."""

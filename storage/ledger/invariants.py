@@ -16,8 +16,8 @@ NEWEST = UUID(int=2**128 - 1)
 RECENT = 100_000
 """How many of the newest jobs a look reads: part of a second."""
 
-MOST = 100
-"""What one look names at most; a few are enough to begin with."""
+MOST_SHOWN = 25
+"""What of one look is shown at most; a few are enough to begin with."""
 
 
 class Statements(Protocol):
@@ -50,25 +50,25 @@ def audit_gaps(tx: Statements, *, before: UUID = NEWEST, batch: int) -> CheckedB
 
 def missing_letters(tx: Statements) -> Sequence[str]:
     """Dead jobs without a dead letter."""
-    rows = tx.run("find_wrong_letters", batch=RECENT, most=MOST)
+    rows = tx.run("find_wrong_letters", batch=RECENT)
     return [f"dead jobs without a letter: {row.id}" for row in rows]
 
 
 def wrong_guards(tx: Statements) -> Sequence[str]:
     """Guards that contradict their jobs."""
     states, words = [state.value for state in GUARD_SAYS], list(GUARD_SAYS.values())
-    rows = tx.run("find_wrong_guards", states=states, words=words, batch=RECENT, most=MOST)
+    rows = tx.run("find_wrong_guards", states=states, words=words, batch=RECENT)
     return [f"job {row.id} is {row.state}, but its guard says {row.status}" for row in rows]
 
 
 def wrong_slots(tx: Statements) -> Sequence[str]:
     """Concurrency slots that are not held rightly."""
-    return [row.wrong for row in tx.run("find_wrong_slots", batch=RECENT, most=MOST)]
+    return [row.wrong for row in tx.run("find_wrong_slots", batch=RECENT)]
 
 
 def stray_guards(tx: Statements) -> Sequence[str]:
     """Guards that name a job whose key they are not."""
-    rows = tx.run("find_stray_guards", most=MOST)
+    rows = tx.run("find_stray_guards")
     return [
         f"the guard {row.key}, which says {row.status}, names job {row.id} ({row.state}), whose key it is not"
         for row in rows
@@ -77,7 +77,7 @@ def stray_guards(tx: Statements) -> Sequence[str]:
 
 def wrong_parks(tx: Statements) -> Sequence[str]:
     """Parked jobs that wait for nothing; in a fleet at work, such as the relay has not come to yet."""
-    return [row.wrong for row in tx.run("find_wrong_parks", most=MOST)]
+    return [row.wrong for row in tx.run("find_wrong_parks")]
 
 
 Look = Callable[[Statements], Sequence[str]]

@@ -15,16 +15,14 @@ order by j.id desc
 select j.id
 from (select id, state from jobs order by id desc limit %(batch)s) as j
 where j.state = 'dead' and not exists (select from dead_letters d where d.job_id = j.id)
-limit %(most)s
 
 -- name: find_wrong_guards
 -- Guards that say something else of their job than its state does, among the newest jobs. states and words: what a guard says in which
 -- state.
 select j.id, j.state, k.status
 from (select id, org_id, idempotency_key, state, guarded from jobs order by id desc limit %(batch)s) as j
-join idempotency_keys k on k.org_id = j.org_id and k.key = j.idempotency_key and k.kind = 'job' and k.job_id = j.id
+join idempotency_keys k on k.org_id = j.org_id and k.key = j.idempotency_key and k.kind <> 'effect' and k.job_id = j.id
 where j.guarded and k.status <> (%(words)s::text[])[array_position(%(states)s::text[], j.state::text)]
-limit %(most)s
 
 -- name: find_wrong_slots
 -- Slots of concurrency keys that no job holds rightly, keys with more holders than they have room for, and jobs, among the newest, that
@@ -47,14 +45,12 @@ select wrong from (
   where j.state in ('claimed', 'running') and j.serial_key is not null
     and not exists (select from serial_slots s where s.job_id = j.id and s.serial_key = j.serial_key)
 ) as found
-limit %(most)s
 
 -- name: find_stray_guards
 -- Guards that name a job whose key they are not. Reads the whole table.
 select k.key, k.status, j.id, j.state
 from idempotency_keys k join jobs j on j.id = k.job_id
-where k.kind = 'job' and (k.owner_token is not null or j.idempotency_key <> k.key or not j.guarded)
-limit %(most)s
+where k.kind <> 'effect' and (k.owner_token is not null or j.idempotency_key <> k.key or not j.guarded)
 
 -- name: find_wrong_parks
 -- Parked jobs that wait for nothing: for another key than their own, a key with room, or a gate that is open.
@@ -72,4 +68,3 @@ select wrong from (
   where parked_by like 'gate:%%' and not exists (
     select from gates g where (g.until is null or g.until > now()) and parked_by = 'gate:' || g.scope || ':' || g.key)
 ) as found
-limit %(most)s

@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 from psycopg.types.json import Jsonb
 
 from domain.jobs.job import ActorType, ClaimedJob, Enqueued, Hint, JsonObject, NewJob, Origin, State
-from domain.jobs.lifecycle import CloseGate, Settlement
+from domain.jobs.lifecycle import MOST_REFUSED_SUSPECTS, SUSPECT_REST, CloseGate, Settlement
 from domain.redaction import redact_document, redact_text
 from domain.scheduling.backlog_demand import BacklogKey, Cursors, Demand
 from storage.ledger.requests import Requests, as_parameters, as_requests
@@ -60,7 +60,7 @@ class ClaimResult:
 
     jobs: tuple[ClaimedJob, ...]
     refused: Mapping[UUID, str]
-    """Jobs that were queued and not claimed: early, gated, serial, expired or canceled."""
+    """Jobs that were queued and not claimed: early, gated, serial, locked, suspect, expired or canceled."""
     unclaimed: tuple[UUID, ...]
     """Those of them that are expired or canceled; `end_unclaimed` ends them."""
     cursors: Cursors
@@ -85,6 +85,8 @@ class Moved:
 
     job_ids: frozenset[UUID]
     hints: tuple[Hint, ...]
+    locked: frozenset[UUID] = frozenset()
+    """Jobs that should have moved and that somebody else has locked."""
 
 
 def enqueue(
@@ -147,11 +149,14 @@ def claim(  # noqa: PLR0913 - what a process says of itself and of what it wants
     begins: Demand = NO_DEMAND,
     cursors: Cursors = NO_CURSORS,
     token: UUID | None = None,
+    alone: bool = True,
 ) -> ClaimResult:
     """Take queued jobs for a process; those that `starts` begin with their claim, by default all of them.
 
+    A suspect is claimed only where the process is `alone` with it: it holds nothing else, and asks for nothing else.
+
     `demand` brings jobs from backlogs along, as many as there are, from the `cursors` on; of each
-    backlog key so many begin with their claim as `begins` says, and suspects.
+    backlog key so many begin with their claim as `begins` says.
 
     With the job's id, `token` names each claim, so that who lost the answer can still give them back; by default a
     fresh one.
@@ -172,6 +177,9 @@ def claim(  # noqa: PLR0913 - what a process says of itself and of what it wants
         token=token,
         worker_id=worker_id,
         lease=lease,
+        alone=alone,
+        suspects_rest=SUSPECT_REST,
+        most_suspect=MOST_REFUSED_SUSPECTS,
     )
     return _read_claims(rows, token, list(demand))
 
@@ -242,8 +250,8 @@ def _gate(gate: CloseGate) -> JsonObject:
 
 def settle_free(tx: Transaction, settlements: Sequence[Settlement]) -> Settled:
     """Write what became of those jobs that nobody else has locked, in the caller's transaction."""
-    rows = tx.run("lock_free_jobs", job_ids=[settlement.job_id for settlement in settlements])
-    locked = frozenset(row.id for row in rows)
+    asked = [settlement.job_id for settlement in settlements]
+    locked = frozenset(asked) - {row.id for row in tx.run("lock_free_jobs", job_ids=asked)}
     free = [settlement for settlement in settlements if settlement.job_id not in locked]
     return replace(settle(tx, free), locked=locked) if free else Settled((), (), locked)
 

@@ -4,14 +4,15 @@ select e.job_id, e.job_type, e.queue, e.light, e.created, e.publish
 from postroom.enqueue_job(%(job_type)s, %(org_id)s, %(payload)s, %(payload_version)s, %(checked)s, %(job_id)s, %(project_id)s,
   %(idempotency_key)s, %(actor_type)s, %(actor_id)s, %(request_id)s, %(correlation_id)s, %(traceparent)s, %(parent_id)s, %(replay_of)s,
   %(priority)s, %(run_at)s, %(expires_at)s, %(max_attempts)s, %(created_at)s, %(publisher)s, %(hint_timeout)s,
-  %(retry_base_s)s, %(retry_cap_s)s, %(folds)s) as e
+  %(retry_base_s)s, %(retry_cap_s)s, %(folds)s, %(keys_of)s) as e
 
 -- name: claim_jobs
 -- Takes the jobs that a process has received hints for, and for each backlog key as many of the oldest jobs as it was
 -- asked to claim there. Of several processes with one hint, one gets the job. A job that is not due stays queued until then; one that is gated, or whose concurrency key is full, is parked by it and called when it
--- opens. An expired or canceled one is only named: end_unclaimed ends it, because its end-of-job hook may write rows that this
--- statement updates. One that `starts` begins with its claim, and so do the first `begins` of a backlog key and a suspect, whose last process
--- died before anybody wrote whether it had begun. Returns a row per job that was found queued: its answer and, if claimed, all
+-- opens. One whose guard somebody has locked is put off: whoever enqueues under a key holds the guard until its commit, and nobody waits for
+-- a tenant here. A suspect is put off unless the process is `alone` with it: then it is the one job that is asked for, and begins with its
+-- claim. An expired or canceled one is only named: end_unclaimed ends it, because its end-of-job hook may write rows that this
+-- statement updates. One that `starts` begins with its claim, and so do the first `begins` of a backlog key. Returns a row per job that was found queued: its answer and, if claimed, all
 -- the runner needs. And a row for each backlog that was not empty: its number in the arrays, and `backlog_since` of the newest
 -- job claimed there; the next claim may take that for its cursor and need not pass the entries before it, which stay in the
 -- index until a vacuum.
@@ -39,7 +40,7 @@ with from_backlog as materialized (
 ),
 asked as (
   select j.id, j.org_id, j.job_type, j.queue, j.payload, j.serial_key, j.priority, j.run_at, j.expires_at, j.cancel_requested_at,
-    n.starts or j.suspect as starts
+    j.guarded, j.idempotency_key, j.suspect, n.starts or j.suspect as starts
   -- With a cached generic plan PostgreSQL assumes a short array, so a second join on it becomes a nested loop. Join it once.
   -- A job that was hinted at twice asks for one slot of its key.
   from (
@@ -55,6 +56,11 @@ asked as (
   order by j.id
   for update of j skip locked
 ),
+free_guards as materialized (
+  select k.job_id from asked a
+  join idempotency_keys k on k.org_id = a.org_id and k.key = a.idempotency_key and k.kind <> 'effect' and k.job_id = a.id
+  where a.guarded for no key update of k skip locked
+),
 checked as (
   select a.id, a.serial_key, a.priority, a.run_at, a.starts, g.gate,
     case
@@ -62,6 +68,10 @@ checked as (
       when a.expires_at <= now() then 'expired'
       when a.run_at > now() then 'early'  -- every time is the database's, so there is no drift to forgive
       when g.gate is not null then 'gated'
+      when a.guarded and not exists (select from free_guards f where f.job_id = a.id) and exists (
+        select from idempotency_keys k where k.org_id = a.org_id and k.key = a.idempotency_key and k.kind <> 'effect' and k.job_id = a.id)
+      then 'locked'
+      when a.suspect and not %(alone)s then 'suspect'
       else 'claimed'
     end as answer
   from asked a
@@ -91,6 +101,8 @@ claimed as (
     claim_token = %(token)s, worker_id = %(worker_id)s, claimed_at = now(),
     started_at = case when f.starts then now() end,
     backlog_since = null, parked_by = null,
+    -- The way back that was counted when it was put off, a moment ago.
+    free_returns = greatest(j.free_returns - j.suspect::int, 0),
     -- Left as it is where it can be: then no index changes, and the update stays heap-only. The rescue looks sooner, no more.
     next_check_at = case
       when j.next_check_at between now() and now() + least(%(lease)s::interval, j.deadline) then j.next_check_at
@@ -115,15 +127,19 @@ taken as (
 kept as (
   update jobs j set
     published_at = null, backlog_since = null,
-    next_check_at = case f.answer when 'early' then j.run_at end,
-    parked_by = case f.answer when 'gated' then f.gate when 'serial' then 'key:' || f.serial_key end
+    next_check_at = case f.answer when 'early' then j.run_at when 'locked' then now() + interval '1 second'
+      when 'suspect' then now() + %(suspects_rest)s::interval end,
+    parked_by = case f.answer when 'gated' then f.gate when 'serial' then 'key:' || f.serial_key end,
+    -- Where jobs are long, no process is ever alone: after so many ways back it runs beside others.
+    suspect = j.suspect and (f.answer <> 'suspect' or j.free_returns < %(most_suspect)s),
+    free_returns = j.free_returns + (f.answer = 'suspect')::int
   from final f
-  where j.id = f.id and f.answer in ('early', 'gated', 'serial')
+  where j.id = f.id and f.answer in ('early', 'gated', 'serial', 'locked', 'suspect')
   returning j.id
 ),
 guards as (
   update idempotency_keys k set status = 'running', last_seen_at = now()
-  from claimed c where c.guarded and k.org_id = c.org_id and k.key = c.idempotency_key and k.kind = 'job' and k.job_id = c.id
+  from claimed c where c.guarded and k.org_id = c.org_id and k.key = c.idempotency_key and k.kind <> 'effect' and k.job_id = c.id
 ),
 audited as (
   insert into audit_entries (event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt,
@@ -143,7 +159,7 @@ granted as (
 others as (
   select f.answer, f.id as refused_id, null::int as backlog, null::timestamptz as since,
     -- A job that could have had a slot of its key and does not take it: another one may.
-    case when f.serial_key is not null and f.answer in ('early', 'gated')
+    case when f.serial_key is not null and f.answer not in ('claimed', 'serial', 'canceled', 'expired')
       then postroom.call_waiters(array[f.serial_key], %(job_ids)s::uuid[]) end as called
   from final f where f.answer <> 'claimed'
   union all
@@ -155,16 +171,24 @@ from granted g full join others o on false
 
 -- name: end_unclaimed
 -- Ends the queued jobs of these that are canceled or expired. A statement of its own, after the claim that found them: their hooks may
--- write any row, and a statement must not update a row that a function called by it has changed.
+-- write any row, and a statement must not update a row that a function called by it has changed. One whose guard somebody has locked is put
+-- off; whoever has locked a job is ending or claiming it.
+with over as materialized (
+  select id, case when cancel_requested_at is null then 'expired' else coalesce(cancel_reason, 'canceled') end as reason
+  from jobs
+  where id = any (%(job_ids)s::uuid[]) and state = 'queued' and (cancel_requested_at is not null or expires_at <= now())
+  order by id for update skip locked
+),
+free as materialized (
+  select o.* from over o join postroom.lock_free(array(select id from over)) as f (id) using (id)
+),
+put_off as (
+  update jobs set next_check_at = now() + interval '1 second', published_at = null, backlog_since = null, parked_by = null
+  where id = any (array(select id from over except select id from free))
+)
 select l.what from (
   select array_agg(id) as ids, array_agg(reason) as reasons, array_agg(jsonb_build_object('reason', reason)) as details, count(*)::int as jobs
-  from (
-    select id, case when cancel_requested_at is null then 'expired' else coalesce(cancel_reason, 'canceled') end as reason
-    from jobs
-    where id = any (%(job_ids)s::uuid[]) and state = 'queued' and (cancel_requested_at is not null or expires_at <= now())
-    order by id for update skip locked  -- whoever has locked one is ending or claiming it
-  ) as e
-  having count(*) > 0
+  from free having count(*) > 0
 ) as q
 cross join lateral postroom.leave_claims(q.ids, '{}', states => array_fill('canceled'::text, array[q.jobs]), reasons => q.reasons,
   details => q.details) as l
@@ -180,20 +204,9 @@ from postroom.leave_claims(
   return_deltas => %(return_deltas)s::smallint[], gates => %(gates)s::jsonb[])
 
 -- name: lock_free_jobs
--- Locks these jobs and their guards, waiting for nobody, until the transaction ends; returns those that somebody else has locked. For a
+-- Locks those of these jobs and guards that nobody else has locked, until the transaction ends, and returns the jobs. For a
 -- batch of settlements that had to wait; the locks cost what an update costs, so that other batches do without.
-with free as materialized (
-  select j.id, j.org_id, j.idempotency_key, j.guarded from jobs j
-  where j.id = any (%(job_ids)s::uuid[]) order by j.id for no key update skip locked
-),
-guards as materialized (
-  select k.job_id from idempotency_keys k join free f on k.org_id = f.org_id and k.key = f.idempotency_key and k.kind = 'job' and k.job_id = f.id
-  where f.guarded order by k.org_id, k.key for no key update of k skip locked
-)
-select j.id from jobs j where j.id = any (%(job_ids)s::uuid[]) and not exists (select from free f where f.id = j.id)
-union all
-select f.id from free f join idempotency_keys k on k.org_id = f.org_id and k.key = f.idempotency_key and k.kind = 'job' and k.job_id = f.id
-where f.guarded and not exists (select from guards g where g.job_id = f.id)
+select id from postroom.lock_free(%(job_ids)s::uuid[]) as f (id)
 
 -- name: start_jobs
 -- Writes when claimed jobs began. One that has ended meanwhile, lost its claim, or is locked by a transaction of its own

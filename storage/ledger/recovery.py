@@ -9,6 +9,9 @@ from storage.ledger.ledger import Moved, end_unclaimed, settle, woken
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
 
+SESSION_MARGIN = timedelta(minutes=1)
+"""How much longer than the longest deadline a handler's transaction may last, for the way back of what it has done."""
+
 
 def rescue(tx: Transaction, *, batch: int) -> Moved:
     """Take back the jobs of silent processes and of attempts past their deadline, at most `batch` at a time.
@@ -33,7 +36,7 @@ def end_expired(tx: Transaction, *, most: int) -> int:
 
 
 def return_claims(tx: Transaction, node_id: UUID, lease: timedelta) -> Moved:
-    """Give back every job of a node that stops; no attempt is spent."""
+    """Give back the jobs of a node that stops, but for those that somebody else has locked; no attempt is spent."""
     return _moved(tx.run("return_claims", node_id=node_id, tokens=[], lease=lease, cause="shutdown"))
 
 
@@ -42,5 +45,14 @@ def return_unanswered(tx: Transaction, tokens: Sequence[UUID], lease: timedelta)
     return _moved(tx.run("return_claims", node_id=None, tokens=list(tokens), lease=lease, cause="unanswered"))
 
 
+def end_old_sessions(tx: Transaction, *, margin: timedelta = SESSION_MARGIN) -> int:
+    """End the sessions of handlers whose transaction is older than any job may take; returns how many.
+
+    The handler's SQL may have lifted its own time limits; its client has given up, and its locks would stay.
+    """
+    return int(tx.raw("select postroom.end_old_sessions(%(margin)s) as ended", {"margin": margin})[0].ended)
+
+
 def _moved(rows: Sequence[Row]) -> Moved:
-    return Moved(frozenset(row.id for row in rows if row.what == "returned"), woken(rows))
+    returned, locked = (frozenset(row.id for row in rows if row.what == what) for what in ("returned", "locked"))
+    return Moved(returned, woken(rows), locked)

@@ -57,7 +57,7 @@ def write_dead_letter(tx: Transaction, job: NewJob) -> UUID:
     if rows:
         return UUID(str(rows[0].id))
     holders = tx.raw(
-        "select job_id from idempotency_keys where org_id = %(org)s and key = %(key)s and kind = 'job'",
+        "select job_id from idempotency_keys where org_id = %(org)s and key = %(key)s and kind = 'named'",
         {"org": job.org_id, "key": job.idempotency_key},
     )
     if holders:

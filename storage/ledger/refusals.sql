@@ -3,7 +3,7 @@
 -- was sent twice is one job, by its idempotency key.
 with guard as (
   insert into idempotency_keys (org_id, key, kind, mode, status, job_id, expires_at)
-  select %(org_id)s, %(key)s, 'job', 'for_ttl', 'dead', %(id)s, now() + interval '30 days'
+  select %(org_id)s, %(key)s, 'named', 'for_ttl', 'dead', %(id)s, now() + interval '30 days'
   from (select postroom.require_orgs(array[%(org_id)s::uuid])) as required
   where not exists (select from job_types where name = %(job_type)s or %(job_type)s = any (aliases))
     and not exists (select from jobs where id = %(id)s and (org_id <> %(org_id)s or job_type <> %(job_type)s))

@@ -53,6 +53,7 @@ def as_parameters(job: NewJob) -> Mapping[str, object]:
         "retry_base_s": _within_integer(job.retry_base_s),
         "retry_cap_s": _within_integer(job.retry_cap_s),
         "folds": job.folds,
+        "keys_of": job.keys_of,
         **dict.fromkeys(("run_at", "expires_at", "created_at")),
         **dict(_times(job)),
     }
@@ -106,6 +107,7 @@ def _request(job: NewJob, job_id: UUID | None) -> JsonObject:
     for name, plain in (
         ("checked", job.is_checked or None),
         ("folds", job.folds or None),
+        ("keys_of", job.keys_of),
         ("payload_version", job.payload_version),
         ("priority", _within_smallint(job.priority or None)),
         ("max_attempts", _within_smallint(job.max_attempts)),

@@ -1,6 +1,7 @@
 """psycopg's connection with a bound on each round trip, for a peer that takes every byte and never answers."""
 
 import time
+from contextlib import suppress
 from math import inf
 from typing import Any, TypeVar
 
@@ -27,6 +28,9 @@ NETWORK: dict[str, Any] = {
 """libpq's own bounds, in seconds and milliseconds. They find a peer that is gone. A proxy whose upstream is gone, or a
 frozen PostgreSQL, acknowledges all that is sent, and passes all of them."""
 
+
+CANCEL_WITHIN_S = 0.5
+"""How long a client that gives up tries to tell the server, which may be gone."""
 
 OVERDUE_AT = SharedDouble()
 """When an answer to this worker command was last overdue, by the monotonic clock, which is one for all processes of a
@@ -68,6 +72,9 @@ class BoundedConnection(psycopg.Connection[Any]):
             # Whatever PostgreSQL itself says, or a lost connection, ends the statement.
             if self.pgconn.transaction_status != TransactionStatus.ACTIVE:
                 raise
+            # A server that never hears of it goes on, and keeps the locks and its place among `max_connections`.
+            with suppress(psycopg.Error):
+                self.cancel_safe(timeout=CANCEL_WITHIN_S)
             self.pgconn.finish()
             OVERDUE_AT.value = time.monotonic()
             raise AnswerOverdue(f"no answer within {limit_s} s") from error

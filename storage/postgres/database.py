@@ -17,6 +17,7 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import DisconnectionError
 
 from domain.jobs.failures import Forbidden
+from domain.jobs.job import Origin
 from settings import Settings
 from storage.postgres.bounded import ANSWER_MARGIN_S, BoundedConnection, connect_bounded
 from storage.postgres.closed_connections import replace_closed
@@ -28,8 +29,13 @@ from storage.postgres.writes import refused_by_server
 
 PINNED_TIMEOUT_S = 10.0
 """The longest statement on the connection for claims and settlements; a hook that hangs delays them by as much."""
-PINNED_LOCK_TIMEOUT_S = 1.0
-"""The longest wait for a lock there, for a handler may hold one for long; PostgreSQL lets a deadlock be for as long."""
+PINNED_LOCK_TIMEOUT_S = 0.1
+"""The longest wait for a lock there: what one tenant has locked is put off by itself, and no other job waits for it."""
+LOCK_TIMEOUT_S = 0.5
+"""The longest wait of the ledger role elsewhere. The engine's transactions are shorter; a handler may hold a row for as
+long as it runs, and each of the few connections of a process serves all orgs."""
+BRIEFLY_S = 0.05
+"""The longest wait for a key by who enqueues for all orgs, and whom all orgs wait for meanwhile."""
 SESSION = "postroom:session"
 """What the name of a session of its own begins with: the relay's, whose leader an operator wants to find."""
 
@@ -62,6 +68,16 @@ class Transaction:
         """
         return fetch(self._connection, sql, parameters or {}, columns=columns)
 
+    def wait_briefly(self) -> None:
+        """Let no statement of this transaction wait for long; it raises `StatementAborted` then.
+
+        For who enqueues for all orgs: another producer's open transaction may hold a key for as long as it likes.
+        """
+        self.raw(
+            "select set_config('lock_timeout', %(lock)s, true), set_config('statement_timeout', %(longest)s, true)",
+            {"lock": f"{BRIEFLY_S * 1000:.0f}ms", "longest": f"{PINNED_TIMEOUT_S * 1000:.0f}ms"},
+        )
+
     def after_commit(self, call: Callable[[], object]) -> None:
         """Call this once the transaction has committed; never when it is rolled back (promise P5)."""
         self._after_commit.append(call)
@@ -75,14 +91,12 @@ class Transaction:
 class TenantTransaction(Transaction):
     """One open transaction of an org, in which a handler's SQL may have run."""
 
-    def __init__(self, connection: Connection, org_id: UUID, seal: str) -> None:
-        """Put the org on; `seal` is what proves that the engine did."""
+    def __init__(self, connection: Connection, sealed: Mapping[str, str]) -> None:
+        """Put on what is `sealed`: settings of the transaction, with what proves that the engine made them."""
         super().__init__(connection)
-        self._org_id, self._seal = org_id, seal
-        put_on = (
-            "select now(), set_config('postroom.org', %(org)s, true), set_config('postroom.org_seal', %(seal)s, true)"
-        )
-        self._began_at = self.raw(put_on, {"org": str(org_id), "seal": seal})[0].now
+        self._sealed = sealed
+        put_on = ", ".join(f"set_config('postroom.{name}', %({name})s, true)" for name in sealed)
+        self._began_at = self.raw(f"select now(), {put_on}", sealed)[0].now
 
     def restore(self) -> None:
         """Undo what a handler's SQL has set, before the engine writes in the same transaction.
@@ -91,7 +105,7 @@ class TenantTransaction(Transaction):
         """
         with translated():
             lent = cast("psycopg.Connection[Any]", self._connection.connection.driver_connection)
-            began_at = restore_settings(lent, self._org_id, self._seal)
+            began_at = restore_settings(lent, self._sealed)
         if began_at != self._began_at:
             raise Forbidden("a handler's statement ended its transaction")
 
@@ -143,7 +157,9 @@ class Database:
 
     def __init__(self, settings: Settings) -> None:
         """Prepare the engines; nothing connects yet."""
-        self._ledger = _autocommitting(role_url(settings, LEDGER_ROLE), settings, settings.database_pool_size)
+        self._ledger = _autocommitting(
+            role_url(settings, LEDGER_ROLE), settings, settings.database_pool_size, lock_timeout_s=LOCK_TIMEOUT_S
+        )
         self._tenants = _engine(
             role_url(settings, TENANT_ROLE), settings, settings.database_pool_size, is_for_handlers=True
         )
@@ -180,24 +196,41 @@ class Database:
 
     @contextmanager
     def tenant(self, org_id: UUID) -> Iterator[TenantTransaction]:
-        """Open a transaction that can see and touch one org's rows and no others (promise P6).
+        """Open a transaction that can see and touch one org's rows and no others (promise P6)."""
+        with self._sealed(org_id, {}) as transaction:
+            yield transaction
 
-        The connection may have rested in the pool while PostgreSQL was restarted. The first statement finds that out,
-        before the caller's own have run; then another connection is opened, once, and no attempt of a job is spent.
-        """
-        seal = self._seal(org_id)
-        with ExitStack() as opened:
-            try:
-                transaction = opened.enter_context(self._sealed(org_id, seal))
-            except ConnectionLost:
-                transaction = opened.enter_context(self._sealed(org_id, seal))
+    @contextmanager
+    def on_behalf(self, org_id: UUID, origin: Origin) -> Iterator[TenantTransaction]:
+        """As `tenant`, for a caller whom the engine knows: what the transaction enqueues is in the caller's name."""
+        with self._sealed(org_id, {"origin": json.dumps(origin._asdict()).encode().hex()}) as transaction:
             yield transaction
 
     @contextmanager
     def claimed(self, org_id: UUID, job_id: UUID, token: UUID) -> Iterator[TenantTransaction]:
-        """Open a tenant's transaction that holds a job's claim until its end; raises `ClaimLost` (promise P4)."""
-        with self.tenant(org_id) as transaction:
+        """Open a tenant's transaction that holds a job's claim until its end; raises `ClaimLost` (promise P4).
+
+        What it enqueues is in the job's name.
+        """
+        with self._sealed(org_id, {"job": str(job_id)}) as transaction:
             transaction.raw("select postroom.hold_claim(%(job)s, %(token)s)", {"job": job_id, "token": token})
+            yield transaction
+
+    @contextmanager
+    def _sealed(self, org_id: UUID, said: Mapping[str, str]) -> Iterator[TenantTransaction]:
+        """Open an org's transaction in which handlers' SQL may read, and not forge, what is said of it.
+
+        The connection may have rested in the pool while PostgreSQL was restarted. The first statement finds that out,
+        before the caller's own have run; then another connection is opened, once, and no attempt of a job is spent.
+        """
+        sealed = {"org": str(org_id), "org_seal": self._seal(str(org_id))}
+        for name, value in said.items():
+            sealed |= {name: value, f"{name}_seal": self._seal(f"{name}:{org_id}:{value}")}
+        with ExitStack() as opened:
+            try:
+                transaction = opened.enter_context(self._opened(sealed))
+            except ConnectionLost:
+                transaction = opened.enter_context(self._opened(sealed))
             yield transaction
 
     @contextmanager
@@ -215,7 +248,7 @@ class Database:
                 answer_within_s=self._statement_s + ANSWER_MARGIN_S,
                 autocommit=True,
                 application_name=name,
-                options=startup_options(_timeouts_ms(self._statement_s)),
+                options=startup_options(_timeouts_ms(self._statement_s, LOCK_TIMEOUT_S)),
             ) as connection,
         ):
             try:
@@ -239,18 +272,18 @@ class Database:
             self._pinned.close()
 
     @contextmanager
-    def _sealed(self, org_id: UUID, seal: str) -> Iterator[TenantTransaction]:
-        with _transaction(self._tenants, lambda connection: TenantTransaction(connection, org_id, seal)) as transaction:
+    def _opened(self, sealed: Mapping[str, str]) -> Iterator[TenantTransaction]:
+        with _transaction(self._tenants, lambda connection: TenantTransaction(connection, sealed)) as transaction:
             yield transaction
 
-    def _seal(self, org_id: UUID) -> str:
+    def _seal(self, words: str) -> str:
         if self._seal_key is None:
             try:
                 self._seal_key = self._read_seal_key()
             except ConnectionLost:  # as in `tenant`
                 self._seal_key = self._read_seal_key()
         key = self._seal_key
-        inner = hashlib.sha256(f"{key}{org_id}".encode()).hexdigest()
+        inner = hashlib.sha256(f"{key}{words}".encode()).hexdigest()
         return hashlib.sha256(f"{key}{inner}".encode()).hexdigest()
 
     def _read_seal_key(self) -> str:
@@ -297,7 +330,7 @@ def _whole(digits: str) -> float:
         return float(digits)
 
 
-def _timeouts_ms(statement_s: float, lock_timeout_s: float = 0) -> Mapping[str, int]:
+def _timeouts_ms(statement_s: float, lock_timeout_s: float) -> Mapping[str, int]:
     """The time limits of a session.
 
     A transaction in which nothing happens for as long as a statement may take belongs to a client that is gone, and
@@ -311,7 +344,7 @@ def _timeouts_ms(statement_s: float, lock_timeout_s: float = 0) -> Mapping[str, 
 
 
 def _autocommitting(
-    url: URL, settings: Settings, connections: int, *, most_s: float = inf, lock_timeout_s: float = 0
+    url: URL, settings: Settings, connections: int, *, lock_timeout_s: float, most_s: float = inf
 ) -> Engine:
     """An engine on whose connections each statement commits by itself, unless a transaction was begun.
 

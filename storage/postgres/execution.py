@@ -42,8 +42,6 @@ ABORTED = re.compile("40|55P03|57014|53100")
 """The same for a deadlock, a lock that was not to be had in time, and a statement that ran out of time or disk. A limit
 of PostgreSQL's own (53400, 54000) is neither: the statement is to blame, and is refused again each time."""
 
-DEADLOCK = "40P01"
-
 
 class DatabaseUnavailable(Transient):
     """PostgreSQL cannot be reached now, or takes no writes; `diagnosis` says why, where that is known."""
@@ -78,8 +76,6 @@ class StatementAborted(DatabaseUnavailable):
     """PostgreSQL ended the statement for a deadlock, a time-out or a full disk; it may pass when it is tried again."""
 
     code = "database.aborted"
-    is_deadlock = False
-    """Whether the transaction waited for another that waited for it; the other has what it wanted by now."""
 
 
 def is_away(error: Exception) -> bool:
@@ -215,11 +211,7 @@ def _unavailable(error: BaseException | None, code: str | None) -> DatabaseUnava
         return DatabaseUnavailable(refused.finding, refused) if refused else DatabaseUnavailable(name)
     if AWAY.match(code):
         return DatabaseUnavailable(name)
-    if not ABORTED.match(code):
-        return None
-    aborted = StatementAborted(name)
-    aborted.is_deadlock = code == DEADLOCK
-    return aborted
+    return StatementAborted(name) if ABORTED.match(code) else None
 
 
 def _invalid(code: str | None, message: str, diagnostics: Any) -> Invalid | None:  # noqa: ANN401 - psycopg's diagnostics or None

@@ -6,7 +6,6 @@
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, cast
-from uuid import UUID
 
 import psycopg
 from sqlalchemy.pool import ConnectionPoolEntry, PoolResetState
@@ -108,10 +107,13 @@ def reset_session(connection: "psycopg.Connection[Any]", entry: ConnectionPoolEn
         entry.invalidate()
 
 
-def restore_settings(connection: "psycopg.Connection[Any]", org_id: UUID, seal: str) -> datetime:
-    """Set all settings of the open transaction as they were when it began, and its org; returns when it began."""
-    org = f"set_config('postroom.org', '{org_id}', true), set_config('postroom.org_seal', '{seal}', true)"
-    cursor = connection.execute(f"{RESET_SETTINGS}; select now(), {org}".encode())
+def restore_settings(connection: "psycopg.Connection[Any]", sealed: Mapping[str, str]) -> datetime:
+    """Set all settings of the open transaction as they were when it began, and what is sealed; returns when it began.
+
+    The values are ids and hexadecimal digits.
+    """
+    put_on = ", ".join(f"set_config('postroom.{name}', '{value}', true)" for name, value in sealed.items())
+    cursor = connection.execute(f"{RESET_SETTINGS}; select now(), {put_on}".encode())
     cursor.set_result(-1)
     ((began_at, *_),) = cursor.fetchall()
     return cast("datetime", began_at)

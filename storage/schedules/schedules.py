@@ -1,6 +1,6 @@
 """Schedules of orgs: added, listed, paused, removed, and fired: jobs and the next due time in one transaction."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from domain.jobs.failures import Conflict, Forbidden, Gone, Invalid
-from domain.jobs.job import JsonObject, NewJob, Origin
+from domain.jobs.job import JsonObject, KeysOf, NewJob, Origin
 from domain.scheduling import cron
 from domain.scheduling.cron import Missed, Timetable
 from storage.audit import deeds
@@ -134,9 +134,15 @@ def resume(tx: Transaction, org_id: UUID, name: str, *, by: Origin) -> Schedule:
     return resumed
 
 
-def list_due(tx: Transaction, *, after: UUID = FIRST_ID, limit: int) -> Sequence[tuple[UUID, UUID]]:
-    """Schedules whose time has come, with their orgs, which take turns: those after the given org come first."""
-    return [(row.schedule_id, row.org_id) for row in tx.run("list_due_schedules", after=after, limit=limit)]
+def list_due(
+    tx: Transaction, *, after: UUID = FIRST_ID, besides: Collection[UUID] = (), limit: int
+) -> Sequence[tuple[UUID, UUID]]:
+    """Schedules whose time has come, with their orgs, which take turns: those after the given org come first.
+
+    Those of the orgs `besides` are left out.
+    """
+    rows = tx.run("list_due_schedules", after=after, besides=list(besides), limit=limit)
+    return [(row.schedule_id, row.org_id) for row in rows]
 
 
 def take_due(tx: Transaction, schedule_id: UUID) -> Due | None:
@@ -182,6 +188,7 @@ def _job(schedule: Schedule, at: datetime) -> NewJob:
         origin=Origin(actor_id=f"schedule:{schedule.name}"),
         idempotency_key=f"schedule:{schedule.schedule_id}:{at.isoformat()}",
         run_at=at,
+        keys_of=KeysOf.FLEET,
         folds=True,  # a tick is one job, although somebody has changed the payload meanwhile
     )
 

@@ -40,7 +40,7 @@ select count(*) as schedules from schedules where org_id = %(org_id)s
 -- of each. So the schedules of one org keep no other org waiting.
 select id as schedule_id, org_id from (
   select id, org_id, row_number() over (partition by org_id order by next_run_at, id) as turn
-  from schedules where enabled and next_run_at <= now()
+  from schedules where enabled and next_run_at <= now() and org_id <> all (%(besides)s::uuid[])
 ) as due
 order by turn, org_id <= %(after)s, org_id limit %(limit)s
 

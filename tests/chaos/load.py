@@ -241,7 +241,7 @@ class CeleryProducer(Producer):
         with psycopg.connect(self._database_url, connect_timeout=5) as connection:
             keys = [str(job_id) for job_id in self._sent]
             rows = connection.execute(
-                "select k.key, k.job_id from idempotency_keys k where k.kind = 'job' and k.key = any (%s)", (keys,)
+                "select k.key, k.job_id from idempotency_keys k where k.kind = 'named' and k.key = any (%s)", (keys,)
             ).fetchall()
         for key, _ in rows:
             del self._sent[UUID(key)]

@@ -93,7 +93,7 @@ def celery(process: Runtime, org: UUID, given: Given) -> UUID:
         if refused:
             raise Invalid(refused[0].field, refused[0].reason)
         key = asked["idempotency_key"]
-        guard = "select job_id from idempotency_keys where key = %(key)s and kind = 'job'"
+        guard = "select job_id from idempotency_keys where key = %(key)s and kind = 'named'"
         return UUID(str(tx.raw(guard, {"key": key})[0].job_id))
 
 
@@ -379,3 +379,18 @@ def test_the_shape_of_every_job_type_is_published(process: Runtime, database: Co
     assert process.settings
     shapes = database.execute("select name, payload_shapes -> payload_version::text -> 'closed' from job_types")
     assert {name for name, closed in shapes if closed is not True} == set()
+
+
+@pytest.mark.parametrize("digits", ["1e20", "1e400", "1e5000"])
+def test_a_number_that_no_mailbox_reaches_ends_its_job(
+    process: Runtime, org: UUID, database: Connection, digits: str
+) -> None:
+    """JSON and PostgreSQL bound no number."""
+    with process.database.ledger() as tx:
+        enqueue = "select postroom.enqueue('gmail.sync', %(org)s, %(payload)s::jsonb) as id"
+        payload = f'{{"account_id": "{ACCOUNT}", "history_id": {digits}}}'
+        job_id = tx.raw(enqueue, {"org": org, "payload": payload})[0].id
+    assert run_job(process, sync, job_id) == "dead"
+    row = database.execute("select error ->> 'code', error ->> 'reason' from jobs").fetchone()
+    assert row is not None
+    assert (row[0], row[1].partition(": ")[0]) == ("invalid", "payload.history_id")

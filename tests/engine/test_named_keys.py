@@ -5,11 +5,10 @@ from uuid import UUID, uuid4
 
 import pytest
 from psycopg import Connection
-from psycopg.types.json import Jsonb
 
 from domain.jobs.effects import EffectStatus, Strategy
 from domain.jobs.failures import Invalid
-from domain.jobs.job import NewJob, State
+from domain.jobs.job import KeysOf, NewJob, State
 from engine.enqueue import enqueue_jobs
 from engine.runtime import Runtime
 from storage.ledger import effects, ledger
@@ -100,7 +99,7 @@ def test_a_job_under_the_key_of_an_effect_is_made_and_the_effect_goes_on(
     with process.database.ledger() as tx:
         assert effects.finish_effect(tx, job, KEY, EffectStatus.SUCCEEDED, result={"id": "d1"})
     rows = database.execute("select kind, job_id from idempotency_keys where key = %s order by kind", (KEY,)).fetchall()
-    assert rows == [("effect", job_id), ("job", made)]
+    assert rows == [("effect", job_id), ("named", made)]
 
 
 @pytest.mark.parametrize("together", [True, False], ids=["one batch", "one after the other"])
@@ -142,11 +141,72 @@ def test_times_of_any_offset_are_the_same_times(process: Runtime, org: UUID, dat
         enqueue_jobs(tx, [far] * count)
 
 
-def test_a_guard_of_an_older_release_is_answered_as_before(process: Runtime, org: UUID, database: Connection) -> None:
-    """It has no digest, so nobody knows what the first request was."""
-    first = ENTRY_POINTS["sql"](process, org, named(GOOD))
-    database.execute("update idempotency_keys set request_digest = null")
-    assert ENTRY_POINTS["sql"](process, org, named(OTHER)) == first
-    row = database.execute("select postroom.enqueue('gmail.sync', %s, %s)", (org, Jsonb(OTHER))).fetchone()
-    assert row is not None
-    assert row[0] != first
+FAR = datetime(2099, 1, 1, tzinfo=UTC)
+
+
+def ingest(process: Runtime, org: UUID, given: Given) -> UUID:
+    """A job of another type, as a client asks for it."""
+    payload, key = GOOD | {"message_id": "m1"}, str(given["idempotency_key"])
+    job = NewJob("gmail.ingest", org, payload, idempotency_key=key, keys_of=KeysOf.CLIENT)
+    with process.database.ledger() as tx:
+        return enqueue_jobs(tx, [job])[0].job_id
+
+
+@pytest.mark.parametrize("enqueue", [*ENTRY_POINTS.values(), ingest], ids=[*ENTRY_POINTS, "of another type"])
+def test_nobody_can_name_a_job_as_the_ledger_names_another(
+    process: Runtime, org: UUID, database: Connection, enqueue: EntryPoint
+) -> None:
+    """What the fleet derives a key for is made, and is the job of that type, whatever a client names its own."""
+    owed = sync.payload(account_id=UUID(GOOD["account_id"]), reason="push").job(org_id=org)
+    with process.database.ledger() as tx:
+        (first,) = enqueue_jobs(tx, [owed])
+    rows = database.execute("select idempotency_key from jobs").fetchall()
+    database.execute("delete from idempotency_keys")
+    database.execute("delete from jobs")
+    assert first.created
+    named_job = enqueue(process, org, {"payload": GOOD, "idempotency_key": rows[0][0]})
+    with process.database.ledger() as tx:
+        (alone,) = enqueue_jobs(tx, [owed])
+        batch = enqueue_jobs(tx, [owed, owed])
+    assert alone.created
+    assert alone.job_id != named_job
+    assert {one.job_id for one in batch} == {alone.job_id}
+    assert not any(one.created for one in batch)
+
+
+@pytest.mark.parametrize("enqueue", [ENTRY_POINTS[name] for name in ("sql", "http")], ids=["sql", "http"])
+@pytest.mark.parametrize("count", [1, 2], ids=["alone", "in a batch"])
+def test_what_the_fleet_owes_folds_into_no_job_that_a_client_asked_for(
+    process: Runtime, org: UUID, database: Connection, enqueue: EntryPoint, count: int
+) -> None:
+    far = FAR.isoformat()
+    asked = enqueue(process, org, {"payload": GOOD, "run_at": far})
+    assert enqueue(process, org, {"payload": GOOD, "run_at": far}) == asked, "a client's own requests fold"
+    owed = [sync.payload(account_id=UUID(GOOD["account_id"]), reason="push").job(org_id=org)] * count
+    with process.database.ledger() as tx:
+        made = enqueue_jobs(tx, owed)
+    assert made[0].created
+    assert {one.job_id for one in made}.isdisjoint({asked})
+    assert database.execute("select count(*) from jobs where run_at <= now()").fetchone() == (1,)
+
+
+@pytest.mark.parametrize("count", [1, 2], ids=["alone", "in a batch"])
+def test_a_request_that_folds_needs_a_job_of_its_own_type(process: Runtime, org: UUID, count: int) -> None:
+    first = NewJob("gmail.sync", org, GOOD, idempotency_key=KEY)
+    other = NewJob("gmail.ingest", org, GOOD | {"message_id": "m1"}, idempotency_key=KEY, folds=True)
+    with process.database.ledger() as tx:
+        enqueue_jobs(tx, [first])
+    with process.database.ledger() as tx:
+        assert not enqueue_jobs(tx, [first._replace(payload=OTHER, folds=True)] * count)[0].created
+    with process.database.ledger() as tx, pytest.raises(Invalid, match=ANOTHER_REQUEST):
+        enqueue_jobs(tx, [other] * count)
+
+
+def test_a_schedules_tick_is_no_job_that_a_client_named(process: Runtime, org: UUID) -> None:
+    tick = NewJob("gmail.sync", org, GOOD, idempotency_key=KEY, keys_of=KeysOf.FLEET, folds=True)
+    asked = ENTRY_POINTS["sql"](process, org, named(GOOD, run_at=FAR))
+    with process.database.ledger() as tx:
+        (made,) = enqueue_jobs(tx, [tick])
+        (again,) = enqueue_jobs(tx, [tick])
+    assert (made.created, again.created, again.job_id) == (True, False, made.job_id)
+    assert made.job_id != asked

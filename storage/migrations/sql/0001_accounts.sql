@@ -5,7 +5,7 @@ create table accounts (
   id uuid primary key default uuidv7(),
   org_id uuid not null references orgs (id),
   user_id uuid not null,
-  email text not null check (email = lower(email) and position('@' in email) > 1 and length(email) <= 320),
+  email text not null check (email = lower(email collate "pg_c_utf8") and position('@' in email) > 1 and length(email) <= 320),
   -- Google's id of the user who consented; it stays when an address changes hands. Null: consent came by the command line.
   google_subject text check (length(google_subject) between 1 and 255),
   status text not null check (status in ('active', 'needs_reconsent', 'disconnected')),
@@ -32,7 +32,7 @@ create table accounts (
   watch_renewed_at timestamptz,
   -- Gmail's limit on sent mail concerns nothing else: the account is read on.
   sending_paused_until timestamptz,
-  own_addresses text[] not null default '{}' check (cardinality(own_addresses) <= 200 and lower(own_addresses::text) = own_addresses::text),
+  own_addresses text[] not null default '{}' check (cardinality(own_addresses) <= 200 and lower(own_addresses::text collate "pg_c_utf8") = own_addresses::text),
   settings jsonb not null default '{}' check (jsonb_typeof(settings) = 'object' and postroom.carries_secret(settings) is null),
   created_at timestamptz not null default now(),
   unique (org_id, id),

@@ -1,9 +1,10 @@
--- Guards jobs (one of a kind) and effects (once, or known to be unknown) alike. Keys of jobs and keys of effects are two spaces
--- (docs/explanation/effects.md#keys): whatever a caller names a key of a job, an effect under the same words is another row.
+-- Guards jobs (one of a kind) and effects (once, or known to be unknown) alike. A key's kind is its space
+-- (docs/explanation/effects.md#keys): the fleet's jobs, jobs that clients name, jobs that clients ask for without a name, and effects.
+-- Whatever a client names a key, a guard of another space under the same words is another row.
 create table idempotency_keys (
   org_id uuid not null references orgs (id) not enforced,  -- as in jobs
   key text not null check (length(key) between 1 and 400),
-  kind text not null check (kind in ('job', 'effect')),
+  kind text not null check (kind in ('job', 'client', 'named', 'effect')),
   mode text not null check (mode in ('while_queued', 'while_active', 'for_ttl', 'native_key', 'find', 'idempotent', 'at_most_once')),
   status text not null check (status in ('pending', 'running', 'succeeded', 'failed', 'dead', 'unknown')),
   job_id uuid not null,
@@ -26,9 +27,9 @@ create table idempotency_keys (
   -- Since when nobody knows whether an effect happened. An index that named the status would end the heap-only updates of guards and effects.
   unknown_since timestamptz generated always as (case when status = 'unknown' then last_seen_at end) stored,
   primary key (org_id, key, kind),
-  constraint effect_names_its_claim check (kind = 'job' or owner_token is not null),
-  constraint mode_fits_kind check ((kind = 'job') = (mode in ('while_queued', 'while_active', 'for_ttl'))),
-  constraint success_has_result check (kind = 'job' or status <> 'succeeded' or result_ref is not null)
+  constraint effect_names_its_claim check (kind <> 'effect' or owner_token is not null),
+  constraint mode_fits_kind check ((kind <> 'effect') = (mode in ('while_queued', 'while_active', 'for_ttl'))),
+  constraint success_has_result check (kind <> 'effect' or status <> 'succeeded' or result_ref is not null)
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_limit = 2000, vacuum_truncate = false);
 create index idempotency_keys_expiry on idempotency_keys (expires_at);
 create index idempotency_keys_unknown on idempotency_keys (unknown_since desc) where unknown_since is not null;

@@ -9,7 +9,7 @@ create table rules (
   account_id uuid,
   kind text not null check (kind in ('when', 'tell', 'direction')),
   scope text not null check (scope in ('global', 'account', 'domain', 'sender')),
-  scope_ref text check (length(scope_ref) between 1 and 320 and scope_ref = lower(scope_ref)),
+  scope_ref text check (length(scope_ref) between 1 and 320 and scope_ref = lower(scope_ref collate "pg_c_utf8")),
   name text check (length(name) between 1 and 200),
   priority integer not null default 100 check (priority between 0 and 10000),
   -- Of 'when': condition, decision and stop, as domain/mail/triage/rules.py reads them. Of 'tell': the labels that the words name.

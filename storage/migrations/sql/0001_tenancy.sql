@@ -24,7 +24,7 @@ insert into orgs (id, name) values ('00000000-0000-7000-8000-000000000000', 'sys
 create table users (
   id uuid primary key default uuidv7(),
   org_id uuid not null references orgs (id),
-  email text not null check (email = lower(email) and position('@' in email) > 1 and length(email) <= 320),
+  email text not null check (email = lower(email collate "pg_c_utf8") and position('@' in email) > 1 and length(email) <= 320),
   role text not null default 'member' check (role in ('owner', 'admin', 'approver', 'member')),
   discord_user_id text check (discord_user_id ~ '^[1-9][0-9]{0,19}$'),
   zone text not null default 'UTC' check (length(zone) between 1 and 100),

@@ -42,10 +42,10 @@ def test_an_expired_job_that_is_parked_ends_and_frees_its_key(
     process: Runtime, database: Connection, org: UUID, by: str
 ) -> None:
     job_id = parked(process, org, database, by)
-    Unparker(process).turn([])
+    Unparker(process).turn()
     assert database.execute("select state from jobs where id = %s", (job_id,)).fetchone() == ("queued",)
     pass_time(database, timedelta(minutes=2))
-    Unparker(process).turn([])
+    Unparker(process).turn()
     row = database.execute("select state, cancel_reason from jobs where id = %s", (job_id,)).fetchone()
     assert row == ("canceled", "expired")
     again = NewJob("probe.one", org, {"n": 2, "account_id": "a"})

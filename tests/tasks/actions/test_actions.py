@@ -5,6 +5,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from domain.jobs.failures import Conflict
 from domain.jobs.job import Origin
 from domain.mail.actions.action import Action
 from domain.mail.actions.kinds import ActionKind, Inverse
@@ -13,6 +14,7 @@ from domain.mail.actions.requested_action import AutoReply, Delete, Forward, Res
 from domain.mail.actions.status import ActionStatus
 from domain.mail.actions.undo_hint import UndoHint
 from domain.payloads.outbound import SendPayload
+from operations import replays
 from storage.accounts.accounts import Account
 from storage.actions import actions
 from storage.ledger import ledger
@@ -242,6 +244,28 @@ def test_an_action_goes_with_its_job_when_that_is_canceled(env: MailEnvironment)
     done = look(env, made)
     assert done.state is ActionStatus.CANCELED
     assert done.error is not None
+
+
+def test_a_canceled_job_whose_action_is_over_is_not_done_again(env: MailEnvironment) -> None:
+    """No job may take the action up any more, so that the retry could only fail."""
+    made = ask(env, stored_letter(env), Archive())
+    job_id = look(env, made).job_id
+    assert job_id is not None
+    with env.process.database.ledger() as tx:
+        ledger.cancel(tx, [job_id], "enough", by=Origin())
+    with env.process.database.ledger() as tx, pytest.raises(Conflict, match="order the action anew"):
+        replays.retry(tx, job_id, by=Origin(), reason="again")
+
+
+def test_a_dead_job_whose_action_has_failed_is_done_again(env: MailEnvironment) -> None:
+    env.fail("messages.modify", times=5, status=503)
+    done = do(env, stored_letter(env), Archive())
+    assert done.state is ActionStatus.FAILED
+    assert done.job_id is not None
+    with env.process.database.ledger() as tx:
+        again = replays.retry(tx, done.job_id, by=Origin(), reason="again")
+    assert env.run(again) == "succeeded"
+    assert look(env, done.action_id).state is ActionStatus.DONE
 
 
 def test_an_action_whose_job_has_used_up_its_attempts_has_failed(env: MailEnvironment) -> None:

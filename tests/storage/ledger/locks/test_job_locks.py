@@ -5,18 +5,15 @@ from concurrent.futures import ThreadPoolExecutor
 from uuid import UUID
 
 import pytest
-from psycopg import Connection, connect
+from psycopg import Connection
 
 from domain.jobs.failures import Busy
 from domain.jobs.job import ClaimedJob, Done, Origin
 from domain.jobs.lifecycle import settlement_of
 from domain.jobs.retry import STANDARD
-from engine.runtime import Runtime
-from engine.worker.worker import return_claims
 from storage.actions import undos
 from storage.ledger import ledger, recovery, results
 from storage.postgres.database import Database, Transaction
-from storage.postgres.execution import StatementAborted
 from tests.doubles.factories import LEASE, claim_one, enqueue_one, make_job_type, make_org, make_worker
 from tests.doubles.mail_factories import make_account
 from tests.storage.ledger.test_end_hooks import NOW
@@ -44,9 +41,6 @@ class Held:
     def cancel(self, tx: Transaction) -> None:
         ledger.cancel(tx, self.ids, "not wanted", by=Origin())
 
-    def give_back(self, tx: Transaction) -> None:
-        recovery.return_claims(tx, self.worker.node_id, LEASE)
-
     def settle(self, tx: Transaction) -> None:
         # The plan for a table of more than a few rows.
         tx.raw("set local enable_seqscan = off; set local enable_hashjoin = off; set local enable_mergejoin = off")
@@ -67,7 +61,6 @@ def held(store: Database, database: Connection) -> Held:
 
 WAITERS: dict[str, Callable[[Held], Step]] = {
     "cancel": lambda held: held.cancel,
-    "return": lambda held: held.give_back,
     "settle": lambda held: held.settle,
     "ask": lambda held: held.ask,
 }
@@ -159,59 +152,21 @@ def test_an_undo_does_not_wait_for_who_cancels_both_jobs(
         assert snoozed.cancel_again(tx) == "ran"
 
 
-def test_an_undo_does_not_wait_for_a_node_that_gives_both_jobs_back(
-    store: Database, database: Connection, snoozed: Snoozed
-) -> None:
+def test_a_node_that_gives_jobs_back_waits_for_no_handler(store: Database, snoozed: Snoozed) -> None:
+    """What a handler's transaction has locked follows when that has ended."""
     claim_one(store, snoozed.wake, snoozed.worker)
 
-    def give_back() -> frozenset[UUID]:
+    def give_back() -> tuple[set[UUID], set[UUID]]:
         with store.ledger() as tx:
-            return recovery.return_claims(tx, snoozed.worker.node_id, LEASE).job_ids
+            moved = recovery.return_claims(tx, snoozed.worker.node_id, LEASE)
+        return set(moved.job_ids), set(moved.locked)
 
-    with ThreadPoolExecutor(1) as threads:
-        with store.claimed(snoozed.org_id, snoozed.undo.job_id, snoozed.undo.token) as tx:
-            returned = threads.submit(give_back)
-            until_a_lock_is_waited_for(database, describe="nobody waits for the undo")
-            assert snoozed.cancel_again(tx) == "running"
-        assert returned.result(timeout=30) == {snoozed.wake, snoozed.undo.job_id}
+    with store.claimed(snoozed.org_id, snoozed.undo.job_id, snoozed.undo.token) as tx:
+        assert give_back() == ({snoozed.wake}, {snoozed.undo.job_id})
+        assert snoozed.cancel_again(tx) == "canceled"
+    assert give_back() == ({snoozed.undo.job_id}, set())
 
 
 def test_an_undo_that_was_in_nobodys_way_cancels_the_waking_job(store: Database, snoozed: Snoozed) -> None:
     with store.claimed(snoozed.org_id, snoozed.undo.job_id, snoozed.undo.token) as tx:
         assert snoozed.cancel_again(tx) == "canceled"
-
-
-def test_a_node_that_was_part_of_a_deadlock_gives_its_jobs_back_all_the_same(
-    store: Database, database: Connection, database_url: str, process: Runtime
-) -> None:
-    org = make_org(database)
-    make_job_type(store)
-    low, high = sorted(claim_one(store, enqueue_one(store, org), process.worker).job_id for _ in range(2))
-    lock = "select from jobs where id = %s for update"
-    with ThreadPoolExecutor(1) as threads, connect(database_url) as other:
-        other.execute("set deadlock_timeout = '1min'")  # the node finds the deadlock, and ends
-        other.execute(lock, (high,))
-        returned = threads.submit(return_claims)
-        until_a_lock_is_waited_for(database, describe="the node does not wait")
-        other.execute(lock, (low,))
-        other.commit()
-        assert returned.result(timeout=30) == 2
-    assert database.execute("select distinct state from jobs").fetchall() == [("queued",)]
-
-
-def test_a_deadlock_is_told_from_other_ends(
-    store: Database, database_url: str, database: Connection, held: Held
-) -> None:
-    lock = "select from jobs where id = %(id)s for update"
-    with connect(database_url) as other:
-        other.execute("set deadlock_timeout = '1min'")
-        other.execute(lock, {"id": held.ids[0]})
-        with pytest.raises(StatementAborted) as refused, store.ledger() as tx:
-            tx.raw(f"{lock} nowait", {"id": held.ids[0]})
-        assert not refused.value.is_deadlock
-        with ThreadPoolExecutor(1) as threads, pytest.raises(StatementAborted) as aborted, store.ledger() as tx:
-            tx.raw(lock, {"id": held.ids[1]})
-            threads.submit(other.execute, lock, {"id": held.ids[1]})
-            until_a_lock_is_waited_for(database, describe="the other does not wait")
-            tx.raw(lock, {"id": held.ids[0]})
-        assert aborted.value.is_deadlock

@@ -59,6 +59,7 @@ def claiming(million: Connection) -> dict[str, Any]:
     ids = column(million, "id", PUBLISHED)
     return {
         "job_ids": ids, "starts": [True] * len(ids), "token": uuid4(), "worker_id": uuid4(), "lease": LEASE,
+        "alone": False, "suspects_rest": LEASE, "most_suspect": 10,
     } | demand(million)  # fmt: skip
 
 
@@ -127,6 +128,7 @@ def asking_accounts(million: Connection) -> dict[str, Any]:
         "payload_version": 1,
         "after": NOBODY,
         "upto": row[0],
+        "org_id": None,
     } | given
 
 
