@@ -117,8 +117,7 @@ class Settlement(NamedTuple):
     def unstarted(cls, job: ClaimedJob, cause: str, until: datetime | None = None) -> "Settlement":
         """The claim is given back before its handler ran: no attempt is spent.
 
-        Only the ledger knows whether the claim counted an attempt; an attempt that it counted is given back. A suspect
-        stays one.
+        Only the ledger knows whether the claim counted an attempt; it is given back then. A suspect stays one.
         """
         return cls(
             job.job_id,
@@ -269,13 +268,14 @@ def lose(job: ClaimedJob, *, guilty: bool) -> Settlement:
     return lose_claim(lost)._replace(suspect=False)
 
 
-def lose_claim(lost: LostClaim) -> Settlement:
-    """Decide what becomes of a job whose claim was lost.
+def lose_claim(lost: LostClaim, now: datetime | None = None) -> Settlement:
+    """Decide what becomes of a job whose claim was lost; with a time, a job that is charged rests.
 
     A loss is charged to a job that ran alone when its process died, or that outran its deadline; one that keeps doing
     so is poison. Of several jobs in a process that died nobody knows which one ended it: none is charged, each is given
     its attempt back, and each is suspect, so that it runs alone next time. So is one that is not known to have begun:
-    its start may have been lost with the process. A job that somebody asked to cancel is canceled in every case.
+    its start may have been lost with the process. A job that somebody asked to cancel is canceled in every case. A job
+    that is charged rests: what kills one process after another must not meet the same innocent job each time.
     """
     losses = lost.losses + lost.guilty
     error = _loss_error(lost, losses) if lost.began else None
@@ -286,17 +286,20 @@ def lose_claim(lost: LostClaim) -> Settlement:
     else:
         state = State.QUEUED
     excused = lost.excused and state is State.QUEUED
+    suspect = state is State.QUEUED and lost.cause is LossCause.LOST
+    rests_until = now + SUSPECT_REST * 3**lost.losses if now and suspect and lost.guilty else None
     return Settlement(
         lost.job_id,
         lost.token,
         state,
+        run_at=rests_until,
         attempt_delta=-int(excused),
         loss_delta=int(lost.guilty),
         # A job that is tried again does not carry the error of a neighbour in its process.
         error=error if lost.guilty or state is State.DEAD else None,
         reason=lost.cancel_reason,
         detail={"cause": lost.cause.value, "losses": losses} | ({"error": error} if error else {}),
-        suspect=state is State.QUEUED and lost.cause is LossCause.LOST,
+        suspect=suspect,
         returns=int(excused),
     )
 

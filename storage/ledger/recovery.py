@@ -5,7 +5,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from domain.jobs.lifecycle import LossCause, LostClaim, lose_claim
-from storage.ledger.ledger import Moved, end_unclaimed, settle, woken
+from storage.ledger.ledger import Moved, end_unclaimed, read_time, settle, woken
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
 
@@ -24,7 +24,8 @@ def rescue(tx: Transaction, *, batch: int) -> Moved:
     ]
     if not lost:
         return Moved(frozenset(), ())
-    settled = settle(tx, [lose_claim(claim) for claim in lost])
+    now = read_time(tx)
+    settled = settle(tx, [lose_claim(claim, now) for claim in lost])
     return Moved(frozenset(claim.job_id for claim in lost) - frozenset(settled.refused), settled.hints)
 
 

@@ -69,10 +69,7 @@ class Transaction:
         return fetch(self._connection, sql, parameters or {}, columns=columns)
 
     def wait_briefly(self) -> None:
-        """Let no statement of this transaction wait for long; it raises `StatementAborted` then.
-
-        For who enqueues for all orgs: another producer's open transaction may hold a key for as long as it likes.
-        """
+        """Let no statement of this transaction wait for long; it raises `StatementAborted` then."""
         self.raw(
             "select set_config('lock_timeout', %(lock)s, true), set_config('statement_timeout', %(longest)s, true)",
             {"lock": f"{BRIEFLY_S * 1000:.0f}ms", "longest": f"{PINNED_TIMEOUT_S * 1000:.0f}ms"},

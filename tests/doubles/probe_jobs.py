@@ -1,5 +1,6 @@
 """Job types for the tests of the engine, loaded into a worker with `--include tests.doubles.probe_jobs`."""
 
+import json
 import os
 import signal
 import threading
@@ -280,8 +281,11 @@ class Perilous(Payload, job_type="probe_jobs.perilous"):
 
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
 def perilous(ctx: JobContext, payload: Perilous) -> Outcome:
-    """Perform an effect; the process is killed or stopped right after it, as the payload says."""
+    """Perform an effect; the process is killed or stopped right after it, as the payload says; or it comes late."""
     outside = Outside.here()
+    if payload.end == "late":
+        outside.note("began", ctx.job.job_id)
+        threading.Event().wait(2)
 
     def call() -> JsonObject:
         outside.note("call", payload.key)
@@ -312,10 +316,7 @@ class Abysmal(Nothing, job_type="probe_jobs.abysmal"): ...
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
 def abysmal(_ctx: JobContext, _payload: Abysmal) -> Outcome:
     """Return an output that cannot be stored."""
-    output: JsonObject = {}
-    for _ in range(MOST_LEVELS + 1):
-        output = {"a": output}
-    return Done(output)
+    return Done(json.loads('{"a":' * MOST_LEVELS + "{}" + "}" * MOST_LEVELS))
 
 
 class LoopBreaker(Word, job_type="probe_jobs.loop_breaker"): ...
@@ -324,7 +325,6 @@ class LoopBreaker(Word, job_type="probe_jobs.loop_breaker"): ...
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
 def loop_breaker(_ctx: JobContext, payload: LoopBreaker) -> Outcome:
     """Break the event loop of a worker with threads, as a mistake in kombu would; or hang it until a gate opens."""
-
     hangs = threading.Event()
 
     def mistake() -> None:

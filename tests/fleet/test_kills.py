@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 
 import psutil
 import pytest
@@ -10,6 +11,8 @@ from tests.doubles.probe_jobs import Ending, Perilous, Visit
 from tests.fleet.fleet import Fleet
 from tests.invariants import check_calls
 from tests.waiting import eventually
+
+KILLS = 10
 
 
 @pytest.mark.parametrize("pool", ["threads", "prefork"])
@@ -93,3 +96,21 @@ def test_three_different_workers_that_it_had_to_itself_make_a_job_poison_with_th
     assert fleet.causes(poison) == ["lost", "lost", "lost"]
     fleet.check()
     assert [worker.alive for worker in workers].count(True) == 1
+
+
+def test_kills_in_a_row_cost_no_innocent_job(fleet: Fleet) -> None:
+    """Each worker is killed as soon as it has begun something, and the next one is about to be ready."""
+    job_ids = [fleet.enqueue(Perilous(key=f"k{n}.", end="late")) for n in range(50)]
+    began, standby = time.monotonic(), fleet.worker("w0")
+    for kill in range(KILLS):
+        worker, seen = standby, len(fleet.outside.lines("began"))
+        standby = fleet.worker(f"w{kill + 1}") if kill < KILLS - 1 else worker
+        worker.ready()
+        fleet.wait_for_line("began", times=seen + 1)
+        worker.kill_all()
+    took = time.monotonic() - began
+    fleet.worker("heir", concurrency=4).ready()
+    assert fleet.wait_for_end(job_ids, within=120) == {"succeeded": 50}, f"after {KILLS} kills in {took:.0f} s"
+    check_calls([line[1] for line in fleet.outside.lines("call")])
+    assert fleet.ask("select count(*) from dead_letters") == [(0,)]
+    fleet.check()
