@@ -115,7 +115,7 @@ _PLANS = {
     EmailEvent.REOPENED: LabelPlan(remove=frozenset({LabelRole.DONE})),
 }
 _SPACES = re.compile(r"\s+")
-_SLASHES = re.compile(r"\s*/\s*")
+_SLASHES = re.compile(" ?/ ?")
 
 
 def move(state: EmailState, event: EmailEvent) -> EmailState | None:

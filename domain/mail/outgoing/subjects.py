@@ -8,9 +8,9 @@ import re
 
 from domain.mail.outgoing.header_lines import header_text
 
-_REPLY = re.compile(r"(?i)re\s*(?:\[\d+\])?\s*:")
+_REPLY = re.compile(r"(?i)re\s*+(?:\[\d+\]\s*+)?:")
 _FORWARD = re.compile(r"(?i)fwd?\s*:")
-_PREFIXES = re.compile(r"(?i)^\s*(?:(?:re|fwd?|aw|wg|sv|antw)\s*(?:\[\d+\])?\s*:\s*)*")
+_PREFIXES = re.compile(r"(?i)^\s*+(?:(?:re|fwd?|aw|wg|sv|antw)\s*+(?:\[\d+\]\s*+)?:\s*+)*+")
 
 
 def reply_subject(subject: str) -> str:

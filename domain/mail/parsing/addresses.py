@@ -26,7 +26,7 @@ _ADDR_SPEC = re.compile(r'(?:"[^"\x00-\x1f\x7f]*"|[^@\s<>"(),;:\x00-\x1f\x7f]+)@
 _LOOSE = re.compile(r'[^\s<>,;:"()@\x00-\x1f\x7f]{1,64}@[^\s<>,;:"()@\x00-\x1f\x7f]{1,255}')
 _PREFIX = re.compile(r"(?:@[^:]*|mailto):", re.IGNORECASE)
 """A route (RFC 5322, 4.4), or a link."""
-_BLANKS_AROUND = re.compile(r"\s*+([@.])\s*+")
+_BLANKS_AROUND = re.compile(r"(?<!\s)\s*+([@.])\s*+")
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
 _SPACES = re.compile(r"\s+")
 

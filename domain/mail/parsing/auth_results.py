@@ -9,7 +9,7 @@ import idna
 
 from domain.mail.parsing.limits import LONGEST_AUTH_RESULTS, MOST_AUTH_RESULTS
 
-_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL)
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)', re.DOTALL)
 _FOREIGN = re.compile(r"[^\x00-\x7f]")
 _PARSE: Callable[[str], authres.AuthenticationResultsHeader] = authres.all_features().parse_value
 

@@ -17,7 +17,7 @@ _PROPERTIES = re.compile(
     r"text-indent|margin-left|margin-top|clip|clip-path|transform|color|background|background-color|white-space|"
     r"content-visibility"
 )
-_CSS_COMMENT = re.compile(r"/\*.*?\*/|<!--|-->", re.DOTALL)
+_CSS_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)|<!--|-->", re.DOTALL)
 _ESCAPE = re.compile(r"\\([0-9a-fA-F]{1,6})\s?")
 _BRACES = re.compile(r"[{}]|[^{}]+")
 _ANY_SCREEN = re.compile(r"@media\s+(?:only\s+)?(?:all|screen)(?:\s*,[^(]*)?\s*")

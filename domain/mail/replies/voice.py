@@ -35,7 +35,7 @@ MOST_HABITS = 5
 LONGEST_VOICE = 800
 VOICE_TOOL = "describe_voice"
 
-_LINK = re.compile(r"[@<>]|://|www\.|\b[a-z][a-z0-9+.-]*:[\w/]|[\w-]\.[^\W\d_]{2,}|\d\.\d+\.\d")
+_LINK = re.compile(r"[@<>]|://|www\.|\b[a-z][a-z0-9+.-]{0,30}:[\w/]|[\w-]\.[^\W\d_]{2,}|\d\.\d+\.\d")
 """An address, a link, or what a reader's program makes one of: `mailto:x`, `example.org`, `192.0.2.7`."""
 
 _TASK = f"""You describe how one person writes e-mail, so that replies can be drafted in their voice. Read their sent
