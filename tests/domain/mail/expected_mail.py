@@ -232,13 +232,6 @@ REAL = {
         subject="Re: making rpms from already-compiled source trees",
         kind="list",
     ),
-    "easy-ham-2/01396": Read(
-        "http://news.bbc.co.uk/1/hi/england/2515127.stm",
-        YAHOO,
-        ("Andy C", "andy@r2-dvd.org"),
-        ("zzzzteana@yahoogroups.com",),
-        kind="list",
-    ),
     "hard-ham-1/00001": Read(
         "======================== THE MOTLEY FOOL ========================",
         "Message-Recipient: mkettler@home.com",
@@ -346,13 +339,6 @@ REAL = {
         ("zzzz@spamassassin.taint.org",),
         holds=("The best critical illness product on the market. Period.",),
         lacks=("<html", "multi-part message"),
-    ),
-    "spam-1/00253": Read(
-        "There is NO stumbling on to it!",
-        "",
-        ("", "directmark@eudoramail.com"),
-        subject="--> DIRECT MARKETING WILL INCREASE SALES 23875",
-        holds=("E-MAIL MARKETING IS THE ANSWER!",),
     ),
     "spam-1/00421": Read(
         "Generic V*AGRA -",
