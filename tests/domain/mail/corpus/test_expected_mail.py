@@ -8,8 +8,9 @@ import pytest
 from domain.mail.parsing.mime import parse_message
 from domain.mail.parsing.parsed_message import Defect
 from domain.mail.triage.automation import detect_automation
-from tests.domain.mail.expected_mail import ODD, REAL, Read
-from tests.domain.mail.mutants import TESTS
+from tests.domain.mail.corpus.expected_mail import REAL, Read
+from tests.domain.mail.corpus.expected_odd_mail import ODD
+from tests.domain.mail.corpus.mutants import TESTS
 
 ROWS = [
     *((TESTS / "odd_mail" / f"{name}.eml", expected) for name, expected in ODD.items()),
