@@ -13,7 +13,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 LONG = (
     "tests/tools/test_new_job.py",
-    "tests/domain/mail/test_many_mutants.py",
+    "tests/domain/mail/corpus/test_many_mutants.py",
     "tests/storage/ledger/plans/test_million_plans.py",
     "tests/fleet/rabbitmq",
     "tests/sandbox/demo/test_demo.py",

@@ -10,7 +10,7 @@ from sandbox.emulator.clock import EmulatorClock
 from sandbox.google.api.resources import FORMATS, message_resource
 from sandbox.google.mailbox.mailbox import open_mailbox
 from sandbox.google.mailbox.rfc822 import addresses_of, children_of, headers_of, own_id, parts_of, referenced_ids
-from tests.domain.mail.mutants import TESTS, mail_mutants
+from tests.domain.mail.corpus.mutants import TESTS, mail_mutants
 
 ODD = sorted((TESTS / "odd_mail").glob("*.eml"))
 SHAPES = (

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
-TESTS = Path(__file__).parents[2]
+TESTS = Path(__file__).parents[3]
 PIECES = (
     b"\x00",
     b"\r\n",

@@ -5,8 +5,8 @@ from random import SystemRandom
 
 import pytest
 
-from tests.domain.mail.mutants import mail_mutants
-from tests.domain.mail.test_mutants import check
+from tests.domain.mail.corpus.mutants import mail_mutants
+from tests.domain.mail.corpus.test_mutants import check
 
 
 @pytest.mark.parametrize("part", range(10))

@@ -6,7 +6,7 @@ import pytest
 
 from domain.mail.parsing.mail_encoding import guess_text
 from domain.mail.parsing.mime import parse_message
-from tests.domain.mail.mutants import mail_mutants, seeds
+from tests.domain.mail.corpus.mutants import mail_mutants, seeds
 from tests.domain.mail.parsing.test_mime import assert_storable
 from tests.domain.mail.parsing.test_work import assert_bounded
 
