@@ -7,6 +7,7 @@ for an address can be written, unless its local part is not ASCII.
 import re
 
 import idna
+import idna.uts46data  # the package would read its tables at the first address, as that message's work
 
 LONGEST_ADDRESS = 320
 """Characters: 64 before the at-sign and 255 after it (RFC 3696). Real local parts are longer at times, such as those

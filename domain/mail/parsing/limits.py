@@ -42,6 +42,8 @@ MOST_ADDRESS_TOKENS = 20_000
 
 MOST_WORDS = 2_000
 """Encoded words that are decoded in one value; what follows them stays as it is written."""
+LONGEST_IN_WORDS = 16
+"""Characters of encoded words that one character may take: four bytes of three letters each, and the words' frames."""
 LONGEST_SAMPLE = 512
 """Bytes by which a charset that nobody names is detected, from the first letter beyond ASCII on."""
 LONGEST_CHARSET = 40

@@ -12,6 +12,7 @@ from domain.mail.parsing.encoded_words import decode_words
 from domain.mail.parsing.limits import (
     LONGEST_HEADER,
     LONGEST_ID,
+    LONGEST_IN_WORDS,
     LONGEST_SUBJECT,
     LONGEST_VALUE,
     LONGEST_VALUES,
@@ -70,7 +71,7 @@ def _raw_defects(raw: bytes) -> Iterable[Defect]:
 
 
 def _decoded(value: str, longest: int) -> str:
-    words = _CONTROLS.sub("", clean_text(decode_words(value[: longest * 4])))
+    words = _CONTROLS.sub("", clean_text(decode_words(value[: longest * LONGEST_IN_WORDS])))
     return _SPACES.sub(" ", words).strip()[:longest]
 
 

@@ -61,17 +61,18 @@ def test_an_address_that_no_mail_can_be_sent_to_is_refused_with_the_reason(given
     assert reason in str(refusal.value)
 
 
-LOCAL = st.text(st.characters(codec="ascii"), min_size=1, max_size=12)
+LOCAL = st.text("abzABZ019.+-_!#$%&'*/=?^`{|}~[]", min_size=1, max_size=12)
 LABEL = st.text(st.characters(categories=["Ll", "Lo", "Nd"]), min_size=1, max_size=10)
 
 
 @given(LOCAL, st.lists(LABEL, min_size=1, max_size=3))
 def test_what_the_reader_takes_can_be_written_and_is_read_as_the_same(local: str, labels: list[str]) -> None:
-    for read in parse_addresses(f"{local}@{'.'.join([*labels, 'example'])}")[0]:
+    given_ = f"{local}@{'.'.join([*labels, 'example'])}"
+    for read in parse_addresses(f"Ann <{given_}>")[0]:
         try:
             written = writable_address(read.address)
-        except ValueError as refusal:
-            assert not read.address.isascii() or "." in read.address, refusal  # noqa: PT017 - most addresses are not refused
+        except ValueError:
+            assert not given_.isascii()
             continue
         assert written.isascii()
         (again,) = parse_addresses(written)[0]

@@ -1,5 +1,6 @@
 from datetime import UTC, datetime
 from email import message_from_bytes, policy
+from email.charset import BASE64, QP, Charset
 from email.header import Header
 
 import pytest
@@ -13,7 +14,6 @@ from domain.mail.parsing.encoded_words import decode_words
 from domain.mail.parsing.mime import parse_message
 from domain.mail.parsing.parsed_message import Address
 from domain.mail.replies.replies import Original, reply_message, thread_references
-from tests.domain.mail.corpus_report import corpus_files
 from tests.domain.mail.messages import make_message
 
 OWNER = Address("Öwner", "owner@example.com")
@@ -66,15 +66,18 @@ def test_what_a_header_cannot_hold_becomes_a_space_and_adds_no_header(before: st
     [
         "Question about the contract " * 30,
         "Anfrage wegen größerer Mengen " * 33,
-        "見積書の件" * 120,
+        "見積書の件" * 198,
         "x" * 994,
         "=?utf-8?q?a?=",
+        "請求書" * 200,
         "\U0001f600" * 500,
     ],
     ids=lambda subject: subject[:10],
 )
 def test_a_long_subject_keeps_a_reply_in_its_thread(subject: str) -> None:
-    original = Original.of(make_message(subject=Header(subject.strip(), "utf-8").encode()))
+    charset = Charset("utf-8")
+    charset.header_encoding = QP if subject.startswith("請") else BASE64
+    original = Original.of(make_message(subject=Header(subject.strip(), charset).encode()))
     assert original.subject == subject.strip()
     raw = reply_message(original, OWNER, "x", token="token-12345")
     assert parse_message(raw).subject == f"Re: {subject.strip()}"
@@ -149,20 +152,6 @@ def test_long_ids_are_not_turned_into_encoded_words() -> None:
     assert f"In-Reply-To: {long_id}\r\n".encode() in raw
     assert f" {long_id}\r\n".encode() in raw.partition(b"References:")[2]
     assert message_from_bytes(raw, policy=policy.default)["In-Reply-To"] == long_id
-
-
-def test_every_real_message_can_be_answered_or_is_refused() -> None:
-    answered = 0
-    for path in corpus_files():
-        message = parse_message(path.read_bytes())
-        if message.from_ is None:
-            continue
-        original = Original.of(message)
-        reply = parse_message(reply_message(original, OWNER, "Thank you."))
-        assert [one.key for one in reply.to] == [one.key for one in message.reply_to or (message.from_,)]
-        assert message.message_id is None or reply.in_reply_to == message.message_id
-        answered += 1
-    assert answered >= 285
 
 
 def test_nobody_cannot_be_answered() -> None:
