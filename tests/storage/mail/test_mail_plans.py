@@ -41,7 +41,7 @@ PLANS: list[tuple[str, dict[str, Any], str]] = [
     ("list_actions", {"message_id": "m1"}, "actions_message"),
     (
         "list_rules",
-        {"kinds": ["tell", "direction"], "domain": "example.org", "sender": "ada@example.org"},
+        {"kinds": ["tell", "direction"], "domain": "example.org", "sender": "ada@example.org", "limit": 5},
         "rules_scope",
     ),
     ("list_safety_policies", {}, "safety_policies_org_id_account_id_key"),
