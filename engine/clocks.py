@@ -6,12 +6,21 @@ from datetime import UTC, datetime
 
 from storage.postgres.shared_double import SharedDouble
 
+CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+"""Linux's clock that runs on while the machine is suspended: by the other, a lease that ended meanwhile would last."""
+
+
+def steady() -> float:
+    """Seconds by the system's steady clock, which is one for all processes of a machine; nobody can set it."""
+    return time.clock_gettime(CLOCK)
+
+
 QUICK_S = 0.2
 """A measurement may be wrong by half of the time that the answer took; a slow one tells less than an old quick one."""
 
 
 class DatabaseClock:
-    """Tells PostgreSQL's time: the system's monotonic clock and an offset, measured whenever the lease is renewed.
+    """Tells PostgreSQL's time: the system's steady clock and an offset, measured whenever the lease is renewed.
 
     A worker's children share the offset. A step of the machine's clock changes nothing.
     """
@@ -20,18 +29,18 @@ class DatabaseClock:
         """`ask` asks PostgreSQL; it is called at the first look, when nobody has measured the offset before."""
         self._ask = ask
         self._offset = offset or SharedDouble()
-        """Seconds between the monotonic clock and PostgreSQL's; 0 before the first measurement."""
+        """Seconds between the steady clock and PostgreSQL's; 0 before the first measurement."""
 
     def __call__(self) -> datetime:
         """The present, with its zone; raises `DatabaseUnavailable` when it was never known and cannot be asked for."""
         if not self._offset.value:
-            began = time.monotonic()
+            began = steady()
             self.learn(self._ask(), began)
-        return datetime.fromtimestamp(time.monotonic() + self._offset.value, UTC)
+        return datetime.fromtimestamp(steady() + self._offset.value, UTC)
 
     def learn(self, at: datetime, began: float) -> None:
-        """Note an answer of PostgreSQL's, just received, to a question put at `began` by the monotonic clock."""
-        ended = time.monotonic()
+        """Note an answer of PostgreSQL's, just received, to a question put at `began` by the steady clock."""
+        ended = steady()
         if ended - began <= QUICK_S or not self._offset.value:
             self._offset.value = at.timestamp() - (began + ended) / 2
 

@@ -4,7 +4,6 @@ import os
 import random
 import socket
 import threading
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -14,7 +13,7 @@ from uuid import uuid4
 from domain.scheduling.limits import check_amounts
 from engine.broker.metering import Meters
 from engine.broker.publisher import Publisher
-from engine.clocks import DatabaseClock, TurnAge
+from engine.clocks import DatabaseClock, TurnAge, steady
 from observability import traces
 from settings import CLAIM_MARGIN, Settings, load
 from storage.ledger.ledger import Worker, read_time
@@ -32,13 +31,13 @@ WORKER_ID = uuid4()
 class Lease:
     """How long this worker command may count on its claims; its children see each renewal.
 
-    Its time is the system's monotonic clock, which is one for all processes of a machine.
+    Its time is the system's steady clock, which is one for all processes of a machine.
     """
 
     def __init__(self, length: timedelta, renewed_at: SharedDouble | None = None) -> None:
         """Begin with the worker command's last renewal, or with a fresh lease of this process's own."""
         self.length = length
-        self._renewed_at = renewed_at or SharedDouble(time.monotonic())
+        self._renewed_at = renewed_at or SharedDouble(steady())
 
     @property
     def renewed_at(self) -> float:
@@ -51,7 +50,7 @@ class Lease:
 
     def margin(self) -> timedelta:
         """What is left of the lease; negative when it has run out."""
-        return self.length - timedelta(seconds=time.monotonic() - self.renewed_at)
+        return self.length - timedelta(seconds=steady() - self.renewed_at)
 
 
 class StopFlag:
@@ -99,7 +98,7 @@ class Runtime:
         settings: Settings,
         *,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-        monotonic: Callable[[], float] = time.monotonic,
+        monotonic: Callable[[], float] = steady,
         jitter: Callable[[], float] = random.random,
         node: bool = False,
     ) -> None:

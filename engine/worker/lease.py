@@ -4,12 +4,12 @@ It renews only while the ledger loop makes progress: the lease says that the job
 """
 
 import threading
-import time
 
 import structlog
 
 from domain.jobs.failures import Failure
 from domain.jobs.liveness import may_renew
+from engine.clocks import steady
 from engine.runtime import Runtime
 from storage.ledger import ledger
 
@@ -49,7 +49,7 @@ class LeaseKeeper(threading.Thread):
 
 def renew(runtime: Runtime) -> None:
     """Write the process's lease once."""
-    began = time.monotonic()
+    began = steady()
     with runtime.database.statements() as tx:
         at = ledger.renew_lease(tx, runtime.worker, runtime.lease.length)
     runtime.database_clock.learn(at, began)

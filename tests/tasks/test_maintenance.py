@@ -309,3 +309,16 @@ def test_a_contradiction_in_the_ledger_is_audited(env: MailEnvironment, damage: 
     assert keep_house(env, "maintenance.check_invariants")["output"]["violations"] >= 1
     told = "select count(*) from audit_log where event = 'invariant.violated' and data ->> 'violation' like %s"
     assert env.count(told, f"%{words}%") >= 1
+
+
+def test_many_contradictions_of_one_kind_are_counted_and_hide_no_other(env: MailEnvironment) -> None:
+    store = env.process.database
+    make_job_type(store)
+    claim_one(store, enqueue_one(store, env.account.org_id))
+    slots = "insert into serial_slots (serial_key, slot, job_id) select 'k' || n, 1, gen_random_uuid()"
+    env.database.execute(f"{slots} from generate_series(1, 150) as n".encode())
+    env.database.execute("update jobs set attempt = 2 where state = 'running'")
+    assert keep_house(env, "maintenance.check_invariants")["output"]["violations"] >= 301, "two of each slot, and one"
+    told = "select count(*) from audit_log where event = 'invariant.violated' and data ->> 'violation' like %s"
+    assert env.count(told, "%it ends in running, attempt 1%") == 1
+    assert 0 < env.count(told, "%the slot 1 of%") <= 25

@@ -17,6 +17,7 @@ from storage.postgres import bounded
 from storage.postgres.database import Database, Transaction
 from storage.postgres.execution import ConnectionLost, DatabaseUnavailable, StatementAborted
 from tests.doubles.factories import make_org
+from tests.waiting import eventually
 
 Opened = Callable[[Database, UUID], AbstractContextManager[Transaction]]
 
@@ -137,3 +138,19 @@ def test_every_network_limit_of_libpqs_is_set(through: Database) -> None:
     with through.session() as session:
         given = session.info.get_parameters()
     assert {name: int(given[name]) for name in bounded.NETWORK if name in given} == bounded.NETWORK
+
+
+def test_a_client_that_gives_up_ends_its_statement_and_lets_go_of_its_locks(
+    settings: Settings, database: Connection
+) -> None:
+    """A handler's SQL may have lifted its own time limits."""
+    org = make_org(database)
+    store = Database(settings.model_copy(update={"statement_timeout_s": 0.1}))
+    lifted = "set local statement_timeout = 0; set local idle_in_transaction_session_timeout = 0"
+    with pytest.raises(ConnectionLost), store.tenant(org) as tx:
+        for each in lifted.split("; "):
+            tx.raw(each)
+        tx.raw("select pg_sleep(60)")
+    busy = "select count(*) from pg_stat_activity where datname = current_database() and usename = 'postroom_tenant'"
+    eventually(lambda: database.execute(busy).fetchone() == (0,), describe="the session to end")
+    store.dispose()
