@@ -12,7 +12,7 @@ select r.id as rule_id, r.kind, r.account_id, r.name, r.priority, r.definition, 
 from rules r
 join accounts a on a.id = %(account_id)s and r.org_id = a.org_id
 where r.enabled and r.kind = any (%(kinds)s::text[]) and (r.account_id is null or r.account_id = a.id)
-  and (r.scope in ('global', 'account') or r.scope_ref = case r.scope when 'domain' then lower(%(domain)s::text collate "pg_c_utf8") else lower(%(sender)s::text collate "pg_c_utf8") end)
+  and (r.scope in ('global', 'account') or r.scope_ref = case r.scope when 'domain' then lower(%(domain)s::text collate "pg_c_utf8") else lower(%(sender)s::text collate "pg_c_utf8") end collate "default")
 order by r.priority, case r.kind when 'when' then r.account_id end nulls last,
   array_position(array['global', 'account', 'domain', 'sender'], r.scope), r.id
 limit %(limit)s
