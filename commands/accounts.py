@@ -1,4 +1,4 @@
-"""`celery -A tasks accounts`: connect mailboxes and look at them."""
+"""`celery -A tasks accounts`: `add`, `connect`, `backfill`, `backfills` and `reseal`, beside what the area declares."""
 
 import sys
 from datetime import timedelta
@@ -6,9 +6,9 @@ from datetime import timedelta
 import click
 from pydantic import SecretStr
 
-from commands.answers import FleetGroup, json_option, operator, operator_option, show_document, show_rows
+from commands.answers import json_option, operator, operator_option, show_document, show_rows
 from commands.mail.account_consent import connect_by_browser
-from commands.mail.account_settings import disconnect, list_corrections, safety_policy, settings
+from commands.operations import AREAS
 from domain.jobs.contract import check_text
 from domain.jobs.failures import Conflict, Invalid
 from domain.mail.backfill import check_wish
@@ -22,7 +22,6 @@ from storage.accounts import accounts as stored
 from storage.accounts import connecting, tokens
 from storage.accounts.accounts import Consent
 from storage.accounts.connecting import OrgMailbox
-from storage.ledger import orgs
 from storage.mail import backfills
 from storage.secrets.sealing import Sealer
 
@@ -40,25 +39,8 @@ BACKFILL_COLUMNS = (
 )
 LONGEST_SUBJECT = 255
 """Google's own bound of `sub`."""
-COLUMNS = (
-    "account_id",
-    "org_id",
-    "email",
-    "status",
-    "status_reason",
-    "history_id",
-    "watch_expires_at",
-    "full_synced_at",
-)
-
-
-@click.group(cls=FleetGroup)
-def accounts() -> None:
-    """Connect mailboxes and look at them."""
-
-
-for command in (connect_by_browser, settings, safety_policy, list_corrections, disconnect):
-    accounts.add_command(command)
+accounts: click.Group = AREAS.accounts
+accounts.add_command(connect_by_browser)
 
 
 @accounts.command("add")
@@ -113,27 +95,6 @@ def add_account(  # noqa: PLR0913, PLR0917 - one parameter per option
         "jobs": [{"job_type": a.hint.job_type, "job_id": str(a.job_id), "created": a.created} for a in answers],
     }
     show_document("account", document, as_json=as_json)
-
-
-@accounts.command("list")
-@click.option("--org", help="Only this org: its id or name.")
-@json_option
-def list_accounts(org: str | None, as_json: bool) -> None:  # noqa: FBT001 - a flag of the command line
-    """List mailboxes with their state, cursor and watch; never their tokens."""
-    with runtime().database.ledger() as tx:
-        found = stored.list_all(tx, orgs.find_named(tx, org))
-    show_rows(found, COLUMNS, as_json=as_json)
-
-
-@accounts.command("show")
-@click.option("--email", required=True, help="The mailbox.")
-@click.option("--org", help="Its org: an id or name; needed where several orgs have connected it.")
-@json_option
-def show_account(email: str, org: str | None, as_json: bool) -> None:  # noqa: FBT001 - a flag of the command line
-    """Show by which account a mailbox is connected now; each connection is an account of its own."""
-    with runtime().database.ledger() as tx:
-        found = account_of(tx, check_address("email", email), orgs.find_named(tx, org))
-    show_document("account", {name: getattr(found, name) for name in COLUMNS}, as_json=as_json)
 
 
 @accounts.command("backfill")

@@ -148,7 +148,13 @@ def _argument(name: str, field: FieldInfo, *, many: bool) -> click.Argument:
     if name == DOCUMENT:
         return click.Argument([name], type=click.File("rb"), metavar="FILE")
     kind, _ = _kind(field)
-    return click.Argument([name], type=_type(name, kind, field), required=field.is_required(), nargs=-1 if many else 1)
+    return click.Argument(
+        [name],
+        type=_type(name, kind, field),
+        required=field.is_required(),
+        nargs=-1 if many else 1,
+        metavar="ACCOUNT" if name == ACCOUNT else None,
+    )
 
 
 def _option(name: str, field: FieldInfo) -> click.Option:

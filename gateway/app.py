@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 
 from gateway import health, interactions, webhooks
-from gateway.api import connecting, jobs, mailboxes, openapi, operations, rules
+from gateway.api import connecting, jobs, openapi, operations, rules
 from gateway.http import problems
 from gateway.http.event_loop import EventLoopWatch
 from gateway.http.request_ids import RequestRecorder
@@ -57,7 +57,6 @@ def create_app(settings: Settings) -> FastAPI:
     for router in operations.routers():
         app.include_router(router)
     app.include_router(rules.router)
-    app.include_router(mailboxes.router)
     app.include_router(connecting.router)
     app.include_router(openapi.router)
     problems.add_handlers(app)

@@ -155,6 +155,13 @@ def families_that_reach_past_their_context(module: Module) -> Iterator[str]:
             yield f"{module.at(found)} imports {found.target}: a handler uses what `ctx` gives it"
 
 
+def entry_points_that_audit(module: Module) -> Iterator[str]:
+    """What people and services do is audited by the operation that does it, whichever entry point they use."""
+    for found in module.imports() if module.room in {"commands", "gateway"} else ():
+        if belongs(found.target, ["storage.audit.deeds"]):
+            yield f"{module.at(found)} imports {found.target}: declare the deed in operations/, which audits it"
+
+
 def payloads_that_know_more_than_jobs(module: Module) -> Iterator[str]:
     for found in module.imports() if belongs(module.name, ["domain.payloads"]) else ():
         if belongs(found.target, OURS) and not belongs(found.target, ["domain.jobs", "domain.payloads"]):
@@ -215,6 +222,7 @@ CHECKS = (
     log_setups,
     families_that_know_families,
     families_that_reach_past_their_context,
+    entry_points_that_audit,
     payloads_that_know_more_than_jobs,
     hand_made_jobs,
     hidden_imports,
@@ -273,6 +281,8 @@ def test_the_house_has_no_room_that_the_table_forgets(house: House) -> None:
             "from engine.runtime import runtime",
             "a handler uses what `ctx` gives it",
         ),
+        (entry_points_that_audit, "gateway.api.jobs", "from storage.audit import deeds", "declare the deed"),
+        (entry_points_that_audit, "commands.keys", "import storage.audit.deeds", "declare the deed"),
         (payloads_that_know_more_than_jobs, "domain.payloads.gmail", "from domain.mail import rules", "domain.mail"),
         (hand_made_jobs, "gateway.webhooks", "NewJob('gmail.sync', org, {})", "gateway/webhooks.py:1 writes a job's"),
         (hidden_imports, "tests.test_x", "def f():\n    import json", "tests/test_x.py:2 imports inside f"),

@@ -14,9 +14,9 @@ from tools.reference_text import page, table
 SHOWN = (
     *("EnqueuedJob", "JobLinePage", "JobLine", "JobView", "CancelJobRequest", "CanceledJob", "RetriedJob"),
     *("DeadLetterView", "ReplayDeadLetterRequest", "ReplayedLetter", "AddScheduleRequest", "ScheduleView"),
-    *("RuleTrialView", "TriedLine", "TriedAction", "Removed"),
-    *("SettingsView", "SettingsChange", "PolicyDocument"),
-    *("CorrectionList", "CorrectionView", "DisconnectedAccount", "Problem"),
+    *("RuleTrialView", "TriedLine", "TriedAction"),
+    *("SettingsView", "PolicyDocument", "PolicyView"),
+    *("CorrectionView", "DisconnectedAccount", "Problem"),
 )
 """The answers and bodies; payloads are in the page of job types."""
 

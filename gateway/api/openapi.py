@@ -12,7 +12,6 @@ from pydantic import BaseModel
 
 from domain.access.api_keys import is_housekeeping
 from domain.jobs.job_request import JobRequest
-from domain.mail.account_settings import SettingsChange
 from domain.mail.triage.safety_policy import PolicyDocument
 from domain.payloads import payload_types
 from domain.payloads.payload import Payload
@@ -29,7 +28,6 @@ VERSION = "1"
 TITLE = "Postroom"
 DOCUMENTS: tuple[type[BaseModel], ...] = (
     Problem,
-    SettingsChange,
     PolicyDocument,
     ConnectWish,
     Reason,

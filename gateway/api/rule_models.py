@@ -43,12 +43,6 @@ class RuleTrialView(BaseModel):
     messages: list[TriedLine] = Field(description="The messages that match, the latest first; with `all`, all of them.")
 
 
-class Removed(BaseModel):
-    """What was removed."""
-
-    removed: bool = Field(description="False when there was nothing to remove.")
-
-
 def trial_view(name: str, trial: RuleTrial, *, show_all: bool) -> RuleTrialView:
     """A trial as the API shows it."""
     return RuleTrialView(

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
@@ -86,6 +86,13 @@ class Account:
     def addresses(self) -> frozenset[str]:
         """Every address that is the account's own, in lower case."""
         return frozenset({self.email, *self.own_addresses})
+
+
+class AccountPosition(NamedTuple):
+    """Where an account is in the list of them."""
+
+    email: str
+    account_id: UUID
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,9 +207,18 @@ def reachable(tx: Transaction, account_id: UUID) -> Account:
     return get(tx, rows[0].id if rows else account_id)
 
 
-def list_all(tx: Transaction, org_id: UUID | None = None) -> tuple[Account, ...]:
-    """The accounts this transaction may see, of one org or all, ordered by org and address."""
-    return tuple(_account(row) for row in tx.run("list_accounts", org_id=org_id))
+def listed(
+    tx: Transaction,
+    org_id: UUID | None = None,
+    *,
+    email: str | None = None,
+    after: AccountPosition | None = None,
+    limit: int,
+) -> tuple[Account, ...]:
+    """Accounts after a position, by address, of one org or all that may be seen; with an address, the open ones."""
+    position = (after or AccountPosition("", UUID(int=0)))._asdict()
+    rows = tx.run("list_accounts", org_id=org_id, of_email=email, limit=limit, **position)
+    return tuple(_account(row) for row in rows)
 
 
 def by_email(tx: Transaction, email: str) -> tuple[Account, ...]:

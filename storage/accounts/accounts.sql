@@ -127,12 +127,15 @@ from accounts
 where id = %(account_id)s
 
 -- name: list_accounts
--- The accounts this transaction may see, without their tokens.
+-- The accounts this transaction may see after a position, without their tokens; of an address, only those that are open.
 select id as account_id, org_id, user_id, email, status, status_reason, status_changed_at, scopes, token_version, history_id, full_synced_at,
        watch_expires_at, watch_renewed_at, own_addresses, settings, created_at
 from accounts
 where (%(org_id)s::uuid is null or org_id = %(org_id)s)
-order by org_id, email
+  and (%(of_email)s::text is null or (email = lower(%(of_email)s) and status <> 'disconnected'))
+  and (email, id) > (%(email)s, %(account_id)s)
+order by email, id
+limit %(limit)s
 
 -- name: find_accounts_by_email
 -- The rows of one mailbox in all orgs, closed ones too; a push names only the address.

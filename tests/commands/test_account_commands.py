@@ -56,12 +56,15 @@ def test_connecting_starts_the_onboarding_and_a_sync(database: Connection) -> No
 
 def test_an_address_names_the_open_account() -> None:
     first = answer(accounts, *ADD, *GIVEN)
-    assert answer(accounts, "show", "--email", EMAIL.upper(), "--org", "acme")["account_id"] == first["account_id"]
+    assert answer(accounts, "show", EMAIL.upper(), "--org", "acme")["account_id"] == first["account_id"]
     answer(accounts, "disconnect", EMAIL, "--reason", "left")
-    assert EMAIL in refusal(accounts, "show", "--email", EMAIL)
+    assert EMAIL in refusal(accounts, "show", EMAIL)
     second = answer(accounts, *ADD, *GIVEN)
-    assert answer(accounts, "show", "--email", EMAIL)["account_id"] == second["account_id"]
+    assert answer(accounts, "show", EMAIL)["account_id"] == second["account_id"]
     assert {one["account_id"] for one in answer(accounts, "list")} == {first["account_id"], second["account_id"]}
+    assert [one["account_id"] for one in answer(accounts, "list", "--email", EMAIL)] == [second["account_id"]]
+    newest = call(accounts, "list", "--limit", 1)
+    assert len(answer(accounts, "list", "--cursor", newest.stderr.split()[-1])) == 1
 
 
 def test_connecting_again_renews_the_consent_of_the_same_account(process: Runtime) -> None:

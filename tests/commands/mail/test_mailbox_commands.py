@@ -72,27 +72,34 @@ def test_settings_are_shown_and_changed(account: Account, database: Connection) 
     shown = answer(accounts, "settings", account.email)
     assert (shown["send_allowed"], shown["model_actions"]) == (False, ["archive", "mark_read", "star"])
     words = ("--send-allowed", "--model-action", "star", "--model-action", "trash", "--label-parent", "Robot")
-    changed = answer(accounts, "settings", account.email, *words, "--as", "ada")
+    changed = answer(accounts, "set", account.email, *words, "--as", "ada")
     assert (changed["send_allowed"], changed["model_actions"]) == (True, ["star", "trash"])
     assert (changed["label_parent"], changed["agent_enabled"]) == ("Robot", False)
-    assert answer(accounts, "settings", account.email, "--model-action", "none")["model_actions"] == []
-    assert "invalid: label_parent: " in refusal(accounts, "settings", account.email, "--label-parent", "a/b")
+    assert answer(accounts, "set", account.email, "--model-action", "none")["model_actions"] == []
+    assert "invalid: label_parent: " in refusal(accounts, "set", account.email, "--label-parent", "a/b")
+    assert "invalid: model_actions: " in refusal(accounts, "set", account.email, "--model-action", "forward")
+    assert "names no setting" in refusal(accounts, "set", account.email)
     row = database.execute("select count(*) from audit_log where event = 'account.set'").fetchone()
     assert row == (2,)
 
 
-def test_the_safety_policy_is_shown_changed_and_removed(account: Account) -> None:
-    assert answer(accounts, "safety", account.email) == {
-        "holds": {"confidence_floor": 0.7, "always_approve": [], "approve_from": "dangerous"},
-        "saved": [],
-    }
-    answer(accounts, "safety", "--org", "an org", "--confidence-floor", "0.9")
-    changed = answer(accounts, "safety", account.email, "--always-approve", "archive", "--approve-from", "reversible")
-    assert changed["holds"] == {"confidence_floor": 0.9, "always_approve": ["archive"], "approve_from": "reversible"}
-    assert len(changed["saved"]) == 2
-    assert answer(accounts, "safety", account.email, "--default")["holds"]["always_approve"] == []
-    assert "invalid: confidence_floor" in refusal(accounts, "safety", account.email, "--confidence-floor", "2")
-    assert "invalid: account" in refusal(accounts, "safety")
+def test_the_safety_policy_is_shown_changed_and_removed(account: Account, database: Connection) -> None:
+    safety, here = AREAS.safety, ("--account", account.email)
+    default = {"confidence_floor": 0.7, "always_approve": [], "approve_from": "dangerous"}
+    shown = answer(safety, "show", *here)
+    assert shown == {"account_id": str(account.account_id), "saved": False, **default}
+    assert answer(safety, "set", "--org", "an org", "--confidence-floor", "0.9")["account_id"] is None
+    answer(safety, "set", *here, "--always-approve", "archive", "--approve-from", "reversible")
+    holds = answer(accounts, "settings", account.email)["safety"]
+    assert holds == {"confidence_floor": 0.9, "always_approve": ["archive"], "approve_from": "reversible"}
+    assert answer(safety, "set", *here, "--always-approve", "none")["always_approve"] == []
+    assert answer(safety, "remove", *here)["removed"]
+    assert "no such policy" in refusal(safety, "remove", *here)
+    assert answer(safety, "show", "--org", "an org")["confidence_floor"] == 0.9
+    assert "invalid: confidence_floor" in refusal(safety, "set", *here, "--confidence-floor", "2")
+    assert "invalid: account" in refusal(safety, "set", "--confidence-floor", "0.5")
+    events = database.execute("select event from audit_entries where event like 'safety.%' order by id").fetchall()
+    assert [event for (event,) in events] == ["safety.set"] * 3 + ["safety.removed"]
 
 
 def test_a_mailbox_is_disconnected_once(account: Account, database: Connection) -> None:
@@ -100,7 +107,7 @@ def test_a_mailbox_is_disconnected_once(account: Account, database: Connection) 
     row = database.execute("select status, status_reason, sealed_refresh_token from accounts").fetchone()
     assert row == ("disconnected", "leaves us", None)
     assert "is disconnected already" in refusal(accounts, "disconnect", account.account_id, "--reason", "again")
-    assert "invalid: reason" in refusal(accounts, "disconnect", account.account_id, "--reason", " ")
+    assert "reason: " in refusal(accounts, "disconnect", account.account_id, "--reason", " ")
     events = database.execute("select count(*) from audit_log where event = 'account.disconnected'").fetchone()
     assert events == (1,)
 

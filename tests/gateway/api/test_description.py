@@ -34,8 +34,6 @@ ROUTES = DECLARED | {
     ("/v1/accounts/{account_id}/disconnect", "post"),
     ("/v1/accounts/{account_id}/labels", "get"),
     ("/v1/accounts/{account_id}/labels/{label_id}", "patch"),
-    ("/v1/accounts/{account_id}/safety", "delete"),
-    ("/v1/accounts/{account_id}/safety", "patch"),
     ("/v1/accounts/{account_id}/settings", "get"),
     ("/v1/accounts/{account_id}/settings", "patch"),
     ("/v1/directions", "get"),

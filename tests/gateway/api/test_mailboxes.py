@@ -34,11 +34,28 @@ def test_an_address_names_the_open_account(client: Client, stranger: Client, acc
     (found,) = client.get("/v1/accounts?email=Me@example.com").json["accounts"]
     assert (found["account_id"], found["status"]) == (str(account.account_id), "active")
     assert client.post(path(account, "disconnect")).status == 200
-    assert client.get("/v1/accounts?email=me@example.com").json == {"accounts": []}
+    assert client.get("/v1/accounts?email=me@example.com").json["accounts"] == []
     again = make_account(store)
     (found,) = client.get("/v1/accounts?email=me@example.com").json["accounts"]
     assert found["account_id"] == str(again.account_id)
-    assert stranger.get("/v1/accounts?email=me@example.com").json == {"accounts": []}
+    assert stranger.get("/v1/accounts?email=me@example.com").json == {"accounts": [], "next_cursor": None}
+
+
+def test_accounts_are_listed_page_by_page_and_shown(
+    client: Client, stranger: Client, account: Account, store: Database
+) -> None:
+    others = [make_account(store, email=f"{name}@example.com") for name in ("anna", "zoe")]
+    seen, cursor = [], ""
+    while True:
+        page = client.get(f"/v1/accounts?limit=1{cursor}").json
+        seen += [one["account_id"] for one in page["accounts"]]
+        if page["next_cursor"] is None:
+            break
+        cursor = f"&cursor={page['next_cursor']}"
+    assert seen == [str(one.account_id) for one in (others[0], account, others[1])]
+    assert client.get(f"/v1/accounts/{account.account_id}").json["email"] == account.email
+    assert stranger.get(f"/v1/accounts/{account.account_id}").status == 404
+    assert stranger.get("/v1/accounts").json["accounts"] == []
 
 
 def test_labels_are_listed_and_described(client: Client, account: Account) -> None:
@@ -63,6 +80,9 @@ def test_settings_are_read_and_changed(client: Client, account: Account) -> None
     assert client.get(path(account, "settings")).json["send_allowed"] is False
     changed = client.change(path(account, "settings"), {"send_allowed": True, "model_actions": ["trash"]})
     assert (changed.json["send_allowed"], changed.json["model_actions"]) == (True, ["trash"])
+    for field, document in (("send_allowed", {"send_allowed": "true"}), ("settings", {}), ("role", {"role": "x"})):
+        assert client.change(path(account, "settings"), document).json["field"] == field
+    assert client.change(path(account, "settings"), {"model_actions": []}).json["model_actions"] == []
     refused = client.change(path(account, "settings"), {"model_actions": ["forward"]})
     assert (refused.status, refused.json["field"]) == (422, "model_actions")
     assert "sends mail" in refused.json["reason"]
@@ -71,13 +91,17 @@ def test_settings_are_read_and_changed(client: Client, account: Account) -> None
 def test_the_safety_policy_of_a_mailbox_and_of_the_org(client: Client, account: Account) -> None:
     assert client.get("/v1/safety").json["confidence_floor"] == 0.7
     assert client.change("/v1/safety", {"confidence_floor": 0.9}).json["approve_from"] == "dangerous"
-    assert client.change(path(account, "safety"), {"approve_from": "safe", "confidence_floor": 0.1}).status == 200
+    of_mailbox = f"/v1/safety?account_id={account.account_id}"
+    assert client.change(of_mailbox, {"approve_from": "safe", "confidence_floor": 0.1}).status == 200
+    assert client.get(of_mailbox).json["confidence_floor"] == 0.1
     holds = client.get(path(account, "settings")).json["safety"]
     assert holds == {"confidence_floor": 0.9, "always_approve": [], "approve_from": "safe"}
     assert client.change("/v1/safety", {"approve_from": "never"}).json["field"] == "approve_from"
-    assert client.delete(path(account, "safety")).json == {"removed": True}
-    assert client.delete(path(account, "safety")).json == {"removed": False}
-    assert client.delete("/v1/safety").json == {"removed": True}
+    assert client.change("/v1/safety", {}).status == 422
+    assert client.delete(of_mailbox).json == {"account_id": str(account.account_id), "removed": True}
+    assert client.delete(of_mailbox).status == 404
+    assert client.get(of_mailbox).json["saved"] is False
+    assert client.delete("/v1/safety").json["removed"] is True
 
 
 def test_a_mailbox_is_disconnected_once(client: Client, account: Account, database: Connection) -> None:
@@ -93,8 +117,9 @@ def test_another_orgs_key_finds_nothing(client: Client, stranger: Client, accoun
         stranger.change(path(account, "labels/Label_1"), {"for_classifier": True}),
         stranger.get(path(account, "settings")),
         stranger.change(path(account, "settings"), {"send_allowed": True}),
-        stranger.change(path(account, "safety"), {"confidence_floor": 0.0}),
-        stranger.delete(path(account, "safety")),
+        stranger.get(f"/v1/safety?account_id={account.account_id}"),
+        stranger.change(f"/v1/safety?account_id={account.account_id}", {"confidence_floor": 0.0}),
+        stranger.delete(f"/v1/safety?account_id={account.account_id}"),
         stranger.get(path(account, "corrections")),
         stranger.post(path(account, "disconnect")),
     ]
@@ -106,8 +131,6 @@ def test_only_an_operator_changes_what_is_allowed(store: Database, door: str, ac
     writer = client_of(store, door, account.org_id, Role.WRITER)
     answers = [
         writer.change(path(account, "settings"), {"send_allowed": True}),
-        writer.change(path(account, "safety"), {"confidence_floor": 0.0}),
-        writer.delete(path(account, "safety")),
         writer.change("/v1/safety", {"confidence_floor": 0.0}),
         writer.delete("/v1/safety"),
         writer.post(path(account, "disconnect")),

@@ -1,0 +1,182 @@
+"""Mailboxes: where each stands, what is set for it, what its owner corrected, and its end."""
+
+from datetime import UTC, datetime
+from typing import Annotated, ClassVar
+from uuid import UUID
+
+from pydantic import Field
+
+from domain.mail.account_settings import MODEL_MAY_ASK, parse_settings
+from domain.mail.triage.safety_policy import PolicyDocument
+from operations.accounts import account_of, target_to_write
+from operations.call import Call
+from operations.operation import WORDS, Area, Option, Record, Route
+from operations.pages import Page, Window
+from storage.accounts import accounts, disconnecting
+from storage.accounts.accounts import AccountPosition, Status
+from storage.rules import corrections, owner_settings
+
+ACCOUNTS = Area("accounts", "Connect mailboxes and look at them.")
+NONE = "none"
+"""The word by which the command line empties the list of the model's actions."""
+WITHOUT_REASON = "disconnected without a reason"
+MOST_CORRECTIONS = 1_000
+
+
+class AccountView(Record):
+    """A mailbox that is or was connected, and never its tokens. Each connection is an account of its own."""
+
+    plural: ClassVar = "accounts"
+    columns: ClassVar = (
+        "account_id", "org_id", "email", "status", "status_reason", "history_id", "watch_expires_at", "full_synced_at",
+    )  # fmt: skip
+    account_id: UUID
+    org_id: UUID
+    email: str
+    status: Status
+    status_reason: str | None
+    status_changed_at: datetime
+    history_id: int | None = Field(description="How far the mailbox's history was read.")
+    full_synced_at: datetime | None
+    watch_expires_at: datetime | None
+    created_at: datetime
+
+
+class SettingsView(Record):
+    """A mailbox's settings."""
+
+    account_id: UUID
+    label_parent: str
+    send_allowed: bool
+    agent_enabled: bool
+    model_actions: list[str]
+    safety: PolicyDocument = Field(description="The policy that holds, from the mailbox's own and its org's.")
+
+
+class CorrectionView(Record):
+    """A label of ours that the owner took off."""
+
+    plural: ClassVar = "corrections"
+    columns: ClassVar = ("at", "label", "moved_to", "classification", "sender", "message_id")
+    message_id: str
+    sender: str | None
+    label: str
+    moved_to: str | None = Field(description="The label that came in its place.")
+    classification: str
+    at: datetime
+
+
+class DisconnectedAccount(Record):
+    """A mailbox whose tokens are forgotten."""
+
+    account_id: UUID
+    status: Status
+    canceled_actions: list[UUID] = Field(description="What waited for approval.")
+    ended_orders: int = Field(description="How many drafts were still waited for.")
+
+
+@ACCOUNTS.look("list", Route("GET", "/accounts"), org="optional")
+def list_accounts(
+    call: Call,
+    window: Window,
+    *,
+    email: Annotated[
+        str | None,
+        Field(max_length=320, description="Only the account by which the mailbox of this address is connected now."),
+    ] = None,
+) -> Page[AccountView]:
+    """List mailboxes by address, with their state, cursor and watch."""
+    with call.reading() as tx:
+        found = accounts.listed(tx, call.org_id, email=email, after=window.after(AccountPosition), limit=window.rows)
+    return window.page(found, AccountView.model_validate, lambda one: AccountPosition(one.email, one.account_id))
+
+
+@ACCOUNTS.look("show", Route("GET", "/accounts/{account_id}"), org="optional")
+def show_account(call: Call, account_id: UUID) -> AccountView:
+    """Show a mailbox. An address names the account by which it is connected now."""
+    with call.reading() as tx:
+        return AccountView.model_validate(account_of(tx, account_id, call.org_id))
+
+
+@ACCOUNTS.look("settings", Route("GET", "/accounts/{account_id}/settings"))
+def read_settings(call: Call, account_id: UUID) -> SettingsView:
+    """Show a mailbox's settings, and the safety policy that holds for it."""
+    with call.reading() as tx:
+        account_of(tx, account_id, call.org_id)
+        return SettingsView(**owner_settings.settings_of(tx, account_id))
+
+
+@ACCOUNTS.deed("set", Route("PATCH", "/accounts/{account_id}/settings"), events=("account.set",))
+def change_settings(
+    call: Call,
+    account_id: UUID,
+    *,
+    label_parent: Annotated[
+        str | None, Field(description="The label under which ours are made; labels that exist keep their names.")
+    ] = None,
+    send_allowed: Annotated[
+        bool | None,
+        Field(strict=True, description="Whether an agent gets a tool that sends. Off: there is no such tool."),
+    ] = None,
+    agent_enabled: Annotated[
+        bool | None, Field(strict=True, description="Whether messages may be routed to agents.")
+    ] = None,
+    model_actions: Annotated[
+        list[str] | None,
+        Field(
+            max_length=len(MODEL_MAY_ASK),
+            description="The actions that the model may ask for, in the place of those before; `none` for none.",
+        ),
+        Option("--model-action"),
+    ] = None,
+) -> SettingsView:
+    """Change some of a mailbox's settings."""
+    actions = None if model_actions is None else [one for one in model_actions if one != NONE]
+    given = {"label_parent": label_parent, "send_allowed": send_allowed, "agent_enabled": agent_enabled}
+    change = parse_settings(given | {"model_actions": actions})
+    with call.writing() as tx:
+        org_id = target_to_write(tx, account_id, call.org_id).org_id
+        accounts.save_settings(tx, account_id, change.changes())
+        call.audit(tx, org_id, {"account_id": str(account_id), **change.changes()})
+        return SettingsView(**owner_settings.settings_of(tx, account_id))
+
+
+@ACCOUNTS.look("corrections", Route("GET", "/accounts/{account_id}/corrections"))
+def list_corrections(
+    call: Call,
+    account_id: UUID,
+    *,
+    limit: Annotated[int, Field(ge=1, le=MOST_CORRECTIONS, description="How many at most.")] = 100,
+) -> Page[CorrectionView]:
+    """List the labels of ours that the owner took off in the last 90 days; the model is told of them."""
+    with call.reading() as tx:
+        account_of(tx, account_id, call.org_id)
+        found = corrections.recent(tx, account_id, now=datetime.now(UTC), limit=limit)
+    return Page([CorrectionView.model_validate(one) for one in found], None)
+
+
+@ACCOUNTS.deed(
+    "disconnect",
+    Route("POST", "/accounts/{account_id}/disconnect"),
+    events=("account.disconnected",),
+    ledger_audits=True,
+)
+def disconnect_account(
+    call: Call,
+    account_id: UUID,
+    *,
+    reason: Annotated[
+        str, Field(pattern=WORDS, max_length=500, description="Why; it is shown with the account.")
+    ] = WITHOUT_REASON,
+) -> DisconnectedAccount:
+    """Close an account for good and forget its tokens: its jobs are canceled when they would run, and what runs ends.
+
+    Actions that wait for approval end, and so do orders of drafts, whether a label or a service gave them. Jobs that
+    wake snoozed messages wait instead. Who connects the mailbox again gets a new account; rules, settings and the like
+    go to it when it is the same Google user. Refused when it is disconnected already. Google keeps the consent until
+    the owner withdraws it there.
+    """
+    with call.writing() as tx:
+        org_id = account_of(tx, account_id, call.org_id).org_id
+        facts = disconnecting.disconnect(tx, account_id, call.enqueue_for(org_id), reason=reason, by=call.origin)
+    return DisconnectedAccount(status="disconnected", **{**facts, "account_id": account_id})
