@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.backtracking import Counted, TooManySteps, hard_texts
 from tests.house import Module, read_house
+from tests.tools.backtracking import Counted, TooManySteps, hard_texts
 
 SEARCHING = {"search", "finditer", "findall", "sub", "subn", "split"}
 PROGRAMS = {"tests", "bench", "sandbox", "tools"}

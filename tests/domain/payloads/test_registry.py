@@ -55,6 +55,7 @@ FILES = st.builds(
     data=st.binary(max_size=20).map(lambda data: base64.b64encode(data).decode()),
 )
 OWN_VALUES: Mapping[str, Mapping[str, st.SearchStrategy[Any]]] = {
+    "gmail.sync": {"history_id": st.none() | st.integers(1, 2**64 - 1)},
     "outbound.send": {
         "message_type": st.sampled_from(["reply", "forward"]),
         **{name: st.lists(MAILBOXES, min_size=1, max_size=3).map(tuple) for name in ("to", "cc", "bcc")},
@@ -64,7 +65,7 @@ OWN_VALUES: Mapping[str, Mapping[str, st.SearchStrategy[Any]]] = {
         "thread_id": st.sampled_from([None, "18c2f0a1b2c3d4e5"]),
         "references": st.sampled_from([(), ("<question@example.org>",)]),
         "attachments": st.lists(FILES, max_size=2).map(tuple),
-    }
+    },
 }
 """By job type: values of fields whose checks are more than a type can say."""
 

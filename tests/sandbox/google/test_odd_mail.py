@@ -12,7 +12,7 @@ from sandbox.google.mailbox.mailbox import open_mailbox
 from sandbox.google.mailbox.rfc822 import addresses_of, children_of, headers_of, own_id, parts_of, referenced_ids
 from tests.domain.mail.corpus.mutants import TESTS, mail_mutants
 
-ODD = sorted((TESTS / "odd_mail").glob("*.eml"))
+ODD = sorted((TESTS / "domain" / "mail" / "corpus" / "odd_mail").glob("*.eml"))
 SHAPES = (
     b"charset*=ansi-x3.4-1968''utf-8",
     b"charset*0*=utf-8''utf; charset*1=-8",

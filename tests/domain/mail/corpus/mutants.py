@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
-TESTS = Path(__file__).parents[3]
+CORPUS, TESTS = Path(__file__).parent, Path(__file__).parents[3]
 PIECES = (
     b"\x00",
     b"\r\n",
@@ -59,7 +59,7 @@ PIECES = (
 @cache
 def seeds() -> tuple[bytes, ...]:
     """The real messages and the odd ones."""
-    files = sorted([*TESTS.glob("mail/*/*.eml"), *TESTS.glob("odd_mail/*.eml")])
+    files = sorted([*TESTS.glob("mail/*/*.eml"), *(CORPUS / "odd_mail").glob("*.eml")])
     return tuple(path.read_bytes() for path in files)
 
 

@@ -10,16 +10,16 @@ from domain.mail.parsing.parsed_message import Defect
 from domain.mail.triage.automation import detect_automation
 from tests.domain.mail.corpus.expected_mail import REAL, Read
 from tests.domain.mail.corpus.expected_odd_mail import ODD
-from tests.domain.mail.corpus.mutants import TESTS
+from tests.domain.mail.corpus.mutants import CORPUS, TESTS
 
 ROWS = [
-    *((TESTS / "odd_mail" / f"{name}.eml", expected) for name, expected in ODD.items()),
+    *((CORPUS / "odd_mail" / f"{name}.eml", expected) for name, expected in ODD.items()),
     *((TESTS / "mail" / f"{name}.eml", expected) for name, expected in REAL.items()),
 ]
 
 
 def test_every_odd_message_and_forty_others_are_expected() -> None:
-    assert {path.stem for path in (TESTS / "odd_mail").glob("*.eml")} == set(ODD)
+    assert {path.stem for path in (CORPUS / "odd_mail").glob("*.eml")} == set(ODD)
     assert len(REAL) >= 35
     assert len(ROWS) >= 53
 
@@ -43,7 +43,7 @@ def test_a_message_is_read_as_a_person_reads_it(path: Path, expected: Read) -> N
     assert expected.kind in {"", detect_automation(message).kind}
 
 
-@pytest.mark.parametrize("path", sorted(chain((TESTS / "mail").glob("*/*.eml"), (TESTS / "odd_mail").glob("*.eml"))))
+@pytest.mark.parametrize("path", sorted(chain((TESTS / "mail").glob("*/*.eml"), (CORPUS / "odd_mail").glob("*.eml"))))
 def test_a_message_has_no_marks_of_its_transport(path: Path) -> None:
     """What holds for each: no part's header, boundary or encoding is text, and what was hidden is noted."""
     message = parse_message(path.read_bytes())

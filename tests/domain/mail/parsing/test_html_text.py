@@ -172,10 +172,10 @@ def test_what_a_reader_sees_stays(markup: str) -> None:
 
 
 def test_the_odd_pages_are_read_as_shown() -> None:
-    hidden = read_page((ROOT / "tests" / "odd_mail" / "hidden-html.html").read_text())
+    hidden = read_page((ROOT / "tests" / "domain" / "mail" / "corpus" / "odd_mail" / "hidden-html.html").read_text())
     assert hidden.text == "Nice weather."
     assert hidden.hidden > 50
-    pre = html_to_text((ROOT / "tests" / "odd_mail" / "pre.html").read_text())
+    pre = html_to_text((ROOT / "tests" / "domain" / "mail" / "corpus" / "odd_mail" / "pre.html").read_text())
     assert pre.splitlines() == [
         "Hello,", "", "1. first point", "2. second point", "", "On Mon, Nov 23, 2026, Ann wrote:", "> the old question",
         "", "My answer is yes.",
