@@ -31,7 +31,8 @@ returning id
 
 -- name: inherit_account
 -- Gives a connection what a person has written about the mailbox, once its Google user is known. It comes from the last connection that
--- the same user had in the org. Rows are moved, so that a rule or a schedule keeps its id. What the connection has of its own stays.
+-- the same user had in the org, with the drafts that are in the mailbox. Rows are moved, so that a rule or a schedule keeps its id. What the
+-- connection has of its own stays.
 with before as (
   select o.org_id, o.id, o.settings, o.own_addresses, o.sending_paused_until
   from accounts n join accounts o on (o.org_id, o.email, o.google_subject) = (n.org_id, n.email, n.google_subject)
@@ -75,6 +76,27 @@ the_voice as (
   update voices v set account_id = %(account_id)s from before b
   where (v.org_id, v.account_id) = (b.org_id, b.id)
     and not exists (select from voices k where (k.org_id, k.account_id) = (b.org_id, %(account_id)s))
+),
+the_drafts as (
+  -- Threads with a draft of ours in the mailbox: who did not know of it would write another beside it.
+  select e.id, e.gmail_thread_id from before b join emails e on (e.org_id, e.account_id) = (b.org_id, b.id)
+  where e.state in ('drafted', 'rework_requested')
+    and not exists (
+      select from emails k where (k.org_id, k.account_id, k.gmail_thread_id) = (b.org_id, %(account_id)s, e.gmail_thread_id))
+),
+the_threads as (
+  insert into threads (org_id, account_id, gmail_thread_id, first_message_at, last_message_at)
+  select t.org_id, %(account_id)s, t.gmail_thread_id, t.first_message_at, t.last_message_at
+  from before b join threads t on (t.org_id, t.account_id) = (b.org_id, b.id)
+  where t.gmail_thread_id in (select d.gmail_thread_id from the_drafts d)
+  on conflict do nothing
+),
+the_tokens as (
+  update draft_tokens t set account_id = %(account_id)s from before b
+  where (t.org_id, t.account_id) = (b.org_id, b.id) and t.gmail_thread_id in (select d.gmail_thread_id from the_drafts d)
+),
+the_records as (
+  update emails e set account_id = %(account_id)s from the_drafts d where e.id = d.id
 ),
 the_schedules as (
   update schedules s set payload = s.payload || jsonb_build_object('account_id', %(account_id)s::uuid)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from domain.jobs.job import Origin
+from domain.mail.correspondence import EmailState
 from engine.catalogue import Job
 from engine.enqueue import enqueue_jobs
 from storage.accounts import accounts, connecting, tokens
@@ -138,6 +139,24 @@ def test_the_first_jobs_of_a_connection_are_its_own(env: MailEnvironment) -> Non
         assert isinstance(added, AddedMailbox)
         onboard = enqueue_jobs(tx, added.first_jobs(Origin()))[1]
     assert env.run(onboard.job_id) == "succeeded"
+
+
+@pytest.mark.parametrize("sends", [True, False])
+def test_a_draft_of_the_connection_before_is_the_threads_only_one(env: MailEnvironment, *, sends: bool) -> None:
+    env.sync()
+    place = env.deliver("Lunch?", "Can we meet on Monday at noon? Please let me know.")
+    env.sync()
+    (draft,) = env.mailbox.state().drafts
+    asked = len(env.model.journal())
+    know_owner(env)
+    env.account = connect(env, disconnect(env))
+    env.sync()
+    assert [one["draft_id"] for one in env.mailbox.state().drafts] == [draft["draft_id"]]
+    assert (env.state(place.thread_id), len(env.model.journal())) == (EmailState.DRAFTED, asked)
+    if sends:
+        env.mailbox.send_draft(draft["draft_id"])
+        env.sync()
+        assert env.state(place.thread_id) is EmailState.SENT
 
 
 def test_a_job_on_a_worker_without_the_sealing_key_waits_for_another_and_spends_no_attempt(

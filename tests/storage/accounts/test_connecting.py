@@ -92,7 +92,7 @@ LEFT = {
     "correspondents", "decisions", "draft_tokens", "emails", "expected_writes", "label_corrections", "llm_calls",
     "messages", "outgoing_mails", "threads",
 }  # fmt: skip
-"""What belongs to a connection: its mail, and what was done with it."""
+"""What belongs to a connection: its mail, and what was done with it; but for drafts that are in the mailbox."""
 
 
 def test_each_table_of_accounts_is_inherited_or_left(database: Connection) -> None:
