@@ -8,7 +8,7 @@ from itertools import islice
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from domain.mail.parsing.limits import DEEPEST_QUOTE, MOST_TAGS
-from domain.mail.parsing.page_styles import Look, StyleSheets
+from domain.mail.parsing.page_styles import SEEN_BY, Look, StyleSheets
 
 _TAG = re.compile(r"</?[a-zA-Z]")
 _FORMATTING = re.compile(r"<(a|b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)(?=[\s/>])", re.IGNORECASE)
@@ -135,11 +135,9 @@ def _walk(node: LexborNode | None, look: Look, sheets: StyleSheets, lines: _Line
 
 def _enter(node: LexborNode, name: str, outer: Look, sheets: StyleSheets, lines: _Lines) -> Look:
     attributes = node.attributes or _NO_ATTRIBUTES
-    look = (
-        sheets.look((attributes.get(_TAG_BEFORE) or name).lower(), attributes, outer)
-        if attributes or name in sheets.rules
-        else outer
-    )
+    tag = (attributes.get(_TAG_BEFORE) or name).lower()
+    styled = tag in sheets.rules or not SEEN_BY.isdisjoint(attributes)
+    look = sheets.look(tag, attributes, outer) if styled else outer
     if name in _HIDDEN and "open" not in attributes:
         look = replace(look, gone=True)
         lines.hidden += bool(name == "template" and node.template_fragments())

@@ -4,6 +4,7 @@ import binascii
 import codecs
 import quopri
 import re
+from collections.abc import Iterable
 
 import webencodings
 from charset_normalizer import from_bytes
@@ -56,17 +57,17 @@ _BASE64_QUANTUM = 4
 _IDENTITY = frozenset({"", "7bit", "8bit", "binary", "none"})
 
 
-def guess_text(data: bytes) -> str:
+def guess_text(data: bytes, charset: str | None = None) -> str:
     """Text of unknown charset: ISO-2022 by its escape sequences, else UTF-8 if it is that, else what it looks like.
 
-    A cut last character of UTF-8 is forgiven.
+    A cut last character of UTF-8 is forgiven. `charset` is what it looks like, when that is known.
     """
     if _is_escaped(data):
         return clean_text(_escaped_text(data))
     if data.startswith(_WIDE_MARKS):
         return clean_text(data.decode("utf-16", "replace"))
     text = _strict_text(data, "utf-8")
-    return clean_text(data.decode(_detected_charset(data), "replace") if text is None else text)
+    return clean_text(data.decode(charset or guess_charset([data]), "replace") if text is None else text)
 
 
 def decode_text(data: bytes, charset: str) -> tuple[str, bool]:
@@ -132,8 +133,9 @@ def _escaped_text(data: bytes) -> str:
     return min(readings, key=lambda text: (text.count("\ufffd"), text.count("\x1b")))
 
 
-def _detected_charset(data: bytes) -> str:
+def guess_charset(pieces: Iterable[bytes]) -> str:
     """What 8-bit text that is no UTF-8 looks like: windows-1252, unless its letters would be none in that charset."""
+    data = b"\n".join(piece for piece in pieces if _strict_text(piece, "utf-8") is None)
     first = _EIGHT_BIT.search(data)
     sample = data[first.start() : first.start() + LONGEST_SAMPLE] if first else b""
     if len(sample) == LONGEST_SAMPLE:

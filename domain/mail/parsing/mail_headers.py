@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, field
 
 from domain.mail.parsing.limits import LONGEST_HEADER, LONGEST_HEADER_BLOCK, MOST_HEADER_LINES, MOST_HEADERS
-from domain.mail.parsing.mail_encoding import guess_text
+from domain.mail.parsing.mail_encoding import guess_charset, guess_text
 from domain.mail.parsing.parsed_message import Defect
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
@@ -69,8 +69,11 @@ class _Collector:
             self.fields[-1][1].append(piece.strip())
 
     def block(self, body_start: int) -> HeaderBlock:
-        decoded = tuple((name, guess_text(b" ".join(pieces)).strip()) for name, pieces in self.fields)
-        return HeaderBlock(decoded, body_start, tuple(self.defects))
+        values = [b" ".join(pieces) for _, pieces in self.fields]
+        charset = guess_charset(values)
+        decoded = (guess_text(value, charset).strip() for value in values)
+        names = (name for name, _ in self.fields)
+        return HeaderBlock(tuple(zip(names, decoded, strict=True)), body_start, tuple(self.defects))
 
 
 def read_headers(raw: bytes, start: int = 0, stop: int | None = None) -> HeaderBlock:

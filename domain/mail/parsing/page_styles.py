@@ -5,7 +5,7 @@ and inline styles over them. What cannot be told from that counts as seen.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 Colour = tuple[int, ...]
@@ -17,6 +17,10 @@ _PROPERTIES = re.compile(
     r"text-indent|margin-left|margin-top|clip|clip-path|transform|color|background|background-color|white-space|"
     r"content-visibility"
 )
+SEEN_BY = frozenset(
+    {"style", "class", "id", "hidden", "color", "bgcolor", "background", "text", "size", "width", "height", "href"}
+)
+"""Attributes that say how an element looks."""
 _CSS_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)|<!--|-->", re.DOTALL)
 _ESCAPE = re.compile(r"\\([0-9a-fA-F]{1,6})\s?")
 _BRACES = re.compile(r"[{}]|[^{}]+")
@@ -121,20 +125,21 @@ def _plain_css(text: str) -> str:
     return _ESCAPE.sub(lambda found: chr(int(found[1], 16) % 0x110000), plain).lower()
 
 
-def _blocks(text: str) -> Iterator[tuple[str, str, bool]]:
+def _blocks(text: str) -> list[tuple[str, str, bool]]:
     """Each rule's selectors and declarations, and whether it holds for every screen."""
+    found: list[tuple[str, str, bool]] = []
     opened: list[bool] = []
-    before = ""
+    selectors = before = ""
     for piece in _BRACES.finditer(text):
         if piece[0] == "{":
-            rule = before.rpartition(";")[2].strip()
-            opened.append(not rule.startswith("@") or bool(_ANY_SCREEN.fullmatch(rule)))
-            selectors = rule
+            selectors = before.rpartition(";")[2].strip()
+            opened.append(not selectors.startswith("@") or bool(_ANY_SCREEN.fullmatch(selectors)))
         elif piece[0] == "}":
             if opened and before:
-                yield selectors, before, all(opened[:20])
+                found.append((selectors, before, all(opened[:20])))
             del opened[-1:]
         before = "" if piece[0] in "{}" else piece[0]
+    return found
 
 
 def _read_styles(declared: str) -> Styles:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from bench.mail_bombs import BOMBS, charset_per_word
 from domain.mail.parsing.limits import MOST_SCANS
+from domain.mail.parsing.mail_encoding import guess_text
 from domain.mail.parsing.mime import parse_message
 from domain.mail.parsing.parsed_message import Defect
 from domain.mail.parsing.quoted_text import visible_text
@@ -16,8 +17,15 @@ from domain.mail.triage.automation import detect_automation
 from tests.domain.mail.parsing.work import Steps, count_steps
 
 SMALL = 1_500
+FOREIGN = "Здравствуйте, подходит ли вам вторник?"
 LINES_PER_BYTE, LINES_AT_LEAST = 25, 3_000
 HANDED_PER_BYTE, HANDED_AT_LEAST = 60, 20_000
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _detection_is_loaded() -> None:
+    """The detector of charsets builds its tables when it is first asked; that is no message's work."""
+    guess_text(FOREIGN.encode("koi8-r"))
 
 
 def read_whole(raw: bytes) -> None:

@@ -4,7 +4,6 @@ Mutants of real mail are answered, too.
 """
 
 import pytest
-from tests.domain.mail.mutants import mail_mutants, seeds
 
 from domain.jobs.failures import Invalid
 from domain.mail.outgoing.header_lines import header_text
@@ -15,6 +14,7 @@ from domain.mail.parsing.parsed_message import Address, ParsedMessage
 from domain.mail.replies.draft_fingerprint import is_untouched, of_made
 from domain.mail.replies.recipients import MOST_RECIPIENTS
 from domain.mail.replies.replies import Envelope, Original, reply_message
+from tests.domain.mail.corpus.mutants import mail_mutants, seeds
 
 OWNER = Address("", "owner@example.com")
 HEADERS = [
