@@ -1,4 +1,4 @@
-"""Whatever becomes of a message on its way, it is read: nothing raises, and the work is bounded by its size."""
+"""Whatever becomes of a message on its way, it is read and can be answered: nothing raises, and the work is bounded."""
 
 from collections.abc import Iterator
 
@@ -9,6 +9,7 @@ from domain.mail.parsing.mime import parse_message
 from tests.domain.mail.corpus.mutants import mail_mutants, seeds
 from tests.domain.mail.parsing.test_mime import assert_storable
 from tests.domain.mail.parsing.test_work import assert_bounded
+from tests.domain.mail.replies.test_answerable import answered
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -20,8 +21,10 @@ def _detection_is_loaded() -> None:
 def check(mutants: Iterator[bytes]) -> int:
     count = 0
     for raw in mutants:
-        assert_storable(parse_message(raw))
+        message = parse_message(raw)
+        assert_storable(message)
         assert_bounded(raw)
+        answered(message)
         count += 1
     return count
 
