@@ -5,9 +5,11 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import combinations, pairwise, product
-from re import _constants as code  # type: ignore[attr-defined]  # the engine's own parser, without types
-from re import _parser as parser  # type: ignore[attr-defined]  # as above
 from typing import Any
+
+parser: Any = vars(re)["_parser"]
+"""The engine's own parser, which has no types; the names of what it reads are beside it."""
+code = parser
 
 Node = tuple[Any, Any]
 Next = Callable[[int], bool]
