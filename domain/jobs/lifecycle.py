@@ -22,7 +22,7 @@ from domain.jobs.failures import (
     Uncertain,
 )
 from domain.jobs.gate_causes import Cause
-from domain.jobs.job import Cancel, ClaimedJob, Done, JsonObject, Outcome, Snooze, State
+from domain.jobs.job import FINAL, Cancel, ClaimedJob, Done, JsonObject, Outcome, Snooze, State
 from domain.jobs.retry import LEAST_REST, MOST_RETURNS, MOST_SNOOZES, FreeReturn, RetryPolicy, free_wait
 
 MOVES: frozenset[tuple[State, State]] = frozenset(
@@ -32,15 +32,9 @@ MOVES: frozenset[tuple[State, State]] = frozenset(
         (State.QUEUED, State.CANCELED),  # canceled or expired before a claim
         (State.CLAIMED, State.RUNNING),
         (State.CLAIMED, State.QUEUED),  # the process died or stopped before it began
-        (State.CLAIMED, State.SUCCEEDED),  # started and ended within one batch
-        (State.CLAIMED, State.FAILED),
-        (State.CLAIMED, State.DEAD),
-        (State.CLAIMED, State.CANCELED),
+        *((State.CLAIMED, end) for end in FINAL),  # started and ended within one batch
         (State.RUNNING, State.QUEUED),  # retry, snooze, rescue, shutdown
-        (State.RUNNING, State.SUCCEEDED),
-        (State.RUNNING, State.FAILED),
-        (State.RUNNING, State.DEAD),
-        (State.RUNNING, State.CANCELED),
+        *((State.RUNNING, end) for end in FINAL),
     }
 )
 
