@@ -327,8 +327,7 @@ def _settlement_of_failure(
             # Somebody may open the gate before the cause is gone. A job that works for another account than it names,
             # as where a closed account left work to the next, is not kept back by the gate: it waits by its own time.
             parking = _parking_gate(failure)
-            kept_back = parking is None or parking.key == _gate_key(job, parking.scope, parking.key)
-            until = now + (LEAST_REST if kept_back else LONG_WAIT)
+            until = now + (LONG_WAIT if parking and parking.key != _gate_key(job, parking.scope, "") else LEAST_REST)
             return _requeue(job, until, {"cause": "parked", "error": error}, attempt_delta=-1, gate=parking)
         case Uncertain() | Invalid():
             return _end(job, State.DEAD, error)
