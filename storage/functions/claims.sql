@@ -50,14 +50,18 @@ language sql security definer set search_path = pg_catalog, public, pg_temp as $
     select id, org_id, idempotency_key, guarded from jobs where id = any (of_jobs) order by id for no key update skip locked
   ),
   guards as materialized (
-    select k.job_id from idempotency_keys k
-    join free f on k.org_id = f.org_id and k.key = f.idempotency_key and k.kind <> 'effect' and k.job_id = f.id
-    where f.guarded order by k.org_id, k.key for no key update of k skip locked
+    select f.id as job_id from free f
+    cross join lateral (
+      select from idempotency_keys k where k.org_id = f.org_id and k.key = f.idempotency_key and k.kind <> 'effect' and k.job_id = f.id
+      limit 1 for no key update of k skip locked
+    ) as guard
+    where f.guarded
   )
   select f.id from free f
   where not f.guarded or exists (select from guards g where g.job_id = f.id)
-    or not exists (
-      select from idempotency_keys k where k.org_id = f.org_id and k.key = f.idempotency_key and k.kind <> 'effect' and k.job_id = f.id)
+    or (
+      select true from idempotency_keys k where k.org_id = f.org_id and k.key = f.idempotency_key and k.kind <> 'effect' and k.job_id = f.id
+      limit 1) is null
 $$;
 grant execute on function postroom.lock_free to postroom_ledger;
 

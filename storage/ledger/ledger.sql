@@ -56,10 +56,14 @@ asked as (
   order by j.id
   for update of j skip locked
 ),
+-- Each guard by its key, in a sub-select with a limit: as a join, or as `exists`, the planner would hash all keys for every claim.
 free_guards as materialized (
-  select k.job_id from asked a
-  join idempotency_keys k on k.org_id = a.org_id and k.key = a.idempotency_key and k.kind <> 'effect' and k.job_id = a.id
-  where a.guarded for no key update of k skip locked
+  select a.id as job_id from asked a
+  cross join lateral (
+    select from idempotency_keys k where k.org_id = a.org_id and k.key = a.idempotency_key and k.kind <> 'effect' and k.job_id = a.id
+    limit 1 for no key update of k skip locked
+  ) as guard
+  where a.guarded
 ),
 checked as (
   select a.id, a.serial_key, a.priority, a.run_at, a.starts, g.gate,
@@ -68,8 +72,9 @@ checked as (
       when a.expires_at <= now() then 'expired'
       when a.run_at > now() then 'early'  -- every time is the database's, so there is no drift to forgive
       when g.gate is not null then 'gated'
-      when a.guarded and not exists (select from free_guards f where f.job_id = a.id) and exists (
-        select from idempotency_keys k where k.org_id = a.org_id and k.key = a.idempotency_key and k.kind <> 'effect' and k.job_id = a.id)
+      when a.guarded and not exists (select from free_guards f where f.job_id = a.id) and (
+        select true from idempotency_keys k where k.org_id = a.org_id and k.key = a.idempotency_key and k.kind <> 'effect' and k.job_id = a.id
+        limit 1)
       then 'locked'
       when a.suspect and not %(alone)s then 'suspect'
       else 'claimed'

@@ -121,6 +121,7 @@ def test_jobs_of_a_lost_worker_are_counted_until_they_are_poison(
     job_id = enqueue_one(store, org)
     # The first loss makes it a suspect; each later one, alone in its worker, counts.
     for _ in range(4):
+        pass_time(database, timedelta(minutes=1))  # a charged job rests
         claim_one(store, job_id)
         pass_time(database, timedelta(minutes=2))
         with store.ledger() as tx:

@@ -11,7 +11,7 @@ from psycopg import Connection
 from psycopg.rows import dict_row
 
 from domain.jobs.job import NewJob, Origin
-from domain.jobs.lifecycle import Settlement
+from domain.jobs.lifecycle import MOST_REFUSED_SUSPECTS, SUSPECT_REST, Settlement
 from domain.scheduling.backlog_demand import BacklogKey
 from settings import Settings
 from storage.ledger import gates, ledger, recovery, relay
@@ -162,14 +162,19 @@ def test_a_job_that_moves_between_the_claims_snapshot_and_its_lock_waits_for_the
         "begins": [],
         "cursors": [],
     }
-    given = {"job_ids": [], "starts": [], "token": uuid4(), "worker_id": worker.worker_id, "lease": LEASE} | line
+    suspects = {"alone": False, "suspects_rest": SUSPECT_REST, "most_suspect": MOST_REFUSED_SUSPECTS}
+    claim_of = {"job_ids": [], "starts": [], "token": uuid4(), "worker_id": worker.worker_id, "lease": LEASE}
+    given = claim_of | line | suspects
     database.execute("select pg_advisory_lock(1)")
     with (
         psycopg.connect(settings.database_url.get_secret_value(), autocommit=True, row_factory=dict_row) as other,
         ThreadPoolExecutor() as pool,
     ):
         claim = pool.submit(lambda: other.execute(stands.encode(), given).fetchall())
-        waiting = "select 1 from pg_locks where locktype = 'advisory' and not granted"
+        waiting = (
+            "select 1 from pg_locks where locktype = 'advisory' and not granted"
+            " and database = (select oid from pg_database where datname = current_database())"
+        )
         assert eventually(lambda: database.execute(waiting).fetchone(), within=10, describe="the claim to stand")
         database.execute("update jobs set progress = '{}' where id = %s", (moving,))
         database.execute("select pg_advisory_unlock(1)")

@@ -69,7 +69,7 @@ def test_a_job_under_the_key_of_its_own_effect_changes_no_effect(
     kinds = database.execute(
         "select kind, status, result_ref from idempotency_keys where key = 'draft:1' order by kind"
     )
-    assert kinds.fetchall() == [("effect", "succeeded", {"id": "d1"}), ("job", "succeeded", {"job_id": str(job_id)})]
+    assert kinds.fetchall() == [("effect", "succeeded", {"id": "d1"}), ("named", "succeeded", {"job_id": str(job_id)})]
     check_ledger(database, open_jobs=0)
 
 

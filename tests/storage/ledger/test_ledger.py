@@ -128,6 +128,7 @@ def test_an_attempt_past_its_deadline_loses_its_claim_although_its_worker_lives(
 def test_a_job_that_keeps_losing_its_worker_is_poison(database: Connection, store: Database, org: UUID) -> None:
     job_id = enqueue_one(store, org)
     for _ in range(1 + MAX_LOSSES):  # the first time others may have done it
+        pass_time(database, timedelta(minutes=1))  # a charged job rests
         claim_one(store, job_id)
         pass_time(database, LEASE + timedelta(seconds=1))
         with store.ledger() as tx:

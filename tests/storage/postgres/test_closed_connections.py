@@ -53,7 +53,7 @@ ENDINGS = {
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-@pytest.mark.parametrize("way", ["the frame's transaction", "a tenant's transaction"])
+@pytest.mark.parametrize("way", ["the engine's transaction", "a tenant's transaction"])
 def test_a_connection_that_was_ended_in_a_transaction_is_lost_whatever_the_error(
     store: Database, database: Connection, way: str, ending: str
 ) -> None:

@@ -70,6 +70,7 @@ def test_a_suspect_that_ran_alone_is_charged(store: Database, database: Connecti
     claim_one(store, job_id)
     die(store, database)
     for losses in range(1, MAX_LOSSES + 1):
+        requeue(database)
         assert claim_one(store, job_id).suspect
         die(store, database)
         state = "dead" if losses == MAX_LOSSES else "queued"
@@ -95,11 +96,17 @@ def test_a_suspect_that_finds_no_empty_worker_runs_beside_others_in_the_end(
     job_id = enqueue_one(store, org)
     claim_one(store, job_id)
     die(store, database)
-    rounds = 0
-    while (job := claim_one(store, job_id)).suspect:
-        settle(store, Settlement.unstarted(job, "no slot became free"))
-        rounds += 1
-    assert rounds == MOST_REFUSED_SUSPECTS
+    worker, refused = make_worker(store), 0
+    while True:
+        with store.ledger() as tx:
+            claims = ledger.claim(tx, [job_id], worker.worker_id, lease=LEASE, alone=False)
+        if claims.jobs:
+            break
+        assert claims.refused == {job_id: "suspect"}
+        assert refused < MOST_REFUSED_SUSPECTS
+        refused += 1
+        requeue(database)
+    assert refused == MOST_REFUSED_SUSPECTS
 
 
 def test_a_job_that_always_loses_its_own_claim_uses_its_attempts_up(

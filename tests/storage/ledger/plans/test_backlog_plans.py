@@ -13,6 +13,7 @@ from psycopg import Connection
 from psycopg.types.json import Jsonb
 
 from domain.jobs.job import NewJob
+from domain.jobs.lifecycle import MOST_REFUSED_SUSPECTS, SUSPECT_REST
 from settings import Settings
 from storage.ledger import ledger
 from storage.ledger.relay import LAST_ID
@@ -48,7 +49,13 @@ def waiting(request: pytest.FixtureRequest, settings: Settings, database: Connec
     store.dispose()
     where: str = request.param
     database.execute(f"update jobs set {WAITING[where]}".encode())
-    database.execute("vacuum analyze jobs")
+    database.execute(
+        "insert into idempotency_keys (org_id, key, kind, mode, status, job_id, expires_at)"
+        " select %s, 'key ' || n, 'named', 'for_ttl', 'succeeded', uuidv7(), now() + interval '1 day'"
+        " from generate_series(1, %s) n",
+        (org, JOBS),
+    )
+    database.execute("vacuum analyze jobs, idempotency_keys")
     return where
 
 
@@ -60,6 +67,7 @@ def owner(settings: Settings, waiting: str) -> Iterator[Connection]:
         connection.rollback()
 
 
+SUSPECTS = {"suspects_rest": SUSPECT_REST, "most_suspect": MOST_REFUSED_SUSPECTS}
 DEMAND = ("queues", "priorities", "lights", "org_ids", "counts", "begins", "cursors")
 
 
@@ -67,7 +75,7 @@ def asked(owner: Connection, waiting: str) -> dict[str, dict[str, Any]]:
     """The statements that jobs in a waiting state meet, with their parameters."""
     rows = owner.execute("select id, claim_token, org_id from jobs order by id limit %s", (BATCH,)).fetchall()
     ids, tokens, org = [row[0] for row in rows], [row[1] for row in rows], rows[0][2]
-    claiming = {"token": uuid4(), "worker_id": uuid4(), "lease": LEASE}
+    claiming = {"token": uuid4(), "worker_id": uuid4(), "lease": LEASE, "alone": False} | SUSPECTS
     hints = {"job_ids": ids, "starts": [False] * BATCH} | {name: [] for name in DEMAND}
     place = {"queue": "default", "priority": 0, "org_ids": [org]}
     demand = {"job_ids": [], "starts": [], "queues": ["default"], "priorities": [0], "org_ids": [org]}

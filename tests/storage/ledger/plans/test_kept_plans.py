@@ -7,7 +7,7 @@ import pytest
 from psycopg import Connection, RawCursor
 
 from domain.jobs.job import NewJob
-from domain.jobs.lifecycle import Settlement
+from domain.jobs.lifecycle import MOST_REFUSED_SUSPECTS, SUSPECT_REST, Settlement
 from domain.scheduling.backlog_demand import BacklogKey
 from storage.ledger import ledger
 from storage.ledger import relay as relay_statements
@@ -83,6 +83,7 @@ def test_the_rows_of_a_batch_come_in_the_order_in_which_they_are_read(
 ) -> None:
     """Otherwise Python moves each column of each row."""
     text, names = numbered(statement(name))
-    given = {"token": uuid4(), "worker_id": uuid4(), "lease": LEASE}
+    suspects = {"alone": False, "suspects_rest": SUSPECT_REST, "most_suspect": MOST_REFUSED_SUSPECTS}
+    given = {"token": uuid4(), "worker_id": uuid4(), "lease": LEASE} | suspects
     answer = RawCursor(database).execute(text, [given.get(one, []) for one in names])
     assert tuple(column.name for column in answer.description or ()) == columns
