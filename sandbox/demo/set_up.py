@@ -43,7 +43,7 @@ def open_door(fleet: Fleet, *, org: str) -> HttpDoor:
 def employ_agent(fleet: Fleet, door: HttpDoor, *, org: str, email: str, account_id: str) -> None:
     """Save the agent's profile, turn agents on for the mailbox, and have rules send mail to it."""
     fleet.celery("agents", "add", AGENT, "--org", org, "--profile", json.dumps(PROFILE))
-    fleet.celery("accounts", "settings", email, "--agent-enabled", "--send-allowed")
+    fleet.celery("accounts", "set", email, "--agent-enabled", "--send-allowed")
     door.post(f"/v1/rules?account_id={account_id}", {"rules": list(RULES)})
 
 
