@@ -7,7 +7,7 @@ from typing import TypeVar
 import structlog
 
 from engine.runtime import Runtime
-from storage.postgres.execution import DatabaseUnavailable, StatementAborted
+from storage.postgres.execution import DatabaseUnavailable, RowLocked, StatementAborted
 
 log = structlog.get_logger(__name__)
 T = TypeVar("T")
@@ -26,13 +26,18 @@ def retry_while_away(runtime: Runtime, call: Callable[[], T], retry_s: float = D
     Giving up would leave a claim behind that nobody works on and that the process's lease keeps alive. Only a worker
     that is stopping gives up, after a lease's length, with `DatabaseUnavailable`; its lease then ends with it.
 
-    A statement that PostgreSQL aborts each time raises `StatementAborted` in the end.
+    So is a statement whose row somebody else has locked. One that PostgreSQL aborts each time for another reason raises
+    `StatementAborted` in the end.
     """
     tries_left = int(runtime.lease.length.total_seconds() / retry_s)
     aborts_left = MOST_ABORTED
     while tries_left:
         try:
             return call()
+        except RowLocked as error:
+            # Whoever is frozen inside a transaction holds its rows until PostgreSQL ends its session.
+            log.warning("row_locked", reason=error.reason)
+            threading.Event().wait(retry_s)
         except StatementAborted as error:
             log.warning("statement_aborted", reason=error.reason)
             aborts_left -= 1

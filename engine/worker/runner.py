@@ -5,12 +5,12 @@ import json
 import logging
 import traceback
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from domain.clean_text import clean_text, texts_of
-from domain.jobs.failures import ClaimLost, Failure, Invalid, Transient
+from domain.jobs.failures import Busy, ClaimLost, Failure, Invalid, Transient
 from domain.jobs.job import Cancel, ClaimedJob, Done, JsonObject, Outcome, Snooze
 from domain.jobs.lifecycle import Settlement, settlement_of
 from domain.jobs.nesting import MOST_LEVELS, nests_too_deep
@@ -25,10 +25,16 @@ from observability import traces
 from observability.job_spans import attempt_span, note_end
 from observability.logs import sanitise
 from storage.ledger import ledger
+from storage.postgres.execution import RowLocked
 
 T = TypeVar("T")
 RECORDS = logging.getLogger("job")
 """Asked before a record of every job is made: what is not logged must cost nothing."""
+
+
+ROW_LOCKED_WAIT = timedelta(seconds=2)
+"""How long a job rests that found a row of its org locked. Twenty such ways back cost no attempt, and outlast the 15 s
+after which PostgreSQL ends the session of a worker that is frozen inside a transaction."""
 
 
 class Bug(Transient):
@@ -167,6 +173,8 @@ def _outcome_of(context: JobContext, call: Callable[[], T]) -> T | Cancel | Fail
         return call()
     except Canceled as canceled:
         return _outcome_of(context, partial(_cancel, context, canceled))
+    except RowLocked as locked:
+        return Busy(f"a row that the job needs is locked: {locked.reason}", wait=ROW_LOCKED_WAIT)
     except Failure as failure:
         return failure
     except Exception as error:  # noqa: BLE001 - the border of our handlers: no bug may take the worker down

@@ -43,6 +43,9 @@ ABORTED = re.compile("40|55P03|57014|53100")
 of PostgreSQL's own (53400, 54000) is neither: the statement is to blame, and is refused again each time."""
 
 
+LOCKED = "55P03"
+
+
 class DatabaseUnavailable(Transient):
     """PostgreSQL cannot be reached now, or takes no writes; `diagnosis` says why, where that is known."""
 
@@ -76,6 +79,12 @@ class StatementAborted(DatabaseUnavailable):
     """PostgreSQL ended the statement for a deadlock, a time-out or a full disk; it may pass when it is tried again."""
 
     code = "database.aborted"
+
+
+class RowLocked(StatementAborted):
+    """Somebody else holds a row for longer than the statement may wait; neither is to blame."""
+
+    code = "database.row_locked"
 
 
 def is_away(error: Exception) -> bool:
@@ -211,6 +220,8 @@ def _unavailable(error: BaseException | None, code: str | None) -> DatabaseUnava
         return DatabaseUnavailable(refused.finding, refused) if refused else DatabaseUnavailable(name)
     if AWAY.match(code):
         return DatabaseUnavailable(name)
+    if code == LOCKED:
+        return RowLocked(name)
     return StatementAborted(name) if ABORTED.match(code) else None
 
 
