@@ -316,7 +316,7 @@ class Abysmal(Nothing, job_type="probe_jobs.abysmal"): ...
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
 def abysmal(_ctx: JobContext, _payload: Abysmal) -> Outcome:
     """Return an output that cannot be stored."""
-    return Done(json.loads('{"a":' * MOST_LEVELS + "{}" + "}" * MOST_LEVELS))
+    return Done(json.loads('{"a":' * (MOST_LEVELS + 1) + "{}" + "}" * (MOST_LEVELS + 1)))
 
 
 class LoopBreaker(Word, job_type="probe_jobs.loop_breaker"): ...

@@ -13,6 +13,8 @@ from domain.jobs.job import State
 
 LEASE, DEADLINE, DELAY, REST = 150, 450, 130, 30
 MOST_LOSSES, MOST_RETURNS, MOST_REFUSED_SUSPECTS = 3, 20, 10
+CHARGED_REST = 15
+"""How long a job rests at the most that was charged with its process."""
 HELD = (State.CLAIMED, State.RUNNING)
 
 
@@ -242,6 +244,8 @@ class LedgerModel:
         if excused and state is State.QUEUED:
             job.attempt, job.returns = job.attempt - 1, job.returns + 1
         job.suspect = silent and state is State.QUEUED
+        if job.suspect and guilty:
+            job.run_at = self.now + CHARGED_REST
         job.let_go(state)
 
     def give_back(self, worker: UUID) -> set[UUID]:
