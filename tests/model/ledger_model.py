@@ -12,7 +12,7 @@ from uuid import UUID
 from domain.jobs.job import State
 
 LEASE, DEADLINE, DELAY, REST = 150, 450, 130, 30
-MOST_LOSSES, MOST_RETURNS, MOST_REFUSED_SUSPECTS = 3, 20, 10
+MOST_LOSSES, MOST_RETURNS = 3, 20
 CHARGED_REST = 15
 """How long a job rests at the most that was charged with its process."""
 HELD = (State.CLAIMED, State.RUNNING)
@@ -215,8 +215,6 @@ class LedgerModel:
         poison = job.losses >= MOST_LOSSES and end.loses > 0
         dead = end.last_is_dead and (job.attempt >= job.kind.max_attempts or poison)
         job.attempt -= not end.counts
-        if outcome == "unstarted":
-            job.suspect, job.returns = job.suspect and job.returns < MOST_REFUSED_SUSPECTS, job.returns + job.suspect
         job.suspect = job.suspect and end.keeps_suspect
         job.returns += end.returns
         job.run_at = job.run_at if end.wait is None or dead else self.now + end.wait
