@@ -106,7 +106,7 @@ claimed as (
     claim_token = %(token)s, worker_id = %(worker_id)s, claimed_at = now(),
     started_at = case when f.starts then now() end,
     backlog_since = null, parked_by = null,
-    -- The way back that was counted when it was put off, a moment ago.
+    -- A suspect begins alone: the way back that brought it here, as when it was put off a moment ago, is not held against it.
     free_returns = greatest(j.free_returns - j.suspect::int, 0),
     -- Left as it is where it can be: then no index changes, and the update stays heap-only. The rescue looks sooner, no more.
     next_check_at = case

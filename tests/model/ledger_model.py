@@ -197,6 +197,7 @@ class LedgerModel:
         job = self.jobs[job_id]
         job.state = State.RUNNING if starts or job.suspect else State.CLAIMED
         job.attempt += job.state is State.RUNNING
+        job.returns -= job.suspect and job.returns > 0  # the way back by which it came to run alone
         job.token, job.worker, job.claimed_at = token, worker, self.now
 
     def start(self, job_id: UUID, token: UUID) -> None:
