@@ -5,6 +5,7 @@ for an address can be written, unless its local part is not ASCII.
 """
 
 import re
+from functools import lru_cache
 
 import idna
 import idna.uts46data  # the package would read its tables at the first address, as that message's work
@@ -13,6 +14,9 @@ LONGEST_ADDRESS = 320
 """Characters: 64 before the at-sign and 255 after it (RFC 3696). Real local parts are longer at times, such as those
 that bring an answer back to its ticket, so only the sum is bounded (RFC 5321, 4.5.3.1)."""
 
+_KEPT = 1_024
+"""Domains in other letters whose A-labels are remembered: an address is compared several times, and each letter costs
+some 75 lines of Python."""
 _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _DOT_ATOM = re.compile(rf"{_ATOM}(?:\.{_ATOM})*+")
 _QUOTABLE = re.compile(r"[!-~]+")
@@ -82,6 +86,7 @@ def _domain(domain: str) -> str:
     return written
 
 
+@lru_cache(_KEPT)
 def _a_labels(domain: str) -> str:
     """The domain in ASCII, mapped as browsers do (Unicode Technical Standard 46)."""
     if len(domain) > LONGEST_ADDRESS:
