@@ -16,8 +16,12 @@ DATABASE_RETRY_S = 0.5
 """How often a statement is tried again while PostgreSQL is away; a restart takes a few seconds."""
 
 MOST_ABORTED = 5
-"""How often a statement is tried that PostgreSQL itself aborts. Another transaction's lock passes sooner; a statement
-that is too slow, or too large for the disk, never does."""
+"""How often a statement is tried that PostgreSQL itself aborts: one that is too slow, or too large for the disk, never
+passes."""
+
+MOST_LOCKED = 60
+"""The same for one whose row somebody else has locked, a minute in all: a worker that is frozen in a transaction holds
+its rows for 15 s, until PostgreSQL ends its session."""
 
 
 def retry_while_away(runtime: Runtime, call: Callable[[], T], retry_s: float = DATABASE_RETRY_S) -> T:
@@ -26,22 +30,17 @@ def retry_while_away(runtime: Runtime, call: Callable[[], T], retry_s: float = D
     Giving up would leave a claim behind that nobody works on and that the process's lease keeps alive. Only a worker
     that is stopping gives up, after a lease's length, with `DatabaseUnavailable`; its lease then ends with it.
 
-    So is a statement whose row somebody else has locked. One that PostgreSQL aborts each time for another reason raises
-    `StatementAborted` in the end.
+    A statement that PostgreSQL aborts each time raises `StatementAborted` in the end.
     """
     tries_left = int(runtime.lease.length.total_seconds() / retry_s)
-    aborts_left = MOST_ABORTED
+    left = {StatementAborted: MOST_ABORTED, RowLocked: MOST_LOCKED}
     while tries_left:
         try:
             return call()
-        except RowLocked as error:
-            # Whoever is frozen inside a transaction holds its rows until PostgreSQL ends its session.
-            log.warning("row_locked", reason=error.reason)
-            threading.Event().wait(retry_s)
         except StatementAborted as error:
             log.warning("statement_aborted", reason=error.reason)
-            aborts_left -= 1
-            if not aborts_left:
+            left[type(error)] -= 1
+            if not left[type(error)]:
                 raise
             threading.Event().wait(retry_s)
         except DatabaseUnavailable as error:

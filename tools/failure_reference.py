@@ -29,7 +29,7 @@ from domain.jobs.retry import STANDARD
 from domain.mail.rule_language.defects import RefusedRules
 from engine.interrupts import Canceled, Interrupted
 from engine.worker.runner import Bug
-from storage.postgres.execution import ConnectionLost, DatabaseUnavailable, StatementAborted
+from storage.postgres.execution import ConnectionLost, DatabaseUnavailable, RowLocked, StatementAborted
 from storage.secrets.sealing import SealBroken, UnknownSealKey
 from tasks.mail.mailbox_session import Disconnected
 from tools.reference_text import page, phrase, table
@@ -67,6 +67,7 @@ RAISED: tuple[Failure, ...] = (
 BY_THE_RUNNER = (
     (Canceled("-"), "`canceled`"),
     (Disconnected("-"), "`canceled`"),
+    (RowLocked("-"), "`queued`, the attempt given back"),
     (Interrupted("-"), "`queued`, the attempt given back"),
 )
 """Those that the runner answers itself, before the rule is asked."""

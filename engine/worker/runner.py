@@ -173,8 +173,8 @@ def _outcome_of(context: JobContext, call: Callable[[], T]) -> T | Cancel | Fail
         return call()
     except Canceled as canceled:
         return _outcome_of(context, partial(_cancel, context, canceled))
-    except RowLocked as locked:
-        return Busy(f"a row that the job needs is locked: {locked.reason}", wait=ROW_LOCKED_WAIT)
+    except RowLocked:
+        return Busy("somebody else has locked a row that the job needs", wait=ROW_LOCKED_WAIT)
     except Failure as failure:
         return failure
     except Exception as error:  # noqa: BLE001 - the border of our handlers: no bug may take the worker down

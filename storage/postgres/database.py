@@ -214,14 +214,14 @@ class Database:
             yield transaction
 
     @contextmanager
-    def _sealed(self, org_id: UUID, said: Mapping[str, str]) -> Iterator[TenantTransaction]:
-        """Open an org's transaction in which handlers' SQL may read, and not forge, what is said of it.
+    def _sealed(self, org_id: UUID, facts: Mapping[str, str]) -> Iterator[TenantTransaction]:
+        """Open an org's transaction in which handlers' SQL may read, and not forge, the facts about it.
 
         The connection may have rested in the pool while PostgreSQL was restarted. The first statement finds that out,
         before the caller's own have run; then another connection is opened, once, and no attempt of a job is spent.
         """
         sealed = {"org": str(org_id), "org_seal": self._seal(str(org_id))}
-        for name, value in said.items():
+        for name, value in facts.items():
             sealed |= {name: value, f"{name}_seal": self._seal(f"{name}:{org_id}:{value}")}
         with ExitStack() as opened:
             try:

@@ -1,10 +1,11 @@
 """An org that has spent its day: its jobs park without an attempt, the operator is notified once, the others go on."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from uuid import UUID
 
 import pytest
-from psycopg import Connection
+from psycopg import Connection, connect
 
 from domain.jobs.job import SYSTEM_ORG
 from engine.app import publish_catalogue
@@ -15,7 +16,9 @@ from storage.postgres.execution import Row
 from tests.doubles import probe_jobs
 from tests.doubles.factories import make_org, unmetered
 from tests.doubles.mail_environment import MailEnvironment
+from tests.doubles.meanwhile import Meanwhile
 from tests.doubles.probe_jobs import QUESTION
+from tests.waiting import eventually
 
 MODEL = "anthropic"
 
@@ -62,6 +65,42 @@ def test_a_call_is_booked_with_what_it_cost(env: MailEnvironment, org: UUID) -> 
     day = day_of(env, org)
     assert 0 < cost <= most()
     assert (day.spent_microcents, day.reserved_microcents) == (cost, 0)
+
+
+def test_a_job_that_finds_the_orgs_day_locked_comes_back_without_an_attempt(
+    env: MailEnvironment, org: UUID, database_url: str
+) -> None:
+    """Whoever is frozen inside a transaction may hold the row for longer than all attempts of a job last."""
+    assert env.run(enqueue(env, org)) == "succeeded"
+    job_id = enqueue(env, org)
+    with connect(database_url) as frozen:
+        frozen.execute("select from budget_days where org_id = %s for update", (org,))
+        assert env.run(job_id) == "queued"
+        found = "select attempt, free_returns, error from jobs where id = %s"
+        assert env.database.execute(found, (job_id,)).fetchone() == (0, 1, None)
+    env.database.execute("update jobs set run_at = now() where id = %s", (job_id,))
+    assert env.run(job_id) == "succeeded"
+
+
+def test_a_paid_answer_is_kept_however_long_the_orgs_day_is_locked(
+    env: MailEnvironment, org: UUID, database_url: str, meanwhile: Meanwhile
+) -> None:
+    waits = "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+    with connect(database_url) as frozen, ThreadPoolExecutor(1) as beside:
+
+        def freeze() -> None:
+            frozen.execute("select from budget_days where org_id = %s for update", (org,))
+            beside.submit(thaw)
+
+        def thaw() -> None:
+            for _ in range(2):
+                eventually(lambda: env.database.execute(waits).fetchall(), describe="the cost waits for the row")
+                eventually(lambda: not env.database.execute(waits).fetchall(), describe="the wait is given up")
+            frozen.rollback()
+
+        asked = meanwhile(QUESTION.tool_name, freeze)
+        assert env.run(enqueue(env, org)) == "succeeded"
+    assert (len(asked), day_of(env, org).spent_microcents > 0) == (1, True)
 
 
 def test_an_org_without_money_parks_and_the_operator_is_told_once(env: MailEnvironment, org: UUID) -> None:

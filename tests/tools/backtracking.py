@@ -100,7 +100,7 @@ class Counted:
             return lambda place, then: self._stands(value, place) and then(place)
         if kind in {code.ASSERT, code.ASSERT_NOT}:
             return self._look(value, wanted=kind is code.ASSERT)
-        raise NotImplementedError(f"{kind}: a pattern of ours has this for the first time")
+        raise TypeError(f"{kind}: a pattern of ours has this for the first time")
 
     def _look(self, value: tuple[int, Any], *, wanted: bool) -> Match:
         direction, inside = value
