@@ -13,8 +13,8 @@ from tests.domain.mail.replies.test_answerable import answered
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _detection_is_loaded() -> None:
-    """The detector of charsets builds its tables when it is first asked; that is no message's work."""
+def _codecs_are_loaded() -> None:
+    """Python reads the tables of a charset when a text is first decoded by it; that is no message's work."""
     guess_text("Здравствуйте, подходит ли вам вторник?".encode("koi8-r"))
 
 

@@ -20,11 +20,12 @@ SMALL = 1_500
 FOREIGN = "Здравствуйте, подходит ли вам вторник?"
 LINES_PER_BYTE, LINES_AT_LEAST = 25, 3_000
 HANDED_PER_BYTE, HANDED_AT_LEAST = 60, 20_000
+BYTES_PER_DETECTION = 12
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _detection_is_loaded() -> None:
-    """The detector of charsets builds its tables when it is first asked; that is no message's work."""
+def _codecs_are_loaded() -> None:
+    """Python reads the tables of a charset when a text is first decoded by it; that is no message's work."""
     guess_text(FOREIGN.encode("koi8-r"))
 
 
@@ -39,6 +40,7 @@ def assert_bounded(raw: bytes) -> Steps:
     steps = count_steps(lambda: read_whole(raw))
     assert steps.lines <= LINES_AT_LEAST + LINES_PER_BYTE * len(raw)
     assert steps.handed <= HANDED_AT_LEAST + HANDED_PER_BYTE * len(raw)
+    assert steps.detections <= 1 + len(raw) // BYTES_PER_DETECTION
     return steps
 
 
@@ -53,6 +55,14 @@ def test_twice_the_message_is_at_most_twice_the_work(bomb: Callable[[int], bytes
 @given(st.lists(st.sampled_from(list(BOMBS.values())), min_size=1, max_size=4), st.integers(10, 1_000))
 def test_bombs_in_each_other_are_bounded_too(bombs: list[Callable[[int], bytes]], size: int) -> None:
     assert_bounded(b"\n--b\n".join(bomb(size) for bomb in bombs))
+
+
+@pytest.mark.parametrize("times", [1, 1_000])
+def test_the_charset_of_a_text_is_detected_once(times: int) -> None:
+    text = (FOREIGN * times).encode("koi8-r")
+    steps = count_steps(lambda: guess_text(text))
+    assert steps.detections == 1
+    assert steps.lines <= LINES_AT_LEAST
 
 
 def test_a_quadratic_step_is_seen() -> None:
