@@ -115,8 +115,10 @@ begin
     from (
       select id, token, coalesce(given, 'succeeded') as state, run_at, attempt_delta, loss_delta, began_at, output, error, cost, reason,
         detail, suspect, return_delta
-      from unnest(job_ids, tokens, states, run_ats, attempt_deltas, loss_deltas, began_ats, outputs, errors, costs, reasons, details, suspects,
-          return_deltas)
+      -- In sub-selects, for the planner must not see how many jobs are given: it would plan each call anew.
+      from unnest((select job_ids), (select tokens), (select states), (select run_ats), (select attempt_deltas), (select loss_deltas),
+          (select began_ats), (select outputs), (select errors), (select costs), (select reasons), (select details), (select suspects),
+          (select return_deltas))
         as u (id, token, given, run_at, attempt_delta, loss_delta, began_at, output, error, cost, reason, detail, suspect, return_delta)
     ) as u
   ),

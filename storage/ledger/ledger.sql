@@ -38,21 +38,22 @@ with from_backlog as materialized (
     ) as locked) as oldest
   ) as d
 ),
+-- A job that was hinted at twice asks for one slot of its key.
+wanted as materialized (
+  select id, bool_or(starts) as starts from (
+    select * from unnest((select %(job_ids)s::uuid[]), (select %(starts)s::boolean[])) as u (id, starts)
+    union all
+    select unnest(others), false from from_backlog
+    union all
+    select unnest(begun), true from from_backlog
+  ) as w group by id
+),
 asked as (
   select j.id, j.org_id, j.job_type, j.queue, j.payload, j.serial_key, j.priority, j.run_at, j.expires_at, j.cancel_requested_at,
-    j.guarded, j.idempotency_key, j.suspect, n.starts or j.suspect as starts
-  -- With a cached generic plan PostgreSQL assumes a short array, so a second join on it becomes a nested loop. Join it once.
-  -- A job that was hinted at twice asks for one slot of its key.
-  from (
-    select id, bool_or(starts) as starts from (
-      select * from unnest((select %(job_ids)s::uuid[]), (select %(starts)s::boolean[])) as u (id, starts)
-      union all
-      select unnest(others), false from from_backlog
-      union all
-      select unnest(begun), true from from_backlog
-    ) as w group by id
-  ) as n join jobs j using (id)
-  where j.state = 'queued'
+    j.guarded, j.idempotency_key, j.suspect, j.suspect or j.id in (select id from wanted where starts) as starts
+  -- Through an array: the planner takes a group for two hundred jobs, and would read a table of thousands to join one.
+  from jobs j
+  where j.id = any (array(select id from wanted)) and j.state = 'queued'
   order by j.id
   for update of j skip locked
 ),

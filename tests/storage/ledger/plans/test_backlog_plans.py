@@ -3,6 +3,7 @@
 A million jobs would not show it: there, reading them all looks dear to the planner whatever it thinks of a limit.
 """
 
+import json
 from collections.abc import Iterator
 from typing import Any
 from uuid import UUID, uuid4
@@ -21,9 +22,10 @@ from storage.postgres.database import Database
 from storage.postgres.queries import statement
 from tests.doubles.factories import make_job_type, make_org
 from tests.storage.ledger.plans.explained import plans_of
+from tests.storage.ledger.plans.test_kept_plans import TRIED
 from tests.storage.ledger.plans.test_million_plans import HINT_TIMEOUT, LEASE, whole_reads
 
-JOBS, BATCH = 12_000, 256
+JOBS, BATCH = 10_000, 256
 
 WAITING = {
     "backlog": "backlog_since = run_at, next_check_at = null",
@@ -71,12 +73,12 @@ SUSPECTS = {"suspects_rest": SUSPECT_REST, "most_suspect": MOST_REFUSED_SUSPECTS
 DEMAND = ("queues", "priorities", "lights", "org_ids", "counts", "begins", "cursors")
 
 
-def asked(owner: Connection, waiting: str) -> dict[str, dict[str, Any]]:
+def asked(owner: Connection, waiting: str, batch: int = BATCH) -> dict[str, dict[str, Any]]:
     """The statements that jobs in a waiting state meet, with their parameters."""
     rows = owner.execute("select id, claim_token, org_id from jobs order by id limit %s", (BATCH,)).fetchall()
-    ids, tokens, org = [row[0] for row in rows], [row[1] for row in rows], rows[0][2]
+    ids, tokens, org = [row[0] for row in rows[:batch]], [row[1] for row in rows[:batch]], rows[0][2]
     claiming = {"token": uuid4(), "worker_id": uuid4(), "lease": LEASE, "alone": False} | SUSPECTS
-    hints = {"job_ids": ids, "starts": [False] * BATCH} | {name: [] for name in DEMAND}
+    hints = {"job_ids": ids, "starts": [False] * batch} | {name: [] for name in DEMAND}
     place = {"queue": "default", "priority": 0, "org_ids": [org]}
     demand = {"job_ids": [], "starts": [], "queues": ["default"], "priorities": [0], "org_ids": [org]}
     listing = {"queue": "default", "priority": 0, "start": UUID(int=0), "last": LAST_ID, "most": 500}
@@ -86,7 +88,7 @@ def asked(owner: Connection, waiting: str) -> dict[str, dict[str, Any]]:
         "outputs": None, "errors": None, "costs": 0, "reasons": None, "details": None, "suspects": None,
         "return_deltas": 0, "gates": None,
     }  # fmt: skip
-    settling = {"job_ids": ids, "tokens": tokens} | {name: [value] * BATCH for name, value in each.items()}
+    settling = {"job_ids": ids, "tokens": tokens} | {name: [value] * batch for name, value in each.items()}
     met: dict[str, dict[str, dict[str, Any]]] = {
         "backlog": {
             "claim_jobs": claiming | demand | {"lights": [False], "counts": [BATCH], "begins": [4], "cursors": []},
@@ -110,13 +112,27 @@ def asked(owner: Connection, waiting: str) -> dict[str, dict[str, Any]]:
     return met[waiting]
 
 
-def test_no_statement_over_a_batch_reads_all_jobs(owner: Connection, waiting: str) -> None:
-    for name, parameters in asked(owner, waiting).items():
+@pytest.mark.parametrize("batch", [0, 1, BATCH])
+def test_no_statement_over_a_batch_reads_all_jobs(owner: Connection, waiting: str, batch: int) -> None:
+    for name, parameters in asked(owner, waiting, batch).items():
         owner.execute("set local plan_cache_mode = force_generic_plan")  # what a worker comes to after five calls
         with plans_of(owner) as reported:
             owner.execute(statement(name).encode(), parameters, prepare=True)
         assert reported
         assert whole_reads(reported) == set(), name
+
+
+@pytest.mark.parametrize("waiting", ["overdue"], indirect=True)
+def test_the_function_that_ends_claims_keeps_its_plan(owner: Connection) -> None:
+    """A plan that is not kept names what was given, in the texts of auto_explain."""
+    claims = owner.execute("select id, claim_token from jobs limit %s", (2 * TRIED,)).fetchall()
+    owner.execute("set auto_explain.log_verbose = on")
+    with plans_of(owner) as reported:
+        for claim in claims:
+            owner.execute("select * from postroom.settle_held(%s, %s, '{}', 0, now())", claim)
+    told = [json.dumps(one["Plan"]) for one in reported if one["Query Text"].lstrip().startswith("with asked")]
+    named = [str(job_id) in text for (job_id, _), text in zip(claims, told, strict=True)]
+    assert named == [True] * TRIED + [False] * TRIED
 
 
 def test_enqueueing_reads_no_jobs(owner: Connection, waiting: str) -> None:
