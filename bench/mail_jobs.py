@@ -16,7 +16,6 @@ from domain.payloads.payload import Payload
 from engine.app import register
 from engine.catalogue import Job, job
 from engine.context import JobContext
-from storage.postgres.database import Transaction
 
 
 class Ingest(Payload, job_type="mail_jobs.ingest", unique=while_active("account_id", "message")):
@@ -45,11 +44,7 @@ def ingest(ctx: JobContext, payload: Ingest) -> Outcome:
     """Count one job, and enqueue the message's classification."""
     measured_job.count()
     child = Classify(account_id=payload.account_id, message=payload.message)
-
-    def write(tx: Transaction) -> None:
-        ctx.enqueue(tx, child)
-
-    return Done(writes=write)
+    return Done(children=(child.job(org_id=ctx.org_id),))
 
 
 @job(queue=Queue.DEFAULT)
@@ -58,11 +53,8 @@ def classify(ctx: JobContext, payload: Classify) -> Outcome:
     measured_job.count()
     if not measured_job.needs_draft(payload.message):
         return Done({"draft": False})
-
-    def write(tx: Transaction) -> None:
-        ctx.enqueue(tx, Draft(account_id=payload.account_id, message=payload.message))
-
-    return Done({"draft": True}, writes=write)
+    child = Draft(account_id=payload.account_id, message=payload.message)
+    return Done({"draft": True}, children=(child.job(org_id=ctx.org_id),))
 
 
 @job(queue=Queue.DEFAULT, retry=PIPELINE)

@@ -75,6 +75,12 @@ def enqueue_many(jobs: Iterable[NewJob], *, progress: Callable[[int], object] = 
     return tuple(answers)
 
 
+def ready_children(process: Runtime, jobs: Sequence[NewJob]) -> Requests:
+    """Jobs that the ledger loop enqueues with the settlement of their parent; raises `Invalid`."""
+    with enqueue_spans(jobs) as traced:
+        return as_requests(_checked(process, traced))
+
+
 def _checked(process: Runtime, jobs: Sequence[NewJob]) -> Sequence[NewJob]:
     """Jobs as their payloads' classes write them; a transaction is opened only where names are to be looked up."""
     jobs = [checked(job) for job in jobs]

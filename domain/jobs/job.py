@@ -181,8 +181,8 @@ class Done:
 
     `writes` gets the transaction of the settlement, after the handler has returned and in the same process. Its rows,
     the children and the settlement commit together, or none of them does. What it raises counts as if the handler had
-    raised it. It is called once; what it returns is added to `output`. Without `writes` and children the settlement
-    shares its statement with those of other jobs.
+    raised it. It is called once; what it returns is added to `output`. Without `writes` the settlement, with the
+    children, shares its statement with those of other jobs.
     """
 
     output: JsonObject = field(default_factory=dict)

@@ -93,6 +93,8 @@ class Settlement(NamedTuple):
     returns: int = 0
     """1 for a way back that spent no attempt and is counted: the ledger keeps the sum (`MOST_RETURNS`)."""
     gate: CloseGate | None = None
+    children: str | None = None
+    """Jobs that are enqueued with a success, as JSON (`storage.ledger.requests`)."""
 
     @classmethod
     def returned(

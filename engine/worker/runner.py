@@ -11,14 +11,13 @@ from typing import Any, NamedTuple, TypeVar
 
 from domain.clean_text import clean_text, texts_of
 from domain.jobs.failures import Busy, ClaimLost, Failure, Invalid, Transient
-from domain.jobs.job import Cancel, ClaimedJob, Done, JsonObject, Outcome, Snooze
+from domain.jobs.job import Cancel, ClaimedJob, Done, JsonObject, Outcome, Snooze, Writes
 from domain.jobs.lifecycle import Settlement, settlement_of
 from domain.jobs.nesting import MOST_LEVELS, nests_too_deep
 from domain.redaction import redact_text
 from engine.catalogue import Job, catalogue
 from engine.context import JobContext
-from engine.database_away import retry_while_away
-from engine.enqueue import enqueue_jobs
+from engine.enqueue import enqueue_jobs, ready_children
 from engine.interrupts import Canceled, Interrupted
 from engine.runtime import Runtime
 from observability import traces
@@ -53,8 +52,8 @@ class AttemptResult(NamedTuple):
 def run_attempt(runtime: Runtime, job_type: Job[Any], job: ClaimedJob, began_at: datetime) -> AttemptResult:
     """Run one claimed job up to its settlement, which the ledger loop writes together with others'.
 
-    A success with domain rows or children is written here, in a transaction of its own. What the attempt enqueues and
-    calls is traced under it.
+    A success with domain rows is written here, in a transaction of its own. What the attempt enqueues and calls is
+    traced under it.
     """
     if not traces.is_on():
         return _run(runtime, job_type, job, began_at)
@@ -66,14 +65,18 @@ def run_attempt(runtime: Runtime, job_type: Job[Any], job: ClaimedJob, began_at:
 
 def _run(runtime: Runtime, job_type: Job[Any], job: ClaimedJob, began_at: datetime) -> AttemptResult:
     context = JobContext(runtime, job, began_at, providers=job_type.providers)
+    children: str | None = None
     outcome = execute(context, job_type)
-    if isinstance(outcome, Done) and (outcome.writes is not None or outcome.children):
-        written = _outcome_of(context, partial(_commit, runtime, context, outcome))
+    if isinstance(outcome, Done) and outcome.writes is not None:
+        written = _outcome_of(context, partial(_commit, runtime, context, outcome, outcome.writes))
         if written is None:
             return AttemptResult("succeeded")
         outcome = written
+    elif isinstance(outcome, Done) and outcome.children:
+        ready = _outcome_of(context, partial(ready_children, runtime, [job.child(one) for one in outcome.children]))
+        outcome, children = (outcome, ready) if isinstance(ready, str) else (ready, None)
     try:
-        settlement = decide(runtime, context, job_type, outcome)
+        settlement = decide(runtime, context, job_type, outcome)._replace(children=children)
         return AttemptResult(_status(outcome, settlement), checked(settlement))
     except Exception as error:  # noqa: BLE001 - what cannot be settled must not spoil the settlements of others
         return fail_attempt(runtime, context, job_type, error)
@@ -141,30 +144,21 @@ def _call(context: JobContext, job_type: Job[Any]) -> Outcome:
     return outcome
 
 
-def _commit(runtime: Runtime, context: JobContext, done: Done) -> None:
+def _commit(runtime: Runtime, context: JobContext, done: Done, writes: Writes) -> None:
     """Write the outcome's domain rows, its children and the settlement in one transaction, which holds the claim.
 
-    Raises `ClaimLost`, and whatever the outcome's `writes` raises; nothing is written then. While the database is away,
-    children alone are tried again; `writes` may have changed what the handler holds, and is not called twice.
+    Raises `ClaimLost`, and whatever `writes` raises; nothing is written then. It is not tried again while the database
+    is away: `writes` may have changed what the handler holds.
     """
     job = context.job
     context.is_committing = True
-
-    def commit() -> None:
-        with context.read() if done.writes is None else context.tx() as tx:
-            output = done.output
-            if done.writes is not None:
-                output = output | (done.writes(tx) or {})
-                tx.restore()
-            check_output(output)
-            enqueue_jobs(tx, [job.child(child) for child in done.children])
-            woken = ledger.settle_held(tx, job, output, context.cost_microcents, began_at=context.began_at)
-            tx.after_commit(lambda: runtime.publisher.publish(woken))
-
-    if done.writes is None:
-        retry_while_away(runtime, commit)
-    else:
-        commit()
+    with context.tx() as tx:
+        output = done.output | (writes(tx) or {})
+        tx.restore()
+        check_output(output)
+        enqueue_jobs(tx, [job.child(child) for child in done.children])
+        woken = ledger.settle_held(tx, job, output, context.cost_microcents, began_at=context.began_at)
+        tx.after_commit(lambda: runtime.publisher.publish(woken))
 
 
 def _outcome_of(context: JobContext, call: Callable[[], T]) -> T | Cancel | Failure:

@@ -24,6 +24,9 @@ MOST_AT_ONCE = 1024
 APART_S = 1.0
 """How long jobs of a batch that could not be settled are settled one by one; the rest waits for the next batch."""
 
+WAITED_REST_S = 0.5
+"""How long what somebody else has locked rests once a try has waited for a lock: a fifth of the time is spent so."""
+
 UNWRITABLE = (ArithmeticError, LookupError, TypeError, ValueError, DatabaseError)
 """What is raised for a value that Python cannot write down for PostgreSQL, and for a row that PostgreSQL refuses."""
 
@@ -38,6 +41,8 @@ class Settlements:
         self._reports: deque[Report] = deque()
         self._locked: list[Report] = []
         """Of jobs that somebody else has locked: tried again apart from all others, and without waiting."""
+        self._locked_until = 0.0
+        """When they are tried, by the monotonic clock."""
         self._given_up: set[tuple[UUID, UUID]] = set()
         """Of the reports that are being written: those that could not be, and are tried again later."""
         self._busy: set[tuple[UUID, UUID]] = set()
@@ -64,7 +69,7 @@ class Settlements:
             reports = []
         finally:
             self._reports.extendleft(reversed(reports))
-        if self._locked:
+        if self._locked and time.monotonic() > self._locked_until:
             again, self._locked = self._locked[:MOST_AT_ONCE], self._locked[MOST_AT_ONCE:]
             try:
                 written += self._write(again, self._settle_free)
@@ -86,20 +91,19 @@ class Settlements:
     def _settle(self, settlements: Sequence[Settlement], *, last: bool = False, wait: bool = True) -> None:
         if not settlements:
             return
-        database = self._process.database
+        process = self._process
         settle, opened = (
-            (ledger.settle, database.pinned()) if wait else (ledger.settle_free, database.pinned_transaction())
+            (ledger.settle, process.database.pinned())
+            if wait
+            else (ledger.settle_free, process.database.pinned_transaction())
         )
         try:
             with opened as tx:
-                settled = settle(tx, settlements)
+                settled = settle(tx, settlements, hint_timeout=process.hint_timeout, burst=process.settings.burst)
         except Failure as failure:
             if is_away(failure):
                 raise
-            if wait and isinstance(failure, StatementAborted) and len(settlements) > 1:
-                self._settle_free(settlements)
-            else:
-                self._settle_apart(settlements, failure, last=last)
+            self._settle_otherwise(settlements, failure, last=last, wait=wait)
             return
         except UNWRITABLE as error:
             if last:
@@ -107,17 +111,40 @@ class Settlements:
             problem = Invalid("outcome", f"cannot be written: {type(error).__name__}")
             self._settle_apart(settlements, problem, last=last)
             return
-        self._busy.update((each.job_id, each.token) for each in settlements if each.job_id in settled.locked)
-        self._process.publisher.publish(settled.hints)
+        self._note_busy([each for each in settlements if each.job_id in settled.locked])
+        process.publisher.publish(settled.hints)
         if settled.refused:
             self.refused += len(settled.refused)
             log.warning("settlements_refused", jobs=len(settled.refused), reason="their claims were lost")
 
+    def _settle_otherwise(self, settlements: Sequence[Settlement], failure: Failure, *, last: bool, wait: bool) -> None:
+        """Settle what a failure has kept from being settled together."""
+        has_children = any(settlement.children for settlement in settlements)
+        if isinstance(failure, StatementAborted) and wait and (has_children or len(settlements) > 1):
+            self._settle_free(settlements)
+        elif isinstance(failure, StatementAborted) and has_children:
+            self._note_busy(settlements)
+            self._locked_until = time.monotonic() + WAITED_REST_S
+        else:
+            self._settle_apart(settlements, failure, last=last)
+
     def _settle_free(self, settlements: Sequence[Settlement]) -> None:
-        """Settle what nobody has locked: one handler that holds its job's row keeps no other job from its end."""
-        self._settle(settlements, wait=False)
+        """Settle what nobody has locked: one handler that holds its job's row keeps no other job from its end.
+
+        Nothing tells whether somebody has just taken the unique key of a child. Children are enqueued org by org: who
+        holds a key keeps the parents of the same org only from their ends.
+        """
+        groups: dict[UUID | None, list[Settlement]] = {}
+        for settlement in settlements:
+            job = self._held.find(settlement.job_id, settlement.token) if settlement.children else None
+            groups.setdefault(job and job.org_id, []).append(settlement)
+        for group in groups.values():
+            self._settle(group, wait=False)
         if self._busy:
             log.warning("settlements_locked", jobs=len(self._busy), reason="somebody has locked their rows")
+
+    def _note_busy(self, settlements: Sequence[Settlement]) -> None:
+        self._busy.update((each.job_id, each.token) for each in settlements)
 
     def _postpone(self, settlements: Sequence[Settlement]) -> None:
         self._given_up.update((settlement.job_id, settlement.token) for settlement in settlements)

@@ -38,6 +38,9 @@ CLAIM_COLUMNS = ("answer", "refused_id", "backlog", "since", *JOB_COLUMNS, *Orig
 JOB_AT = CLAIM_COLUMNS.index(JOB_COLUMNS[0])
 ORIGIN_AT = JOB_AT + len(JOB_COLUMNS)
 
+PUBLISHED = frozenset({"woken", "child"})
+"""What a settlement answers of jobs whose hints the caller publishes."""
+
 SETTLE_COLUMNS = ("what", "job_id", "job_type", "queue", "light")
 
 ACTORS = {kind.value: kind for kind in ActorType}
@@ -74,7 +77,7 @@ class Settled:
     refused: tuple[UUID, ...]
     """The job of each settlement whose claim was lost, and of which nothing was written."""
     hints: tuple[Hint, ...]
-    """Jobs that waited for a concurrency key, to be published."""
+    """Children, and jobs that waited for a concurrency key, to be published."""
     locked: frozenset[UUID] = frozenset()
     """Jobs that somebody else has locked, and of which nothing was written; only when nobody was waited for."""
 
@@ -209,8 +212,14 @@ def end_unclaimed(tx: Transaction, job_ids: Sequence[UUID]) -> None:
         tx.run("end_unclaimed", job_ids=list(job_ids))
 
 
-def settle(tx: Transaction, settlements: Sequence[Settlement]) -> Settled:
-    """Write what became of jobs, of those whose claims still hold."""
+def settle(
+    tx: Transaction,
+    settlements: Sequence[Settlement],
+    *,
+    hint_timeout: timedelta = timedelta(seconds=30),
+    burst: int = 20,
+) -> Settled:
+    """Write what became of jobs, of those whose claims still hold, and enqueue their children as `enqueue` does."""
     # All writers lock jobs by their ids: two that settle the same ones must not wait for each other.
     settlements = sorted(settlements, key=attrgetter("job_id.int"))
     rows = tx.tuples(
@@ -231,9 +240,12 @@ def settle(tx: Transaction, settlements: Sequence[Settlement]) -> Settled:
         suspects=column([s.suspect for s in settlements], absent=False),
         return_deltas=column([s.returns for s in settlements], 0),
         gates=column([None if s.gate is None else _gate(s.gate) for s in settlements]),
+        children=column([s.children for s in settlements]),
+        hint_timeout=hint_timeout,
+        burst=burst,
     )
     refused = tuple(job_id for what, job_id, *_ in rows if what == "refused")
-    return Settled(refused, tuple(Hint(*named) for what, *named in rows if what == "woken"))
+    return Settled(refused, tuple(Hint(*named) for what, *named in rows if what in PUBLISHED))
 
 
 def _gate(gate: CloseGate) -> JsonObject:
@@ -248,12 +260,20 @@ def _gate(gate: CloseGate) -> JsonObject:
     )
 
 
-def settle_free(tx: Transaction, settlements: Sequence[Settlement]) -> Settled:
-    """Write what became of those jobs that nobody else has locked, in the caller's transaction."""
+def settle_free(
+    tx: Transaction,
+    settlements: Sequence[Settlement],
+    *,
+    hint_timeout: timedelta = timedelta(seconds=30),
+    burst: int = 20,
+) -> Settled:
+    """As `settle`, for those jobs that nobody else has locked, in the caller's transaction."""
     asked = [settlement.job_id for settlement in settlements]
     locked = frozenset(asked) - {row.id for row in tx.run("lock_free_jobs", job_ids=asked)}
     free = [settlement for settlement in settlements if settlement.job_id not in locked]
-    return replace(settle(tx, free), locked=locked) if free else Settled((), (), locked)
+    if not free:
+        return Settled((), (), locked)
+    return replace(settle(tx, free, hint_timeout=hint_timeout, burst=burst), locked=locked)
 
 
 def record_starts(tx: Transaction, starts: Sequence[tuple[UUID, UUID, datetime]]) -> None:

@@ -201,7 +201,28 @@ cross join lateral postroom.leave_claims(q.ids, '{}', states => array_fill('canc
 
 -- name: settle_jobs
 -- Writes what becomes of jobs, each named by its id and claim token. What is the same for all jobs is not given: an empty array stands
--- for successes without an output, and for zeros. Returns the jobs whose claims were lost, and those that waited for a concurrency key.
+-- for successes without an output, for zeros, and for no children. Returns the jobs whose claims were lost, and of those to be published
+-- the ones that waited for a concurrency key and the children. The children of a job whose claim was lost are not enqueued.
+with parents as materialized (
+  select id, token, children from unnest((select %(job_ids)s::uuid[]), (select %(tokens)s::uuid[]), (select %(children)s::jsonb[]))
+    as p (id, token, children)
+  where children is not null
+),
+held as materialized (
+  select id, claim_token from jobs where id = any (array(select id from parents)) order by id for no key update
+),
+born as materialized (
+  select jsonb_agg(c.body) as requests from parents p join held h on h.id = p.id and h.claim_token = p.token
+  cross join jsonb_array_elements(p.children) as c (body)
+),
+children as materialized (
+  select e.* from born b
+  cross join lateral postroom.enqueue_jobs(b.requests, true, %(hint_timeout)s::interval, %(burst)s) as e
+  where b.requests is not null
+)
+-- First, for a claim that has been left cannot be found held any more.
+select 'child' as what, job_id, job_type, queue, light from children where publish
+union all
 select what, job_id, job_type, queue, light
 from postroom.leave_claims(
   %(job_ids)s::uuid[], %(tokens)s::uuid[], %(states)s::text[], %(run_ats)s::timestamptz[], %(attempt_deltas)s::smallint[],

@@ -93,9 +93,9 @@ class Parent(Word, job_type="probe_jobs.parent"): ...
 
 
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
-def parent(ctx: JobContext, _payload: Parent) -> Outcome:
-    """Enqueue a child."""
-    return Done(children=(Noop().job(org_id=ctx.org_id),))
+def parent(ctx: JobContext, payload: Parent) -> Outcome:
+    """Enqueue a child: of a type without a key, or with one that the word names."""
+    return Done(children=((Serial(account_id=payload.word) if payload.word else Noop()).job(org_id=ctx.org_id),))
 
 
 class Serial(Word, job_type="probe_jobs.serial", unique=while_queued("account_id"), serial_by="account_id"): ...

@@ -26,7 +26,7 @@ from tasks.maintenance import fallback_sync
 from tests.doubles.factories import claim_one, make_worker
 from tests.doubles.inline_worker import InlineWorker, run_job
 from tests.doubles.mail_factories import make_account
-from tests.doubles.probe_jobs import Ending, Serial, ending, serial
+from tests.doubles.probe_jobs import Ending, Parent, Serial, ending, serial
 from tests.waiting import eventually
 
 WITHIN_S = 2.0
@@ -151,6 +151,48 @@ def test_a_settlement_that_is_locked_keeps_no_other_from_its_end(
         assert state(database, busy.queued) == "running"
     worker.ledger_loop.turn()
     assert state(database, busy.queued) == "succeeded"
+
+
+@pytest.mark.parametrize("seen", [True, False], ids=["a guard that is locked", "a guard that nobody sees yet"])
+def test_a_childs_key_that_is_locked_keeps_no_other_parent_from_its_end(
+    process: Runtime, database: Connection, database_url: str, tenants: tuple[Tenant, Tenant], seen: bool
+) -> None:
+    busy, free = tenants
+    worker = InlineWorker(process)
+    word = "queued" if seen else "new"
+    asked = [parent_of(process, org, word) for org in (busy.org_id, busy.org_id, free.org_id)]
+    with connect(database_url) as foreign:
+        if seen:
+            foreign.execute("select from idempotency_keys where job_id = %s for update", (busy.queued,))
+        else:
+            foreign.execute(
+                "select postroom.enqueue_job('probe_jobs.serial', %s, jsonb_build_object('account_id', %s::text))",
+                (busy.org_id, word),
+            )
+        began = time.monotonic()
+        jobs = [claim_one(process.database, job_id, process.worker) for job_id in asked]
+        worker.ledger_loop._hold(jobs)  # noqa: SLF001  # as a claim does
+        for _ in range(3):
+            worker.ledger_loop.turn()
+        assert time.monotonic() - began < WITHIN_S
+        assert [state(database, job_id) for job_id in asked] == ["running", "running", "succeeded"]
+        assert not worker.ledger_loop.database_away
+
+    def turned() -> bool:
+        worker.ledger_loop.turn()
+        return worker.ledger_loop.idle
+
+    eventually(turned, describe="what was locked is settled once it is free")
+    assert [state(database, job_id) for job_id in asked] == ["succeeded"] * 3
+    born = database.execute("select org_id from jobs where parent_id is not null").fetchall()
+    assert born == ([] if seen else [(free.org_id,)]), "all other keys have been taken"
+
+
+def parent_of(process: Runtime, org_id: UUID, word: str) -> UUID:
+    """A job whose child has the key of this word."""
+    with process.database.ledger() as tx:
+        (made,) = enqueue(tx, Parent(word=word), org_id=org_id)
+    return made.job_id
 
 
 def settle_all(worker: InlineWorker, jobs: list[ClaimedJob]) -> None:

@@ -324,8 +324,8 @@ def test_many_jobs_are_enqueued_at_once(process: Runtime, org: UUID) -> None:
 def test_an_outcome_that_cannot_be_written_ends_the_job_with_the_reason(
     process: Runtime, database: Connection, org: UUID
 ) -> None:
-    job_id, end = run(process, org, probe_jobs.unruly, word="x")
-    assert end == "dead"
+    job_id, _ = run(process, org, probe_jobs.unruly, word="x")
+    assert row(database, job_id)["state"] == "dead"
     error = row(database, job_id)["error"]
     assert isinstance(error, dict)
     assert error["reason"].startswith("job_type: nobody.knows")

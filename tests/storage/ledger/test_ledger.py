@@ -12,6 +12,7 @@ from domain.jobs.lifecycle import MAX_LOSSES, Settlement, settlement_of
 from domain.jobs.retry import STANDARD
 from storage.ledger import effects, gates, ledger, recovery, relay, retention
 from storage.ledger.gates import Gate
+from storage.ledger.requests import as_requests
 from storage.postgres.database import Database
 from tests.doubles.factories import (
     HINT_TIMEOUT,
@@ -87,6 +88,25 @@ def test_of_several_claims_of_a_job_those_that_were_lost_are_refused(store: Data
     with store.ledger() as tx:
         claims = [Settlement(job_id, name, State.SUCCEEDED) for name in (uuid4(), token, uuid4())]
         assert ledger.settle(tx, claims).refused == (job_id, job_id)
+
+
+def test_of_several_claims_of_a_job_only_the_one_that_holds_has_children(
+    database: Connection, store: Database, org: UUID
+) -> None:
+    job = claim_one(store, enqueue_one(store, org))
+    other = claim_one(store, enqueue_one(store, org))
+    born = as_requests([job.child(NewJob("probe.run", org, {"place": place})) for place in range(2)])
+    with store.ledger() as tx:
+        claims = [Settlement(job.job_id, one, State.SUCCEEDED, children=born) for one in (uuid4(), job.token)]
+        # Its token is that of a claim which holds, on another job.
+        settled = ledger.settle(tx, [*claims, Settlement(other.job_id, job.token, State.SUCCEEDED, children=born)])
+    assert sorted(settled.refused) == sorted([job.job_id, other.job_id])
+    made = database.execute("select id, payload ->> 'place' from jobs where parent_id = %s", (job.job_id,)).fetchall()
+    assert sorted(place for _, place in made) == ["0", "1"]
+    assert {hint.job_id for hint in settled.hints} == {job_id for job_id, _ in made}
+    with store.ledger() as tx:
+        assert ledger.settle(tx, claims).refused == (job.job_id, job.job_id), "an answer was lost, and it is sent again"
+    assert database.execute("select count(*) from jobs where parent_id is not null").fetchone() == (2,)
 
 
 def test_a_silent_workers_job_is_rescued_and_its_late_writes_are_refused(

@@ -86,9 +86,11 @@ def asked(owner: Connection, waiting: str, batch: int = BATCH) -> dict[str, dict
     each = {
         "states": "succeeded", "run_ats": None, "attempt_deltas": 0, "loss_deltas": 0, "started_ats": None,
         "outputs": None, "errors": None, "costs": 0, "reasons": None, "details": None, "suspects": None,
-        "return_deltas": 0, "gates": None,
+        "return_deltas": 0, "gates": None, "children": None,
     }  # fmt: skip
-    settling = {"job_ids": ids, "tokens": tokens} | {name: [value] * batch for name, value in each.items()}
+    settling = {"job_ids": ids, "tokens": tokens, "hint_timeout": HINT_TIMEOUT, "burst": 20} | {
+        name: [value] * batch for name, value in each.items()
+    }
     met: dict[str, dict[str, dict[str, Any]]] = {
         "backlog": {
             "claim_jobs": claiming | demand | {"lights": [False], "counts": [BATCH], "begins": [4], "cursors": []},

@@ -84,6 +84,6 @@ def test_the_rows_of_a_batch_come_in_the_order_in_which_they_are_read(
     """Otherwise Python moves each column of each row."""
     text, names = numbered(statement(name))
     suspects = {"alone": False, "suspects_rest": SUSPECT_REST, "most_suspect": MOST_REFUSED_SUSPECTS}
-    given = {"token": uuid4(), "worker_id": uuid4(), "lease": LEASE} | suspects
+    given = {"token": uuid4(), "worker_id": uuid4(), "lease": LEASE, "hint_timeout": LEASE, "burst": 20} | suspects
     answer = RawCursor(database).execute(text, [given.get(one, []) for one in names])
     assert tuple(column.name for column in answer.description or ()) == columns

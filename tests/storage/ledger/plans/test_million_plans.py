@@ -97,9 +97,10 @@ def settling(million: Connection) -> dict[str, Any]:
     each: dict[str, Any] = {
         "states": "succeeded", "run_ats": None, "attempt_deltas": 0, "loss_deltas": 0, "started_ats": None,
         "outputs": None, "errors": None, "costs": 0, "reasons": None, "details": None, "suspects": None,
-        "return_deltas": 0, "gates": None,
+        "return_deltas": 0, "gates": None, "children": None,
     }  # fmt: skip
-    return {"job_ids": ids, "tokens": tokens} | {name: [value] * len(ids) for name, value in each.items()}
+    publishing = {"hint_timeout": HINT_TIMEOUT, "burst": 20}
+    return {"job_ids": ids, "tokens": tokens} | publishing | {name: [value] * len(ids) for name, value in each.items()}
 
 
 def canceling(million: Connection) -> dict[str, Any]:
