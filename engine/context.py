@@ -113,15 +113,17 @@ class JobContext:
 
         Raises `ClaimLost`, and what ends the job. Keep the network out.
         """
-        with self.read() as transaction:
+        job = self.job
+        with self._runtime.database.claimed(job.org_id, job.job_id, job.token) as transaction:
             self._effects.begin_transaction(transaction)
             yield transaction
 
     @contextmanager
-    def read(self) -> Iterator[TenantTransaction]:
-        """As `tx`, for a transaction that only reads: nobody waits for it, and nothing ends the job."""
-        job = self.job
-        with self._runtime.database.claimed(job.org_id, job.job_id, job.token) as transaction:
+    def read(self, *, locks: bool = False) -> Iterator[TenantTransaction]:
+        """As `tx`, for a transaction that only reads: nothing ends the job, and with `locks` rows may be locked."""
+        job, database = self.job, self._runtime.database
+        opened = database.claimed if locks else database.reading
+        with opened(job.org_id, job.job_id, job.token) as transaction:
             yield transaction
 
     @contextmanager

@@ -192,7 +192,7 @@ def lock(tx: Transaction, account_id: UUID) -> Status:
 
     It comes before any other lock of the mailbox's rows (docs: mail.md#locks). Raises `Gone` as `get`.
     """
-    rows = tx.raw("select status from accounts where id = %(account)s for no key update", {"account": account_id})
+    rows = tx.run("lock_account", account_id=account_id)
     _found(rows, account_id)
     status: Status = rows[0].status
     return status

@@ -140,6 +140,10 @@ delete from voices v using accounts a
 where a.id = %(account_id)s and a.google_subject is null and (v.org_id, v.account_id) = (a.org_id, a.id)
 returning v.account_id
 
+-- name: lock_account
+-- Locks an account until the transaction ends, and returns its status.
+select status from accounts where id = %(account_id)s for no key update
+
 -- name: get_account
 -- One account, its tokens still sealed.
 select id as account_id, org_id, user_id, email, status, status_reason, status_changed_at, scopes, token_version, history_id, full_synced_at,

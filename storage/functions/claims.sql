@@ -16,6 +16,23 @@ end
 $$;
 grant execute on function postroom.hold_claim to postroom_ledger, postroom_tenant;
 
+-- The same without a lock, for who only reads: the claim may be lost at any time after. Returns why the job should stop, or NULL.
+create or replace function postroom.look_at_claim(held_job uuid, held_token uuid) returns text
+language plpgsql stable security definer set search_path = pg_catalog, public, pg_temp as $$
+declare
+  reason text;
+begin
+  select case when cancel_requested_at is not null then coalesce(cancel_reason, 'canceled') end into reason from jobs
+  where id = held_job and claim_token = held_token
+    and (not postroom.is_tenant() or org_id = postroom.current_org());
+  if not found then
+    raise exception 'the claim on job % is lost', held_job using errcode = 'PR001';
+  end if;
+  return reason;
+end
+$$;
+grant execute on function postroom.look_at_claim to postroom_ledger, postroom_tenant;
+
 -- Writes when claimed jobs began. One that has ended meanwhile, lost its claim, or is locked by a transaction of its own
 -- handler is passed over: nobody may wait here for a handler. A function, so that its caller need not be allowed to choose the
 -- time of an entry.

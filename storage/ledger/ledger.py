@@ -123,17 +123,8 @@ def enqueue_requests(
     tx: Transaction, asked: Requests, *, publisher: bool, hint_timeout: timedelta, burst: int
 ) -> tuple[Enqueued, ...]:
     """Insert the jobs that these requests are for; see `enqueue`."""
-    rows = tx.raw(
-        "select job_id, job_type, queue, light, created, publish"
-        " from postroom.enqueue_jobs(%(requests)s::jsonb, %(publisher)s, %(hint_timeout)s::interval, %(burst)s)"
-        " order by place",
-        {
-            "requests": asked,
-            "publisher": publisher,
-            "hint_timeout": hint_timeout,
-            "burst": burst,
-        },
-        columns=ENQUEUE_COLUMNS,
+    rows = tx.tuples(
+        "enqueue_jobs", ENQUEUE_COLUMNS, requests=asked, publisher=publisher, hint_timeout=hint_timeout, burst=burst
     )
     return tuple(
         Enqueued(Hint(job_id, job_type, queue, light), created, publish)
@@ -319,26 +310,22 @@ def hold_claim(tx: Transaction, job_id: UUID, token: UUID) -> None:
 
 
 def cancel_requested(tx: Transaction, job_id: UUID, token: UUID) -> str | None:
-    """Why a held job should stop, or None; raises `ClaimLost` when it is not held any more."""
-    hold_claim(tx, job_id, token)
-    row = tx.raw("select cancel_requested_at, cancel_reason from jobs where id = %(job)s", {"job": job_id})[0]
-    return (row.cancel_reason or "canceled") if row.cancel_requested_at else None
+    """Why a held job should stop, or None; raises `ClaimLost` when it is not held any more. Locks nothing."""
+    reason: str | None = tx.run("look_at_claim", job_id=job_id, token=token)[0].reason
+    return reason
 
 
 def settle_held(
     tx: Transaction, job: ClaimedJob, output: JsonObject, cost_microcents: int, *, began_at: datetime
 ) -> tuple[Hint, ...]:
     """Make a held job succeeded in the caller's transaction; returns hints of jobs that waited for its key."""
-    rows = tx.raw(
-        "select job_id, job_type, queue, light"
-        " from postroom.settle_held(%(job)s, %(token)s, %(output)s, %(cost)s, %(began_at)s)",
-        {
-            "job": job.job_id,
-            "token": job.token,
-            "output": Jsonb(redact_document(output)),
-            "cost": cost_microcents,
-            "began_at": began_at,
-        },
+    rows = tx.run(
+        "settle_held",
+        job_id=job.job_id,
+        token=job.token,
+        output=Jsonb(redact_document(output)),
+        cost=cost_microcents,
+        began_at=began_at,
     )
     return tuple(Hint(row.job_id, row.job_type, row.queue, row.light) for row in rows)
 

@@ -6,6 +6,11 @@ from postroom.enqueue_job(%(job_type)s, %(org_id)s, %(payload)s, %(payload_versi
   %(priority)s, %(run_at)s, %(expires_at)s, %(max_attempts)s, %(created_at)s, %(publisher)s, %(hint_timeout)s,
   %(retry_base_s)s, %(retry_cap_s)s, %(folds)s, %(keys_of)s) as e
 
+-- name: enqueue_jobs
+-- Any number of jobs, in the given order.
+select job_id, job_type, queue, light, created, publish
+from postroom.enqueue_jobs(%(requests)s::jsonb, %(publisher)s, %(hint_timeout)s::interval, %(burst)s) order by place
+
 -- name: claim_jobs
 -- Takes the jobs that a process has received hints for, and for each backlog key as many of the oldest jobs as it was
 -- asked to claim there. Of several processes with one hint, one gets the job. A job that is not due stays queued until then; one that is gated, or whose concurrency key is full, is parked by it and called when it
@@ -229,6 +234,15 @@ from postroom.leave_claims(
   %(loss_deltas)s::smallint[], %(started_ats)s::timestamptz[], %(outputs)s::jsonb[], %(errors)s::jsonb[], %(costs)s::bigint[],
   %(reasons)s::text[], %(details)s::jsonb[], %(suspects)s::boolean[],
   return_deltas => %(return_deltas)s::smallint[], gates => %(gates)s::jsonb[])
+
+-- name: settle_held
+-- Makes a held job succeeded in the transaction of its handler, and returns the jobs that waited for its concurrency key.
+select job_id, job_type, queue, light
+from postroom.settle_held(%(job_id)s, %(token)s, %(output)s, %(cost)s, %(began_at)s)
+
+-- name: look_at_claim
+-- Why a held job should stop, or NULL; an error when the claim is lost.
+select postroom.look_at_claim(%(job_id)s, %(token)s) as reason
 
 -- name: lock_free_jobs
 -- Locks those of these jobs and guards that nobody else has locked, until the transaction ends, and returns the jobs. For a

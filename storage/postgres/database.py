@@ -7,7 +7,7 @@ import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from math import inf
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 from uuid import UUID
 
 import psycopg
@@ -24,7 +24,15 @@ from storage.postgres.closed_connections import replace_closed
 from storage.postgres.execution import ConnectionLost, DatabaseUnavailable, Row, fetch, prepare_connection, translated
 from storage.postgres.logins import LEDGER_ROLE, TENANT_ROLE, role_url
 from storage.postgres.queries import statement
-from storage.postgres.sessions import connect_tenant, reset_session, restore_settings, startup_options
+from storage.postgres.sessions import (
+    Entry,
+    commit,
+    connect_tenant,
+    enter,
+    reset_session,
+    restore_settings,
+    startup_options,
+)
 from storage.postgres.writes import refused_by_server
 
 PINNED_TIMEOUT_S = 10.0
@@ -38,9 +46,6 @@ BRIEFLY_S = 0.05
 """The longest wait for a key by who enqueues for all orgs, and whom all orgs wait for meanwhile."""
 SESSION = "postroom:session"
 """What the name of a session of its own begins with: the relay's, whose leader an operator wants to find."""
-
-
-Opened = TypeVar("Opened", bound="Transaction")
 
 
 class Transaction:
@@ -88,18 +93,28 @@ class Transaction:
 class TenantTransaction(Transaction):
     """One open transaction of an org, in which a handler's SQL may have run."""
 
-    def __init__(self, connection: Connection, sealed: Mapping[str, str]) -> None:
-        """Put on what is `sealed`: settings of the transaction, with what proves that the engine made them."""
+    def __init__(self, connection: Connection, entry: Entry) -> None:
+        """Begin; raises `ClaimLost`."""
         super().__init__(connection)
-        self._sealed = sealed
-        put_on = ", ".join(f"set_config('postroom.{name}', %({name})s, true)" for name in sealed)
-        self._began_at = self.raw(f"select now(), {put_on}", sealed)[0].now
+        self._sealed = entry.sealed
+        self._began_at = enter(connection, entry)
+        self.is_clean = True
+        """Whether only statements of `storage` have run, none of which leaves anything in the session."""
+
+    def raw(
+        self, sql: str, parameters: Mapping[str, object] | None = None, *, columns: Sequence[str] | None = None
+    ) -> Sequence[Row]:
+        """As for any transaction; the text may leave anything in the session."""
+        self.is_clean = False
+        return super().raw(sql, parameters, columns=columns)
 
     def restore(self) -> None:
         """Undo what a handler's SQL has set, before the engine writes in the same transaction.
 
         Raises `Forbidden` when that SQL has ended the transaction: what it wrote no longer depends on the claim.
         """
+        if self.is_clean:
+            return
         with translated():
             lent = cast("psycopg.Connection[Any]", self._connection.connection.driver_connection)
             began_at = restore_settings(lent, self._sealed)
@@ -172,8 +187,14 @@ class Database:
     @contextmanager
     def ledger(self) -> Iterator[Transaction]:
         """Open a transaction of the engine, which sees every org."""
-        with _transaction(self._ledger, Transaction) as transaction:
-            yield transaction
+        with _connected(self._ledger) as connection:
+            begun = connection.begin()
+            with begun:
+                transaction = Transaction(connection)
+                yield transaction
+                with translated():
+                    begun.commit()
+        transaction.committed()
 
     @contextmanager
     def statements(self) -> Iterator[Transaction]:
@@ -194,13 +215,14 @@ class Database:
     @contextmanager
     def tenant(self, org_id: UUID) -> Iterator[TenantTransaction]:
         """Open a transaction that can see and touch one org's rows and no others (promise P6)."""
-        with self._sealed(org_id, {}) as transaction:
+        with self._sealed(Entry(self._facts(org_id, {}))) as transaction:
             yield transaction
 
     @contextmanager
     def on_behalf(self, org_id: UUID, origin: Origin) -> Iterator[TenantTransaction]:
         """As `tenant`, for a caller whom the engine knows: what the transaction enqueues is in the caller's name."""
-        with self._sealed(org_id, {"origin": json.dumps(origin._asdict()).encode().hex()}) as transaction:
+        facts = self._facts(org_id, {"origin": json.dumps(origin._asdict()).encode().hex()})
+        with self._sealed(Entry(facts)) as transaction:
             yield transaction
 
     @contextmanager
@@ -209,25 +231,36 @@ class Database:
 
         What it enqueues is in the job's name.
         """
-        with self._sealed(org_id, {"job": str(job_id)}) as transaction:
-            transaction.raw("select postroom.hold_claim(%(job)s, %(token)s)", {"job": job_id, "token": token})
+        facts = self._facts(org_id, {"job": str(job_id)})
+        with self._sealed(Entry(facts, (job_id, token))) as transaction:
             yield transaction
 
     @contextmanager
-    def _sealed(self, org_id: UUID, facts: Mapping[str, str]) -> Iterator[TenantTransaction]:
-        """Open an org's transaction in which handlers' SQL may read, and not forge, the facts about it.
+    def reading(self, org_id: UUID, job_id: UUID, token: UUID) -> Iterator[TenantTransaction]:
+        """As `claimed`, for a transaction that only reads: nobody waits for it, and its commit waits for no disk."""
+        facts = self._facts(org_id, {"job": str(job_id)})
+        with self._sealed(Entry(facts, (job_id, token), is_reading=True)) as transaction:
+            yield transaction
+
+    def _facts(self, org_id: UUID, facts: Mapping[str, str]) -> Mapping[str, str]:
+        """The org and facts about a transaction of its own, sealed: handlers' SQL may read, and not forge them."""
+        sealed = {"org": str(org_id), "org_seal": self._seal(str(org_id))}
+        for name, value in facts.items():
+            sealed |= {name: value, f"{name}_seal": self._seal(f"{name}:{org_id}:{value}")}
+        return sealed
+
+    @contextmanager
+    def _sealed(self, entry: Entry) -> Iterator[TenantTransaction]:
+        """Open an org's transaction.
 
         The connection may have rested in the pool while PostgreSQL was restarted. The first statement finds that out,
         before the caller's own have run; then another connection is opened, once, and no attempt of a job is spent.
         """
-        sealed = {"org": str(org_id), "org_seal": self._seal(str(org_id))}
-        for name, value in facts.items():
-            sealed |= {name: value, f"{name}_seal": self._seal(f"{name}:{org_id}:{value}")}
         with ExitStack() as opened:
             try:
-                transaction = opened.enter_context(self._opened(sealed))
+                transaction = opened.enter_context(self._opened(entry))
             except ConnectionLost:
-                transaction = opened.enter_context(self._opened(sealed))
+                transaction = opened.enter_context(self._opened(entry))
             yield transaction
 
     @contextmanager
@@ -269,9 +302,12 @@ class Database:
             self._pinned.close()
 
     @contextmanager
-    def _opened(self, sealed: Mapping[str, str]) -> Iterator[TenantTransaction]:
-        with _transaction(self._tenants, lambda connection: TenantTransaction(connection, sealed)) as transaction:
+    def _opened(self, entry: Entry) -> Iterator[TenantTransaction]:
+        with _connected(self._tenants) as connection:
+            transaction = TenantTransaction(connection, entry)
             yield transaction
+            commit(connection, is_clean=transaction.is_clean)
+        transaction.committed()
 
     def _seal(self, words: str) -> str:
         if self._seal_key is None:
@@ -286,18 +322,6 @@ class Database:
     def _read_seal_key(self) -> str:
         with self.ledger() as transaction:
             return str(transaction.raw("select secret from tenant_seal")[0][0])
-
-
-@contextmanager
-def _transaction(engine: Engine, opened: Callable[[Connection], Opened]) -> Iterator[Opened]:
-    with _connected(engine) as connection:
-        begun = connection.begin()
-        with begun:
-            transaction = opened(connection)
-            yield transaction
-            with translated():
-                begun.commit()
-    transaction.committed()
 
 
 @contextmanager
@@ -374,7 +398,7 @@ def _engine(
         max_overflow=0,
         pool_timeout=settings.statement_timeout_s,
         pool_use_lifo=True,
-        isolation_level=None if is_for_handlers else "AUTOCOMMIT",
+        isolation_level="AUTOCOMMIT",
         json_deserializer=_document,
         hide_parameters=True,  # an error's text reaches logs, and a parameter may be mail or a secret
         connect_args={

@@ -97,9 +97,16 @@ class ConnectionLost(DatabaseUnavailable):
 
 
 def fetch(
-    connection: Connection, sql: str, parameters: Mapping[str, object], *, columns: Sequence[str] | None = None
+    connection: Connection,
+    sql: str,
+    parameters: Mapping[str, object],
+    *,
+    columns: Sequence[str] | None = None,
+    result: int = 0,
 ) -> Sequence[Row]:
     """Run SQL text and return its rows; an empty list for a statement without a result.
+
+    Of several statements, which take no parameters, the rows of the one at place `result`.
 
     With `columns`, rows are plain tuples of these columns in this order, and travel in PostgreSQL's binary format,
     which is shorter: for results of many rows. Raises `ValueError` for a column that the result does not have.
@@ -115,6 +122,8 @@ def fetch(
             plain = columns is not None
             cursor = lent.cursor(row_factory=tuple_row if plain else _named, binary=plain)
             cursor.execute(text, [parameters[name] for name in names] or None)
+            if result:
+                cursor.set_result(result)
             answer = cursor.pgresult
             if answer is None or answer.status != ExecStatus.TUPLES_OK:
                 return []

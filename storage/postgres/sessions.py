@@ -3,14 +3,19 @@
 `docs/explanation/tenancy.md` says what PostgreSQL lets a handler leave behind, and where each kind ends.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
+from uuid import UUID
 
 import psycopg
+from psycopg.pq import TransactionStatus
+from sqlalchemy import Connection
 from sqlalchemy.pool import ConnectionPoolEntry, PoolResetState
 
+from domain.jobs.failures import Forbidden
 from storage.postgres.bounded import BoundedConnection, connect_bounded
+from storage.postgres.execution import fetch
 
 SETTINGS: Mapping[str, str] = {
     # pg_temp last: unnamed, it would be searched first.
@@ -49,6 +54,8 @@ LIST_PREPARED = (
     "select coalesce(array_agg(name) filter (where not from_sql), '{}') as ours, bool_or(from_sql) as foreign"
     " from pg_prepared_statements"
 )
+CLEAN = "postroom:clean"
+"""Where a connection of the pool notes that it was cleaned with its commit."""
 RESET = f"{RESET_SETTINGS}; {CLEAN_UP}; {LIST_PREPARED}"
 """One round trip. Not DISCARD ALL, which would drop the statements that psycopg has prepared, and their plans."""
 
@@ -85,38 +92,83 @@ def connect_tenant(
     return connect_bounded(conninfo, answer_within_s=answer_within_s, options=options, **given)
 
 
+class Entry(NamedTuple):
+    """How a transaction of the tenants' begins."""
+
+    sealed: Mapping[str, str]
+    """Settings of the transaction, with what proves that the engine made them: ids and hexadecimal digits."""
+    claim: tuple[UUID, UUID] | None = None
+    """The job and the token of the claim under which the transaction acts."""
+    is_reading: bool = False
+    """Whether the transaction only reads: the claim is looked at then, and not locked."""
+
+
+def enter(connection: Connection, entry: Entry) -> datetime:
+    """Begin a transaction in one round trip; returns when it began. Raises `ClaimLost`."""
+    connection.info.pop(CLEAN, None)
+    begin = "begin read only" if entry.is_reading else "begin"
+    words = f"{begin}; select now(), {_put_on(entry.sealed)}"
+    if entry.claim is not None:
+        needs = "look_at_claim" if entry.is_reading else "hold_claim"
+        words += f"; select postroom.{needs}('{entry.claim[0]}', '{entry.claim[1]}')"
+    ((began_at, *_),) = fetch(connection, words, {}, result=1)
+    return cast("datetime", began_at)
+
+
+def commit(connection: Connection, *, is_clean: bool) -> None:
+    """Commit, and clean the session for the next org, in one round trip.
+
+    A session in which only statements of `storage` have run is clean. Raises `Forbidden` where one of them had failed,
+    and PostgreSQL would roll back without a word.
+    """
+    lent = cast("psycopg.Connection[Any]", connection.connection.driver_connection)
+    if lent.info.transaction_status == TransactionStatus.INERROR:
+        raise Forbidden("a statement failed, and the transaction cannot be committed")
+    if is_clean:
+        fetch(connection, "commit", {})
+    elif not _is_ours(lent, fetch(connection, f"commit; {RESET}", {}, result=-1)):
+        return
+    connection.info[CLEAN] = True
+
+
 def reset_session(connection: "psycopg.Connection[Any]", entry: ConnectionPoolEntry, state: PoolResetState) -> None:
-    """Clean a connection that goes back to its pool; SQLAlchemy's event `reset` calls this.
+    """Clean a connection that goes back to its pool, unless its commit did; SQLAlchemy's event `reset` calls this.
 
     A connection that cannot be cleaned is given up, and the pool opens another.
     """
-    if state.terminate_only:
+    if state.terminate_only or entry.info.pop(CLEAN, False):
         return
     try:
         connection.rollback()
-        connection.autocommit = True
         cursor = connection.execute(RESET)
         cursor.set_result(-1)
-        ours, is_foreign = cursor.fetchone() or ((), True)
-        connection.autocommit = False
+        is_ours = _is_ours(connection, cursor.fetchall())
     except psycopg.Error as error:
         entry.invalidate(error)
         return
-    # Every statement is run by its name: one that a handler prepared under a name of psycopg's would run in its place.
-    if is_foreign or not _prepared_names(connection) <= set(ours):
+    if not is_ours:
         entry.invalidate()
 
 
-def restore_settings(connection: "psycopg.Connection[Any]", sealed: Mapping[str, str]) -> datetime:
-    """Set all settings of the open transaction as they were when it began, and what is sealed; returns when it began.
+def _is_ours(connection: "psycopg.Connection[Any]", listed: Sequence[Any]) -> bool:
+    """Whether all prepared statements are psycopg's, and all of psycopg's are there.
 
-    The values are ids and hexadecimal digits.
+    Every statement is run by its name: one that a handler prepared under a name of psycopg's would run in its place.
     """
-    put_on = ", ".join(f"set_config('postroom.{name}', '{value}', true)" for name, value in sealed.items())
-    cursor = connection.execute(f"{RESET_SETTINGS}; select now(), {put_on}".encode())
+    ((ours, is_foreign),) = listed
+    return not is_foreign and _prepared_names(connection) <= set(ours)
+
+
+def restore_settings(connection: "psycopg.Connection[Any]", sealed: Mapping[str, str]) -> datetime:
+    """Set all settings of the open transaction as when it began, and what is sealed; returns when it began."""
+    cursor = connection.execute(f"{RESET_SETTINGS}; select now(), {_put_on(sealed)}".encode())
     cursor.set_result(-1)
     ((began_at, *_),) = cursor.fetchall()
     return cast("datetime", began_at)
+
+
+def _put_on(sealed: Mapping[str, str]) -> str:
+    return ", ".join(f"set_config('postroom.{name}', '{value}', true)" for name, value in sealed.items())
 
 
 def _prepared_names(connection: "psycopg.Connection[Any]") -> set[str]:

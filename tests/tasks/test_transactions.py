@@ -80,8 +80,10 @@ class Counter:
         name = NAMES.get(text, text[:50])
         if name in SHARED:
             self.shared += 1
-        elif text == "begin":
+        elif text.startswith("begin"):
             self._open[id(raw)] = []
+        elif text.startswith("commit"):
+            self._close(raw)
         elif raw.autocommit and id(raw) not in self._open:
             self.own.append([name])
         else:
@@ -91,7 +93,10 @@ class Counter:
         raw.cursor_factory = partial(CountedCursor, counter=self)  # type: ignore[assignment]  # psycopg only calls it
 
     def _commit(self, connection: Connection) -> None:
-        statements = self._open.pop(id(connection.connection.driver_connection), [])
+        self._close(connection.connection.driver_connection)
+
+    def _close(self, raw: object) -> None:
+        statements = self._open.pop(id(raw), [])
         if statements:
             self.own.append(statements)
 
@@ -303,7 +308,7 @@ class Bound:
 
 
 BOUNDS = [
-    Bound("accounts.onboard", connected_again, 17, "read; four for each of three steps; four that they write"),
+    Bound("accounts.onboard", connected_again, 14, "read; three for each of three steps; four that they write"),
     Bound("accounts.learn_voice", known_owner, 4, "read; money set aside; cost and answer; write"),
     Bound("gmail.backfill", older_letter, 3),
     Bound("gmail.backfill_messages", older_batch, 3),
@@ -345,8 +350,8 @@ BOUNDS = [
     Bound(
         "agents.process",
         by_agent,
-        26,
-        "read and begin; for each of three steps (opening, two calls) 4: claim, cancel, was it kept, its result; for "
+        23,
+        "read and begin; for each of three steps (opening, two calls) 3: claim and cancel, was it kept, its result; for "
         "each of three answers 2: money; cost and answer; to read: 1; to draft 4: record; token and intent; result, "
         "record and labels' intent; labels; at the end 2: record, write",
     ),

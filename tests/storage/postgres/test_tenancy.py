@@ -1,5 +1,6 @@
 """Promise P6: whatever SQL a handler runs, it can neither read nor write another org's rows; for every table."""
 
+import re
 from uuid import UUID, uuid4
 
 import psycopg
@@ -11,6 +12,7 @@ from sqlalchemy import make_url
 from domain.jobs.failures import ClaimLost, Forbidden, Gone
 from settings import Settings
 from storage.accounts import accounts
+from storage.postgres import queries
 from storage.postgres.database import Database, Transaction
 from tests.doubles.mail_factories import make_account
 from tests.storage.postgres.row_makers import ROW_MAKERS, fill_every_table
@@ -239,21 +241,43 @@ def test_a_tenant_cannot_become_somebody_else(store: Database, orgs: tuple[UUID,
         assert getattr(caught.value.__cause__, "sqlstate", "") == "42501", statement
 
 
-@pytest.mark.parametrize("statement", ["reset role", "reset session authorization", "reset all", "discard all"])
+@pytest.mark.parametrize("statement", ["reset role", "reset session authorization", "reset all"])
 def test_a_reset_leaves_a_tenant_where_it_is_or_without_an_org(
     store: Database, orgs: tuple[UUID, UUID], statement: str
 ) -> None:
     with store.tenant(orgs[0]) as tx:
-        if statement == "discard all":
-            with pytest.raises(psycopg.Error, match="cannot run inside a transaction block"):
-                tx.raw(statement)
-            return
         tx.raw(statement)
         assert tx.raw("select current_user, session_user")[0]._asdict() == {
             "current_user": "postroom_tenant",
             "session_user": "postroom_tenant",
         }
         assert {row.org_id for row in tx.raw("select org_id from accounts")} <= {orgs[0]}
+
+
+def test_a_transaction_that_swallowed_an_error_is_not_taken_for_committed(
+    store: Database, orgs: tuple[UUID, UUID]
+) -> None:
+    with (
+        pytest.raises(Forbidden, match="a statement failed"),
+        store.tenant(orgs[0]) as tx,
+        pytest.raises(psycopg.Error, match="cannot run inside a transaction block"),
+    ):
+        tx.raw("discard all")
+
+
+LEAVES = re.compile(
+    r"(?:\A|;)\s*(set|reset|prepare|execute|deallocate|listen|discard|begin|commit|create)\b"
+    r"|\bwith hold\b|set_config\([^()]*\bfalse\b|pg_(try_)?advisory_lock",
+    re.IGNORECASE,
+)
+"""What leaves something in a session, or ends a transaction."""
+
+
+def test_no_statement_of_the_storage_leaves_anything_in_a_session() -> None:
+    """A session in which only those have run is lent to the next org as it is."""
+    for name, text in queries.statements().items():
+        assert not LEAVES.search(re.sub("--.*", "", text)), name
+    assert LEAVES.search("select set_config('a', 'b', false)")
 
 
 def test_a_refusal_tells_nothing_about_anothers_rows(store: Database, database: Connection) -> None:
@@ -303,6 +327,7 @@ FOR_TENANTS = {
     "finish_effect",
     "hold_claim",
     "is_channel_of_another",
+    "look_at_claim",
     "look_back_at_jobs",  # tells a time, of all orgs
     "looks_secret",  # pure
     "named_labels",  # pure

@@ -26,6 +26,7 @@ REASONS = {
     "settle_jobs": "the settlements of a batch that had to wait are written again, without those that are locked",
     "fan_out_to_accounts": "a part of which a key is locked is done org by org",
     "cancel_jobs": "its caller names the jobs, of one org",
+    "enqueue_jobs": "is called for one org, or by who tries again apart",
     "ask_results": "the messages of a batch that had to wait are written one by one",
     "postroom.leave_claims": "is called for `settle_jobs`, or for jobs that the caller has locked",
     "postroom.enqueue_jobs": "is called for one org, or by who tries again apart",
