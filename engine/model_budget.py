@@ -19,9 +19,9 @@ from engine.interrupts import Canceled, Interrupted
 from engine.runtime import Runtime
 from providers.ports import LanguageModel, ModelAnswer, ModelRequest, Usage
 from providers.ports.conversation import Conversation, ConversationAnswer, ConversationRequest
-from storage.ledger import audit, effects
+from storage.ledger import audit
 from storage.money import model_calls, spending
-from storage.money.model_calls import ModelCall
+from storage.money.model_calls import Booked, KeptAnswer, ModelCall
 from storage.money.spending import BudgetRefusal, Reserved
 from storage.postgres.database import Transaction
 
@@ -149,10 +149,11 @@ class ModelBudget:
             answer, said, refusal = call()
         except Failure as failure:
             with beside_failure("charge"):
-                self._charge(reserved.reservation_id, 0 if failure.call_state is CallState.NOT_DONE else paid.most)
+                cost = 0 if failure.call_state is CallState.NOT_DONE else paid.most
+                self._book(reserved.reservation_id, _unanswered(paid, cost))
             raise
         took = timedelta(seconds=time.monotonic() - began)
-        listed = _listed(self._job, paid, answer, refusal)
+        listed = _listed(paid, answer, refusal)
         return self._keep(reserved.reservation_id, paid, said | _facts(answer), listed, took)
 
     def _reserve(self, paid: "_Paid") -> "tuple[_Paid, Reserved]":
@@ -180,40 +181,33 @@ class ModelBudget:
     def _keep(
         self, reservation_id: UUID, paid: "_Paid", kept: JsonObject, listed: ModelCall, took: timedelta
     ) -> JsonObject:
-        """Book the cost, list the call and keep the answer in one transaction.
+        """Book the cost, list the call and keep the answer in one statement.
 
         The cost stays booked when the answer cannot be kept, because the claim is lost or the answer is not storable.
         """
-        job, cost = self._job, listed.cost_microcents
-        self._add_cost(cost)
+        self._add_cost(listed.cost_microcents)
+        try:
+            booked = self._book(reservation_id, listed, paid.account_id, KeptAnswer(paid.step, kept, took))
+        except Invalid:
+            self._book(reservation_id, listed, paid.account_id)
+            raise
+        if not booked.is_kept:
+            raise ClaimLost(f"the claim was lost before step {paid.step} was kept")
+        return kept
 
-        def book(tx: Transaction) -> None:
-            spending.charge(tx, reservation_id, cost)
-            if paid.account_id is not None:
-                model_calls.record(tx, job.org_id, paid.account_id, listed)
-
-        def write() -> ClaimLost | None:
-            with self._runtime.database.ledger() as tx:
-                book(tx)
-                try:
-                    effects.save_step(tx, job, paid.step, kept, cost, took=took)
-                except ClaimLost as lost:
-                    return lost
-            return None
-
-        def only_book() -> None:
-            with self._runtime.database.ledger() as tx:
-                book(tx)
+    def _book(
+        self,
+        reservation_id: UUID,
+        call: ModelCall,
+        account_id: UUID | None = None,
+        kept: KeptAnswer | None = None,
+    ) -> Booked:
+        def write() -> Booked:
+            with self._runtime.database.statements() as tx:
+                return model_calls.book(tx, self._job, reservation_id, call, account_id=account_id, kept=kept)
 
         # What it cost is known here and nowhere else: a database that is away is waited for.
-        try:
-            lost = retry_while_away(self._runtime, write)
-        except Invalid:
-            retry_while_away(self._runtime, only_book)
-            raise
-        if lost is not None:
-            raise lost
-        return kept
+        return retry_while_away(self._runtime, write)
 
     def _refuse(self, provider: str, most: int, default_daily: int) -> BudgetRefusal | None:
         """Close the gate, and with the first refusal of a day enqueue the alert, in one transaction."""
@@ -226,14 +220,6 @@ class ModelBudget:
                 audit.record(tx, job, "budget.exhausted", facts | {"spent_microcents": budget.spent})
                 self._enqueue(tx, AlertPayload.model_validate(facts))
         return refusal
-
-    def _charge(self, reservation_id: UUID, cost_microcents: int) -> None:
-        def write() -> None:
-            with self._runtime.database.statements() as tx:
-                spending.charge(tx, reservation_id, cost_microcents)
-
-        # What it cost is known here and nowhere else: a database that is away is waited for.
-        retry_while_away(self._runtime, write)
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +259,12 @@ def _refused_answer(model: str) -> ModelAnswer:
     return ModelAnswer(model, REFUSED, None, Usage(), 0)
 
 
-def _listed(job: ClaimedJob, paid: _Paid, answer: _Answer, refusal: str | None) -> ModelCall:
+def _unanswered(paid: _Paid, cost_microcents: int) -> ModelCall:
+    """A call that failed; it is charged, and not listed."""
+    return ModelCall(paid.step, "", "failed", cost_microcents)
+
+
+def _listed(paid: _Paid, answer: _Answer, refusal: str | None) -> ModelCall:
     return ModelCall(
         purpose=paid.step.partition(".")[0],
         model=answer.model,
@@ -281,7 +272,6 @@ def _listed(job: ClaimedJob, paid: _Paid, answer: _Answer, refusal: str | None) 
         cost_microcents=answer.cost_microcents,
         request_id=answer.request_id,
         refusal=None if refusal is None else clean_text(refusal)[:LONGEST_REFUSAL],
-        job_id=job.job_id,
         **asdict(answer.usage),
     )
 

@@ -2,8 +2,13 @@
 
 from dataclasses import asdict, dataclass
 from datetime import timedelta
+from typing import NamedTuple
 from uuid import UUID
 
+from psycopg.types.json import Jsonb
+
+from domain.jobs.job import ClaimedJob, JsonObject
+from domain.redaction import redact_document
 from storage.postgres.database import Transaction
 
 
@@ -22,12 +27,50 @@ class ModelCall:
     cache_read_tokens: int = 0
     request_id: str | None = None
     refusal: str | None = None
-    job_id: UUID | None = None
 
 
-def record(tx: Transaction, org_id: UUID, account_id: UUID, call: ModelCall) -> bool:
-    """Keep one call for an account of the org; false when its request id was recorded before, for it was paid once."""
-    return bool(tx.run("record_model_call", org_id=org_id, account_id=account_id, **asdict(call)))
+class KeptAnswer(NamedTuple):
+    """What a later attempt at the job gets instead of paying again, under the name of a step; `took` is the call's."""
+
+    step: str
+    result: JsonObject
+    took: timedelta
+
+
+class Booked(NamedTuple):
+    """What of a call was written."""
+
+    is_charged: bool
+    """False for a reservation that was charged or forgotten before."""
+    is_listed: bool
+    """False when the call's request id was listed before, for it was paid once."""
+    is_kept: bool
+    """False when the claim is lost."""
+
+
+def book(
+    tx: Transaction,
+    job: ClaimedJob,
+    reservation_id: UUID,
+    call: ModelCall,
+    *,
+    account_id: UUID | None = None,
+    kept: KeptAnswer | None = None,
+) -> Booked:
+    """Charge what was set aside for a call; list it for an account; keep its answer under the job's claim."""
+    rows = tx.run(
+        "book_call",
+        reservation_id=reservation_id,
+        job_id=job.job_id,
+        token=job.token,
+        org_id=job.org_id,
+        account_id=account_id,
+        step=kept and kept.step,
+        result=kept and Jsonb(redact_document(kept.result)),
+        took=kept and kept.took,
+        **asdict(call),
+    )
+    return Booked(*rows[0])
 
 
 @dataclass(frozen=True, slots=True)

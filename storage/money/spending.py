@@ -67,11 +67,6 @@ def reserve(
     return Reserved(**rows[0]._asdict())
 
 
-def charge(tx: Transaction, reservation_id: UUID, cost_microcents: int) -> bool:
-    """Turn a reservation into what the call cost; false when it was charged or forgotten before. Needs no claim."""
-    return bool(tx.run("charge_reservation", reservation_id=reservation_id, cost=cost_microcents))
-
-
 def charge_lost(tx: Transaction, *, org_id: UUID | None = None, batch: int = 1000) -> int:
     """Charge what was set aside for calls whose claim is gone, of one org or of all; returns how many."""
     charged: int = tx.run("charge_lost_reservations", org_id=org_id, batch=batch)[0].charged

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from uuid import uuid4
 
 import psycopg
 import pytest
@@ -22,6 +23,7 @@ from storage.money.model_calls import ModelCall
 from storage.postgres.logins import refusal
 from storage.postgres.migrate import upgrade
 from storage.postgres.readiness import Check
+from tests.doubles.factories import claim_one, enqueue_one, make_job_type
 from tests.doubles.mail_factories import make_account
 from tests.house import ROOT
 from tests.servers.python_processes import run_python, spawn_python
@@ -195,12 +197,14 @@ def test_a_model_whose_answers_cannot_be_used_is_named(
     """A request that fits no model, or a model that was renamed; a few are what some mail brings about."""
     account = make_account(process.database)
     said = ModelCall("classify", "a-model", "refused", 0)
+    make_job_type(process.database)
+    job = claim_one(process.database, enqueue_one(process.database, account.org_id))
     with process.database.ledger() as tx:
         for _ in range(unusable):
             refused = replace(said, refusal="messages: status 400")
-            model_calls.record(tx, account.org_id, account.account_id, refused)
+            model_calls.book(tx, job, uuid4(), refused, account_id=account.account_id)
         for _ in range(usable):
-            model_calls.record(tx, account.org_id, account.account_id, said)
+            model_calls.book(tx, job, uuid4(), said, account_id=account.account_id)
     check = answers_check(process)
     assert check.ok is ok
     assert check.finding.startswith(f"{unusable} of {unusable + usable} of the last hour could not be used")

@@ -25,7 +25,7 @@ Choose = Callable[[Sequence[Point]], Sequence[Point]]
 MOST_POINTS, MOST_DANGEROUS = 7, 5
 """How many points of a scenario the bounded sweep takes, and how many of them around effects and settlements."""
 
-RECORDS = frozenset({"finish_effect", "save_step", "settle_jobs"})
+RECORDS = frozenset({"finish_effect", "save_step", "book_call", "settle_jobs"})
 SETTLES = re.compile(r"claim_jobs|settle_jobs|.*settle_held")
 NOT_ENOUGH = "write a scenario for it in tests/sweep/scenarios.py"
 

@@ -351,9 +351,9 @@ BOUNDS = [
         "agents.process",
         by_agent,
         23,
-        "read and begin; for each of three steps (opening, two calls) 3: claim and cancel, was it kept, its result; for "
-        "each of three answers 2: money; cost and answer; to read: 1; to draft 4: record; token and intent; result, "
-        "record and labels' intent; labels; at the end 2: record, write",
+        "read and begin; for each of three steps (opening, two calls) 3: claim and cancel, was it kept, its result; "
+        "for each of three answers 2: money; cost and answer; to read: 1; to draft 4: record; token and intent; "
+        "result, record and labels' intent; labels; at the end 2: record, write",
     ),
     Bound("threads.cleanup", sent_by_its_person, 3),
     Bound("threads.cleanup", done_by_its_person, 3),

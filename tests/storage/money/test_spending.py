@@ -16,7 +16,8 @@ from domain.jobs.failures import ClaimLost
 from domain.jobs.job import ClaimedJob
 from domain.scheduling.money import DailyBudget
 from storage.ledger import ledger
-from storage.money import spending
+from storage.money import model_calls, spending
+from storage.money.model_calls import ModelCall
 from storage.money.spending import BudgetRefusal
 from storage.postgres.database import Database
 from storage.postgres.execution import Row
@@ -45,9 +46,9 @@ def reserve(store: Database, job: ClaimedJob, amount: int, daily: int = NO_BUDGE
         return spending.reserve(tx, job, amount, default_daily=daily).reservation_id
 
 
-def settle(store: Database, reservation: UUID, cost: int) -> bool:
+def settle(store: Database, job: ClaimedJob, reservation: UUID, cost: int) -> bool:
     with store.statements() as tx:
-        return spending.charge(tx, reservation, cost)
+        return model_calls.book(tx, job, reservation, ModelCall("probe", "a-model", "end_turn", cost)).is_charged
 
 
 def refuse(store: Database, job: ClaimedJob, amount: int, daily: int) -> BudgetRefusal | None:
@@ -81,15 +82,16 @@ def test_money_is_set_aside_and_then_spent(store: Database, org: UUID) -> None:
     assert second is not None
     assert reserve(store, job, 1, 1_000) is None
     assert figures(store, org) == (0, 1_000)
-    assert settle(store, first, 100)
+    assert settle(store, job, first, 100)
     assert figures(store, org) == (100, 400)
     assert reserve(store, job, 500, 1_000) is not None
 
 
 def test_a_reservation_is_settled_once(store: Database, org: UUID) -> None:
-    reservation = reserve(store, holder(store, org), 600)
+    job = holder(store, org)
+    reservation = reserve(store, job, 600)
     assert reservation is not None
-    assert [settle(store, reservation, 100), settle(store, reservation, 100)] == [True, False]
+    assert [settle(store, job, reservation, 100), settle(store, job, reservation, 100)] == [True, False]
     assert figures(store, org) == (100, 0)
 
 
@@ -159,7 +161,7 @@ def test_the_day_goes_as_the_arithmetic_says(
                 budget = budget.reserve(amount)
         elif under_way:
             reservation, reserved = under_way.pop()
-            assert settle(store, reservation, int(reserved * share))
+            assert settle(store, job, reservation, int(reserved * share))
             budget = budget.charge(reserved, int(reserved * share))
     assert figures(store, org_id) == (budget.spent, budget.reserved)
 
@@ -197,7 +199,7 @@ def test_an_answer_that_comes_after_the_charge_corrects_it(store: Database, org:
     lose_claim(database, job)
     with store.ledger() as tx:
         spending.charge_lost(tx)
-    assert settle(store, reservation, 4)
+    assert settle(store, job, reservation, 4)
     assert figures(store, org) == (4, 0)
 
 
