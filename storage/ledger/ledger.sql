@@ -179,6 +179,8 @@ others as (
 -- A row of either kind, and NULL in the columns of the other.
 select coalesce(o.answer, 'claimed') as answer, o.refused_id, o.backlog, o.since, g.*, o.called
 from granted g full join others o on false
+-- The commit does not wait for the disk (docs: ledger-loop.md#commits-that-do-not-wait-for-the-disk).
+where (select set_config('synchronous_commit', 'off', true)) is not null
 
 -- name: end_unclaimed
 -- Ends the queued jobs of these that are canceled or expired. A statement of its own, after the claim that found them: their hooks may
@@ -253,6 +255,7 @@ select id from postroom.lock_free(%(job_ids)s::uuid[]) as f (id)
 -- Writes when claimed jobs began. One that has ended meanwhile, lost its claim, or is locked by a transaction of its own
 -- handler is passed over: nobody may wait here for a handler.
 select postroom.start_jobs(%(job_ids)s::uuid[], %(tokens)s::uuid[], %(started_ats)s::timestamptz[])
+where (select set_config('synchronous_commit', 'off', true)) is not null
 
 -- name: renew_lease
 -- Registers a process that runs jobs, or renews its lease; one row, however many jobs it holds. Returns the time, which the process

@@ -33,6 +33,8 @@ newly_over_burst as (
   insert into orgs_over_burst (queue, org_id) select distinct queue, org_id from ranked where fresh and not over_burst and rank > %(burst)s
 )
 select id, job_type, queue, light, published from marked
+-- The commit does not wait for the disk: a mark that is lost in a crash is made again.
+where (select set_config('synchronous_commit', 'off', true)) is not null
 
 -- name: list_backlog
 -- Which queues have a backlog, at which priorities, the highest first, and of which kinds: ordinary jobs, light ones, or both.

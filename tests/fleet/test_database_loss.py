@@ -1,7 +1,10 @@
 """PostgreSQL restarted under load: the workers wait for it, and no job is lost (P1)."""
 
+import sys
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
+from random import SystemRandom
 from uuid import UUID
 
 import pytest
@@ -34,16 +37,25 @@ def test_postgres_restarted_under_load_loses_nothing(
     fleet.check()
 
 
+def have_run(fleet: Fleet, jobs: int) -> bool:
+    """Whether so many jobs have come to an end."""
+    return len(fleet.outside.lines("leaves")) >= jobs
+
+
 def test_postgres_killed_under_load_loses_nothing(fleet_with_own_postgres: Fleet, own_postgres: PostgresServer) -> None:
+    """Five times at moments that nobody chose: each takes commits back that did not wait for the disk."""
     fleet = fleet_with_own_postgres
-    worker = fleet.worker(concurrency=4)
-    worker.ready()
-    job_ids = fleet.enqueue_many([Turn(account_id=str(n)).job(org_id=fleet.org) for n in range(100)])
-    eventually(lambda: len(fleet.outside.lines("leaves")) > 10, within=30, describe="the work to be under way")
-    own_postgres.kill()
-    own_postgres.start()
-    assert fleet.wait_for_end(job_ids, within=60) == {"succeeded": 100}
-    assert worker.alive
+    workers = [fleet.worker("one", concurrency=4), fleet.worker("two", pool="prefork")]
+    for worker in workers:
+        worker.ready()
+    job_ids = fleet.enqueue_many([Turn(account_id=str(n)).job(org_id=fleet.org) for n in range(300)])
+    for moment in sorted(SystemRandom().sample(range(10, 250), 5)):
+        sys.stdout.write(f"killed when {moment} jobs had run\n")
+        eventually(partial(have_run, fleet, moment), within=60, describe="the work to go on")
+        own_postgres.kill()
+        own_postgres.start()
+    assert fleet.wait_for_end(job_ids, within=60) == {"succeeded": 300}
+    assert all(worker.alive for worker in workers)
     fleet.check()
 
 
