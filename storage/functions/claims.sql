@@ -158,7 +158,7 @@ grant execute on function postroom.call_waiters to postroom_ledger;
 -- Frees the concurrency keys that these jobs held and calls a waiting job for each slot that became free: by priority, then by
 -- age. The caller publishes the jobs that are returned. If it cannot, the relay publishes them 10 seconds later.
 create or replace function postroom.free_slots(of_jobs uuid[])
-returns table (job_id uuid, job_type text, queue text, light boolean)
+returns table (job_id uuid, job_type text, queue text)
 language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
 #variable_conflict use_column
 declare
@@ -181,7 +181,7 @@ begin
     where j.id = next_in_line.id
     returning j.id, j.job_type, j.queue
   )
-  select c.id, c.job_type::text, c.queue::text, t.light from called c join job_types t on t.name = c.job_type;
+  select c.id, c.job_type::text, c.queue::text from called c;
 end
 $$;
 grant execute on function postroom.free_slots to postroom_ledger;
