@@ -142,13 +142,13 @@ class LedgerLoop:
         self.checked_at = self._monotonic()
         if not self.database_away:
             self.reached_at = self.checked_at
+        if self._claims.inbox.hints and not self._can_claim():
+            self._claims.share_stale()
+            self._ask_for_more()
         if self._monotonic() - self._pool.moved_at > CHECK_S:
             # Suspects that found this process at work have been put off already.
             self._give_back("no slot became free")
             self._claims.suspects.clear()
-        if self._claims.inbox.hints and not self._can_claim():
-            self._claims.share_stale()
-            self._ask_for_more()
         self._arm()
         self._pool.announce_starts()
         self._record_starts()
@@ -318,11 +318,17 @@ class LedgerLoop:
             self.deliver([Report(job.job_id, job.token, "returned", Settlement.unstarted(job, cause)) for job in jobs])
 
     def _record_starts(self) -> None:
-        begun = [(job.job_id, job.token, batch.sent_at) for job, batch in self._pool.running() if not job.started]
+        begun = [
+            (job, batch) for job, batch in self._pool.running() if not job.started and batch.recorded != job.job_id
+        ]
         if not begun:
             return
+        starts = [(job.job_id, job.token, batch.began_at or batch.sent_at) for job, batch in begun]
         try:
             with self._process.database.pinned() as tx:
-                ledger.record_starts(tx, begun)
+                written = ledger.record_starts(tx, starts)
         except Failure as failure:
             log.warning("starts_not_recorded", jobs=len(begun), reason=failure.reason)
+            return
+        for job, batch in begun:
+            batch.recorded = job.job_id if job.job_id in written else batch.recorded

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 import structlog
 from billiard.einfo import ExceptionInfo
@@ -42,6 +43,8 @@ class PoolBatch:
     """The same, by the clock on the wall."""
     pid: int | None = None
     """The process that runs it."""
+    recorded: UUID | None = None
+    """The last of its jobs whose start is in the ledger."""
 
     @property
     def timeout(self) -> timedelta:

@@ -35,8 +35,8 @@ grant execute on function postroom.look_at_claim to postroom_ledger, postroom_te
 
 -- Writes when claimed jobs began. One that has ended meanwhile, lost its claim, or is locked by a transaction of its own
 -- handler is passed over: nobody may wait here for a handler. A function, so that its caller need not be allowed to choose the
--- time of an entry.
-create or replace function postroom.start_jobs(job_ids uuid[], tokens uuid[], started_ats timestamptz[]) returns void
+-- time of an entry. Returns the jobs whose start was written.
+create or replace function postroom.start_jobs(job_ids uuid[], tokens uuid[], started_ats timestamptz[]) returns setof uuid
 language sql security definer set search_path = pg_catalog, public, pg_temp as $$
   with begun as (
     select * from unnest(job_ids, tokens, started_ats) as b (id, token, at)
@@ -50,12 +50,15 @@ language sql security definer set search_path = pg_catalog, public, pg_temp as $
     update public.jobs j set state = 'running', attempt = j.attempt + 1, started_at = least(greatest(f.at, j.claimed_at), now())
     from free f where j.id = f.id
     returning j.*
+  ),
+  audited as (
+    insert into public.audit_entries (at, event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt,
+      worker_id, claimed_at, data)
+    select started_at, 'job.started', org_id, project_id, actor_type, actor_id, request_id, correlation_id, id, job_type, attempt,
+      worker_id, claimed_at, null
+    from started
   )
-  insert into public.audit_entries (at, event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt,
-    worker_id, claimed_at, data)
-  select started_at, 'job.started', org_id, project_id, actor_type, actor_id, request_id, correlation_id, id, job_type, attempt,
-    worker_id, claimed_at, null
-  from started
+  select id from started
 $$;
 grant execute on function postroom.start_jobs to postroom_ledger;
 

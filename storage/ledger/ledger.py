@@ -259,14 +259,18 @@ def settle_free(
     return replace(settle(tx, free, hint_timeout=hint_timeout, burst=burst), locked=locked)
 
 
-def record_starts(tx: Transaction, starts: Sequence[tuple[UUID, UUID, datetime]]) -> None:
-    """Write when claimed jobs began (id, token, time); one that has ended meanwhile is passed over."""
-    tx.run(
+def record_starts(tx: Transaction, starts: Sequence[tuple[UUID, UUID, datetime]]) -> frozenset[UUID]:
+    """Write when claimed jobs began (id, token, time), and return those jobs.
+
+    One that has ended meanwhile is passed over, and so is one that its handler has locked.
+    """
+    rows = tx.run(
         "start_jobs",
         job_ids=array(job_id for job_id, _, _ in starts),
         tokens=array(token for _, token, _ in starts),
         started_ats=array(at for _, _, at in starts),
     )
+    return frozenset(row.id for row in rows)
 
 
 def renew_lease(tx: Transaction, worker: Worker, lease: timedelta) -> datetime:

@@ -246,7 +246,7 @@ select id from postroom.lock_free(%(job_ids)s::uuid[]) as f (id)
 -- name: start_jobs
 -- Writes when claimed jobs began. One that has ended meanwhile, lost its claim, or is locked by a transaction of its own
 -- handler is passed over: nobody may wait here for a handler.
-select postroom.start_jobs(%(job_ids)s::uuid[], %(tokens)s::uuid[], %(started_ats)s::timestamptz[])
+select id from postroom.start_jobs(%(job_ids)s::uuid[], %(tokens)s::uuid[], %(started_ats)s::timestamptz[]) as s (id)
 
 -- name: renew_lease
 -- Registers a process that runs jobs, or renews its lease; one row, however many jobs it holds. Returns the time, which the process

@@ -91,24 +91,25 @@ def slots_are_forgotten(tx: Transaction, job_ids: Sequence[UUID], worker_id: UUI
     return claims
 
 
-def starts_count_twice(tx: Transaction, starts: Sequence[tuple[UUID, UUID, datetime]]) -> None:
+def starts_count_twice(tx: Transaction, starts: Sequence[tuple[UUID, UUID, datetime]]) -> frozenset[UUID]:
     """A start that counts two attempts."""
-    ledger.record_starts(tx, starts)
+    written = ledger.record_starts(tx, starts)
     tx.raw(
         "update jobs set attempt = attempt + 1"
         " where state = 'running' and attempt < max_attempts and id = any (%(ids)s)",
         {"ids": [job_id for job_id, _, _ in starts]},
     )
+    return written
 
 
-def ends_are_starts(tx: Transaction, starts: Sequence[tuple[UUID, UUID, datetime]]) -> None:
+def ends_are_starts(tx: Transaction, starts: Sequence[tuple[UUID, UUID, datetime]]) -> frozenset[UUID]:
     """A start that is written although the job has gone back meanwhile."""
     tx.raw(
         "update jobs set attempt = attempt + 1"
         " where state = 'queued' and attempt < max_attempts and id = any (%(ids)s)",
         {"ids": [job_id for job_id, _, _ in starts]},
     )
-    ledger.record_starts(tx, starts)
+    return ledger.record_starts(tx, starts)
 
 
 def losses_are_forgiven(tx: Transaction, *, batch: int) -> Moved:

@@ -60,9 +60,11 @@ class Pool:
         self.jobs: list[UUID] = []
         self.taken: list[ClaimedJob] = []
         self.callbacks: list[Callable[[Sequence[Report]], object]] = []
+        self.places: list[int] = []
 
     def apply_async(self, _perform: object, *, args: tuple[Any, int], **callbacks: Any) -> None:  # noqa: ANN401 - Celery's
         self.taken += args[0]
+        self.places.append(args[1])
         self.callbacks.append(callbacks["callback"])
         self.jobs += [job.job_id for job in args[0]]
 

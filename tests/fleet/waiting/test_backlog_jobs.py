@@ -11,7 +11,7 @@ from engine.broker.hints import CLAIM_BACKLOG
 from storage.ledger import ledger
 from tests.doubles.probe_jobs import Noop
 from tests.fleet.fleet import END_WITHIN_S, Fleet
-from tests.fleet.test_task_events import WITH_HEARTBEAT, kinds, listening
+from tests.fleet.operators.test_task_events import WITH_HEARTBEAT, kinds, listening
 from tests.waiting import eventually
 
 
