@@ -38,8 +38,9 @@ class TaskEvents:
 
     def started(self, jobs: Sequence[ClaimedJob], at: datetime) -> None:
         """Say that these jobs began together."""
-        for job in jobs:
-            self._send("started", job, timestamp=at.timestamp())
+        if self.wanted:
+            for job in jobs:
+                self._send("started", job, timestamp=at.timestamp())
 
     def ended(self, ends: Sequence[tuple[ClaimedJob, Report]]) -> None:
         """Say what became of these jobs, and count them for `celery inspect stats`."""

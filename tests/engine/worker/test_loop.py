@@ -89,7 +89,8 @@ class Consumer:
     """Celery's, as far as the loop knows it."""
 
     connection_errors = (ConnectionError,)
-    app, event_dispatcher, hostname = celery, None, "worker@test"
+    app, hostname = celery, "worker@test"
+    event_dispatcher: Any = None
 
     def __init__(self) -> None:
         self.hub, self.pool, self.asked = Hub(), Pool(), 0
