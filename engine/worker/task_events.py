@@ -3,8 +3,8 @@
 All jobs of a batch are said to have started with the batch; what shares one takes milliseconds.
 """
 
+import time
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Any
 
 from celery.worker import state
@@ -36,11 +36,12 @@ class TaskEvents:
             for job in jobs:
                 self._send("received", job, name=job.job_type, args="()", kwargs="{}", retries=job.attempt - 1)
 
-    def started(self, jobs: Sequence[ClaimedJob], at: datetime) -> None:
+    def started(self, jobs: Sequence[ClaimedJob], *, seconds_ago: float) -> None:
         """Say that these jobs began together."""
         if self.wanted:
+            at = time.time() - seconds_ago  # by the clock that Celery's events have their times of
             for job in jobs:
-                self._send("started", job, timestamp=at.timestamp())
+                self._send("started", job, timestamp=at)
 
     def ended(self, ends: Sequence[tuple[ClaimedJob, Report]]) -> None:
         """Say what became of these jobs, and count them for `celery inspect stats`."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID, uuid4
 
+import psycopg
 import pytest
 from celery import Celery
 
@@ -86,8 +87,8 @@ def test_a_job_that_somebody_has_locked_is_waited_for_by_nobody_and_canceled_lat
     later = fleet.ask("select now() + interval '1 hour'")[0][0]
     locked = fleet.enqueue_many([Noop().job(org_id=fleet.org, run_at=later)])
     with Celery("operator", broker=fleet.broker_url) as operator:
-        with fleet.client.database.ledger() as tx:
-            tx.raw("select id from jobs where id = %(id)s for update", {"id": locked[0]})
+        with psycopg.connect(fleet.database_url) as somebody:
+            somebody.execute("select from jobs where id = %s for update", locked)
             assert revoke_by_command(fleet, locked[0]) == {"ok": "1 jobs will be canceled"}
             assert fleet.wait_for_end([fleet.enqueue(Noop())]) == {"succeeded": 1}, "the worker goes on"
             assert operator.control.ping(timeout=END_WITHIN_S, limit=1)
