@@ -62,7 +62,7 @@ class LedgerLoop:
         self._settlements = Settlements(process, self._held)
         self._adoption = Adoption(process)
         self._revocations = Revocations(process, monotonic)
-        self._events = TaskEvents()
+        self._events = TaskEvents(process.clock)
         self._pool = PoolDispatcher(self.deliver, self._events, process.clock, monotonic)
         self._ready: deque[ClaimedJob] = deque()
         self._consumer: Any = None

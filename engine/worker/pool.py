@@ -180,8 +180,7 @@ class PoolDispatcher:
         """Announce the batches that have begun; in the main thread, and before the ends of their jobs."""
         while self._unannounced:
             batch = self._unannounced.popleft()
-            began = batch.accepted_at or self._monotonic()
-            self._events.started(batch.jobs, seconds_ago=self._monotonic() - began)
+            self._events.started(batch.jobs, batch.began_at or batch.sent_at)
 
     def _enter(self, batch: PoolBatch) -> None:
         self._consumer.pool.apply_async(

@@ -3,8 +3,8 @@
 All jobs of a batch are said to have started with the batch; what shares one takes milliseconds.
 """
 
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Any
 
 from celery.worker import state
@@ -16,8 +16,9 @@ from engine.worker.execution import Report
 class TaskEvents:
     """What one worker command sends of its jobs: ids, names and times, and nothing of their payloads."""
 
-    def __init__(self) -> None:
-        """Send nothing; `attach` comes first."""
+    def __init__(self, clock: Callable[[], datetime]) -> None:
+        """Send nothing; `attach` comes first. All times are by this clock."""
+        self._clock = clock
         self._consumer: Any = None
 
     def attach(self, consumer: Any) -> None:  # noqa: ANN401 - Celery ships no types
@@ -36,12 +37,11 @@ class TaskEvents:
             for job in jobs:
                 self._send("received", job, name=job.job_type, args="()", kwargs="{}", retries=job.attempt - 1)
 
-    def started(self, jobs: Sequence[ClaimedJob], *, seconds_ago: float) -> None:
+    def started(self, jobs: Sequence[ClaimedJob], at: datetime) -> None:
         """Say that these jobs began together."""
         if self.wanted:
-            at = time.time() - seconds_ago  # by the clock that Celery's events have their times of
             for job in jobs:
-                self._send("started", job, timestamp=at)
+                self._send("started", job, at=at)
 
     def ended(self, ends: Sequence[tuple[ClaimedJob, Report]]) -> None:
         """Say what became of these jobs, and count them for `celery inspect stats`."""
@@ -62,5 +62,6 @@ class TaskEvents:
             case _:
                 self._send("failed", job, exception=report.reason, traceback="")
 
-    def _send(self, kind: str, job: ClaimedJob, **fields: object) -> None:
-        self._consumer.event_dispatcher.send(f"task-{kind}", uuid=str(job.job_id), **fields)
+    def _send(self, kind: str, job: ClaimedJob, *, at: datetime | None = None, **fields: object) -> None:
+        timestamp = (at or self._clock()).timestamp()
+        self._consumer.event_dispatcher.send(f"task-{kind}", uuid=str(job.job_id), timestamp=timestamp, **fields)

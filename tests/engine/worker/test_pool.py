@@ -51,7 +51,7 @@ def make_dispatcher(
     deliver: Callable[[Sequence[Report]], None], pool: Pool, monotonic: Callable[[], float] = time.monotonic
 ) -> PoolDispatcher:
     """A dispatcher with this pool; nobody listens to events."""
-    consumer, events = SimpleNamespace(pool=pool, event_dispatcher=None), TaskEvents()
+    consumer, events = SimpleNamespace(pool=pool, event_dispatcher=None), TaskEvents(lambda: NOW)
     dispatcher = PoolDispatcher(deliver, events, lambda: NOW, monotonic)
     dispatcher.attach(consumer)
     events.attach(consumer)
