@@ -64,7 +64,7 @@ format: $(INSTALLED)  ## format, and fix what the linter can fix
 	@$(RUN) -m ruff format .
 	@$(RUN) -m ruff check --fix .
 
-bench: $(INSTALLED)  ## compare Postroom with its peers in one run; B='--only drain_light_vs_celery' for some
+bench: $(INSTALLED)  ## compare Postroom with its peers in one run; B='--only drain_vs_celery' for some
 	@$(RUN) -m bench $(B)
 
 chaos: $(INSTALLED)  ## three minutes of load with faults injected: make chaos CHAOS='--seconds 60 --seed 7'

@@ -24,7 +24,6 @@ from bench.contests import (
     growth,
     io_bound,
     latency,
-    light_types,
     memory,
     mix,
 )
@@ -40,7 +39,6 @@ GROUPS = (
     mix.GROUP,
     enqueue.GROUP,
     latency.GROUP,
-    light_types.GROUP,
     io_bound.GROUP,
     memory.GROUP,
     *fleet.GROUPS,

@@ -103,8 +103,7 @@ def drain_bars(results: Results) -> Iterator[Bar]:
     for name, result in results.items():
         if not name.startswith("drain_") or name.endswith("_20k"):
             continue
-        kind = "light" if name.startswith("drain_light") else "ordinary"
-        rates[f"Postroom, {kind}: {result.get('ours_setting', '')}"] = (result["ours"], "ours")
+        rates[f"Postroom: {result.get('ours_setting', '')}"] = (result["ours"], "ours")
         if result["peer"] is not None:
             rates[str(result.get("peer_setting", name))] = (result["peer"], "peer")
     most = max((rate for rate, _ in rates.values()), default=1.0)

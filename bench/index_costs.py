@@ -110,7 +110,7 @@ def _prepare(server: PostgresServer) -> None:
 def _noop() -> JobType:
     return JobType(
         "bench.noop", (), "default", 1, {}, 5, timedelta(minutes=5), None, None, timedelta(days=1), None, 1,
-        light=False, providers=(),
+        providers=(),
     )  # fmt: skip
 
 

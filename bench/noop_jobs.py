@@ -38,17 +38,6 @@ def noop(_ctx: JobContext, _payload: Noop) -> Outcome:
     return Done()
 
 
-class LightNoop(Nothing, job_type="noop_jobs.light_noop"):
-    """The payload of `light_noop`."""
-
-
-@job(queue=Queue.DEFAULT, light=True)
-def light_noop(_ctx: JobContext, _payload: LightNoop) -> Outcome:
-    """Count one job, as a light one."""
-    measured_job.count()
-    return Done()
-
-
 class IoBound(Nothing, job_type="noop_jobs.io_bound"):
     """The payload of `io_bound`."""
 
@@ -56,17 +45,6 @@ class IoBound(Nothing, job_type="noop_jobs.io_bound"):
 @job(queue=Queue.DEFAULT)
 def io_bound(_ctx: JobContext, _payload: IoBound) -> Outcome:
     """Wait, then count one job."""
-    measured_job.wait(WAIT_S)
-    return Done()
-
-
-class LightIoBound(Nothing, job_type="noop_jobs.light_io_bound"):
-    """The payload of `light_io_bound`."""
-
-
-@job(queue=Queue.DEFAULT, light=True)
-def light_io_bound(_ctx: JobContext, _payload: LightIoBound) -> Outcome:
-    """Wait, then count one job, without a Celery request."""
     measured_job.wait(WAIT_S)
     return Done()
 
@@ -101,7 +79,7 @@ def dying(_ctx: JobContext, _payload: Dying) -> Outcome:
     raise Transient("meant to die")
 
 
-MEASURED: tuple[Job[Any], ...] = (noop, light_noop, io_bound, light_io_bound, note, alert, dying)
+MEASURED: tuple[Job[Any], ...] = (noop, io_bound, note, alert, dying)
 
 for measured in MEASURED:
     register(measured)

@@ -80,7 +80,7 @@ class JobTask(Task):  # type: ignore[misc] # Celery ships no types
 
     __call__ = run
     """Celery's worker wraps the one that a task inherits, and its tracer then takes that for a task's own: two more
-    calls and another request for each job, longer than all that `run` does for a light one."""
+    calls and another request for each job, longer than all that `run` does for a short one."""
 
 
 def register(job_type: Job[Any]) -> None:

@@ -48,7 +48,6 @@ class Job(Generic[P]):
     queue: Queue
     retry: RetryPolicy
     deadline: timedelta
-    light: bool
     providers: tuple[str, ...]
     on_end: str | None = None
     audits: tuple[str, ...] = ()
@@ -90,7 +89,6 @@ class Job(Generic[P]):
             keep_key_for=keep_key_for(unique, self.queue),
             serial_field=declared.serial_by,
             serial_limit=declared.serial_limit,
-            light=self.light,
             providers=self.providers,
             on_end=self.on_end,
             audits=self.audits,
@@ -107,24 +105,11 @@ catalogue: Registry[Job[Any]] = Registry()
 """All job types of this process, by name and alias. Importing a family's file fills it."""
 
 
-def is_light(job_type: str) -> bool:
-    """Whether jobs of this type run without a Celery request each; False for a type that this process does not know."""
-    known = catalogue.find(job_type)
-    return known is not None and known.light
-
-
-def is_ordinary(job_type: str) -> bool:
-    """Whether jobs of this type have a Celery request each; False for a type that this process does not know."""
-    known = catalogue.find(job_type)
-    return known is not None and not known.light
-
-
 def job(  # noqa: PLR0913  # the facts of a job type, by keyword
     *,
     queue: Queue,
     retry: RetryPolicy = STANDARD,
     deadline: timedelta = DEADLINE,
-    light: bool = False,
     providers: tuple[str, ...] = (),
     on_end: str | None = None,
     audits: tuple[str, ...] = (),
@@ -133,9 +118,9 @@ def job(  # noqa: PLR0913  # the facts of a job type, by keyword
 ) -> Callable[[Handler[P]], Job[P]]:
     """Make a function the handler of a job type. Its second parameter's payload class names the type.
 
-    The type's name is `<file>.<function>`; raises `TypeError` when the payload class says otherwise. `light` is for
-    jobs of milliseconds: they travel in batches, without a Celery request each. `on_end` names the end-of-job hook, the
-    SQL function `postroom.<on_end>(jsonb)` of a migration called in the transaction that ends a job of this type.
+    The type's name is `<file>.<function>`; raises `TypeError` when the payload class says otherwise. `on_end`
+    names the end-of-job hook, the SQL function `postroom.<on_end>(jsonb)` of a migration called in the transaction that
+    ends a job of this type.
     `audits` lists the events that the handler may append to the audit log; the database refuses others. `finds` says,
     by the first word of an effect's key, how its provider is asked when a job of this type has ended in doubt.
     `holds` locks what its jobs write about.
@@ -143,7 +128,7 @@ def job(  # noqa: PLR0913  # the facts of a job type, by keyword
 
     def register(handler: Handler[P]) -> Job[P]:
         payload = _payload_of(handler)
-        made = Job(payload, handler, queue, retry, deadline, light, providers, on_end, audits, finds or {}, holds)
+        made = Job(payload, handler, queue, retry, deadline, providers, on_end, audits, finds or {}, holds)
         catalogue.add(made.name, made.declared.aliases, made)
         return made
 

@@ -44,7 +44,7 @@ def configure(level: str) -> None:
     structlog.configure(
         processors=[*before, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         logger_factory=structlog.stdlib.LoggerFactory(),
-        # What is not logged must cost nothing: a light job takes less time than a record.
+        # What is not logged must cost nothing: a short job takes less time than a record.
         wrapper_class=structlog.make_filtering_bound_logger(root.level),
         cache_logger_on_first_use=True,
     )

@@ -12,7 +12,7 @@ from storage.money import spending
 from storage.postgres.database import Transaction
 
 
-@job(queue=Queue.NOTIFICATIONS, retry=NOTIFICATIONS, light=True, audits=("budget.told",))
+@job(queue=Queue.NOTIFICATIONS, retry=NOTIFICATIONS, audits=("budget.told",))
 def alert(ctx: JobContext, payload: AlertPayload) -> Outcome:
     """Tell once per org and day that its budget is gone: an audit event and a log record that monitoring watches."""
     with ctx.tx() as tx:

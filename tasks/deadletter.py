@@ -22,7 +22,7 @@ ALERTS = "alerts"
 """The provider, whoever receives them: its limit, and the gate that a 429 closes."""
 
 
-@job(queue=Queue.DEADLETTER, light=True, audits=("deadletter.raised",))
+@job(queue=Queue.DEADLETTER, audits=("deadletter.raised",))
 def quarantine(ctx: JobContext, payload: QuarantinePayload) -> Outcome:
     """Write that a job died: an audit event and a log record that monitoring watches.
 

@@ -1,9 +1,9 @@
-"""The drains: ours, light and ordinary, against Celery in three configurations and every other peer, in turns."""
+"""The drains: ours in each pool against Celery in three configurations and every other peer, in turns."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from bench.contenders.ours import FEW_THREADS, PREFORK, THREADS
+from bench.contenders.ours import FEW_THREADS, PREFORK
 from bench.contenders.peer import Kind
 from bench.contenders.peer_settings import DURABLE, OTHERS, PLAIN_CELERY, SAFE_CELERY, UNSAFE_CELERY
 from bench.contest import Contest, Target, best, take_turns
@@ -11,12 +11,10 @@ from bench.drain import DrainRun, drain
 from bench.setup import ContestGroup, Setup, Sizes
 from bench.tuning import best_setting
 
-LIGHT, ORDINARY = "drain_light", "drain_ordinary"
 SMALL = 20_000
-OUR_LIGHT, OUR_THREADS, OUR_PREFORK = "ours_light", "ours_threads", "ours_prefork"
+OUR_THREADS, OUR_PREFORK = "ours_threads", "ours_prefork"
 OWN = {
-    OUR_LIGHT: (FEW_THREADS, "light_noop"),
-    OUR_THREADS: (THREADS, "noop"),
+    OUR_THREADS: (FEW_THREADS, "noop"),
     OUR_PREFORK: (PREFORK, "noop"),
 }
 PLAIN, SAFE, UNSAFE = "celery", "celery_best_safe", "celery_unsafe"
@@ -37,15 +35,13 @@ class Comparison:
 
 def comparisons() -> Iterator[Comparison]:
     """All drains of the full backlog."""
-    light = (OUR_LIGHT,)
-    yield Comparison(f"{LIGHT}_vs_celery", light, (PLAIN,), (_at_least(10),))
-    yield Comparison(f"{LIGHT}_vs_celery_best_safe", light, (PLAIN, SAFE), (_at_least(5),))
-    yield Comparison(f"{LIGHT}_vs_celery_unsafe", light, (UNSAFE,))
-    yield Comparison(f"{LIGHT}_vs_best_durable", light, tuple(kind.name for kind in DURABLE), (_at_least(1),))
-    yield from (Comparison(f"{LIGHT}_vs_{kind.name}", light, (kind.name,)) for kind in (*DURABLE, *OTHERS))
-    yield Comparison(f"{ORDINARY}_vs_celery", (OUR_PREFORK, OUR_THREADS), (PLAIN,), (_at_least(2),))
-    yield Comparison(f"{ORDINARY}_prefork_vs_celery", (OUR_PREFORK,), (PLAIN,))
-    yield Comparison(f"{ORDINARY}_threads_vs_celery", (OUR_THREADS,), (PLAIN,))
+    threads = (OUR_THREADS,)
+    yield Comparison("drain_vs_celery", threads, (PLAIN,), (_at_least(10),))
+    yield Comparison("drain_vs_celery_best_safe", threads, (PLAIN, SAFE), (_at_least(5),))
+    yield Comparison("drain_vs_celery_unsafe", threads, (UNSAFE,))
+    yield Comparison("drain_vs_best_durable", threads, tuple(kind.name for kind in DURABLE), (_at_least(1),))
+    yield from (Comparison(f"drain_vs_{kind.name}", threads, (kind.name,)) for kind in (*DURABLE, *OTHERS))
+    yield Comparison("drain_prefork_vs_celery", (OUR_PREFORK,), (PLAIN,), (_at_least(2),))
 
 
 def small_comparisons() -> Iterator[Comparison]:

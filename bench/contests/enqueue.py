@@ -64,10 +64,10 @@ def _singly(peer: Peer, jobs: int) -> Callable[[], float]:
 
 
 def _ours_many(setup: Setup, jobs: int) -> float:
-    setup.ours.restore("light_noop", 0)
-    return jobs / setup.ours.fill("light_noop", jobs)
+    setup.ours.restore("noop", 0)
+    return jobs / setup.ours.fill("noop", jobs)
 
 
 def _ours_singly(setup: Setup, jobs: int) -> float:
-    setup.ours.restore("light_noop", 0)
-    return jobs / setup.ours.fill_singly("light_noop", jobs)
+    setup.ours.restore("noop", 0)
+    return jobs / setup.ours.fill_singly("noop", jobs)

@@ -43,9 +43,9 @@ def fan_out(setup: Setup) -> Iterable[Contest]:
 
 
 def limit(setup: Setup) -> Iterable[Contest]:
-    """Our light drain against claim and settle alone, from as many processes and without Celery."""
+    """Our drain against claim and settle alone, from as many processes and without Celery."""
     jobs = min(LIMIT_JOBS, setup.sizes.jobs)
-    run = DrainRun(setup.ours, THREADS, "light_noop", jobs, setup.sizes.time_limit_s)
+    run = DrainRun(setup.ours, THREADS, "noop", jobs, setup.sizes.time_limit_s)
     runners: dict[str, Callable[[], float]] = {
         "postroom": lambda: drain(run, setup.folder).rate,
         "the ledger alone": lambda: _raw_rate(setup, jobs),
@@ -101,7 +101,7 @@ def _prepare(runtime: Runtime) -> UUID:
 
 
 def _raw_rate(setup: Setup, jobs: int) -> float:
-    setup.ours.restore("light_noop", jobs)
+    setup.ours.restore("noop", jobs)
     with psycopg.connect(setup.stores.database_url()) as owner:
         job_ids = [row[0] for row in owner.execute("select id from jobs order by id")]
     shares = [job_ids[place::PROCESSES] for place in range(PROCESSES)]

@@ -17,7 +17,6 @@ from domain.scheduling.backlog_demand import BacklogKey, Demand
 from engine.runtime import Runtime
 from engine.worker.lease import renew
 from storage.ledger import ledger, relay
-from storage.ledger.relay import BacklogClass
 
 BATCH, BATCHES = 100, 40
 FLAT = Target("ratio", "at least", round(1 / 1.15, 3))
@@ -81,9 +80,9 @@ def cost(runtime: Runtime, org: UUID) -> float:
         with runtime.database.ledger() as tx:
             jobs = [NewJob("noop_jobs.noop", org, {}) for _ in range(BATCH)]
             ledger.enqueue(tx, jobs, publisher=False, hint_timeout=runtime.hint_timeout)
-        key = BacklogKey("default", 0, org, light=False)
+        key = BacklogKey("default", 0, org)
         with runtime.database.statements() as tx:
-            relay.waiting_tenants(tx, "default", BacklogClass(0, light=False), start=UUID(int=0), most=1)
+            relay.waiting_tenants(tx, "default", 0, start=UUID(int=0), most=1)
             waiting = relay.count_backlog(tx, {key: BATCH})
         work(runtime, [], waiting)
     return (time.perf_counter() - began) / (BATCH * BATCHES) * 1e6

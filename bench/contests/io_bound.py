@@ -13,18 +13,15 @@ JOBS, THREADS = 2000, 200
 TIME_LIMIT_S = 60.0
 IDEAL_S = JOBS * WAIT_S / THREADS
 TARGET = Target("ratio", "at least", round(1 / 1.3, 3))
-OURS = {"postroom": "io_bound", "postroom, light": "light_io_bound"}
-"""The same wait as an ordinary job, which has a Celery request, and as a light one, which has none."""
-
-IDEALS = {"postroom": "io_bound_vs_ideal", "postroom, light": "io_bound_light_vs_ideal"}
+OURS, IDEAL = "postroom", "io_bound_vs_ideal"
 KINDS = (PLAIN_CELERY, *DURABLE, *OTHERS)
 
 
 def run_contests(setup: Setup) -> Iterable[Contest]:
     """Seconds from the start to the last settlement, all contenders in turns."""
-    runs = {name: DrainRun(setup.ours, IO_BOUND, job, JOBS, TIME_LIMIT_S, warm_up=0.0) for name, job in OURS.items()}
+    runs = {OURS: DrainRun(setup.ours, IO_BOUND, "io_bound", JOBS, TIME_LIMIT_S, warm_up=0.0)}
     for peer in setup.peers(KINDS):
-        if peer.kind.io_bound and (setup.wants(IDEALS["postroom"]) or setup.wants(f"io_bound_vs_{peer.name}")):
+        if peer.kind.io_bound and (setup.wants(IDEAL) or setup.wants(f"io_bound_vs_{peer.name}")):
             runs[peer.name] = DrainRun(peer, peer.kind.io_bound, "io_bound", JOBS, TIME_LIMIT_S, warm_up=0.0)
 
     def runner(name: str) -> Callable[[], float]:
@@ -36,20 +33,19 @@ def run_contests(setup: Setup) -> Iterable[Contest]:
     )
     setup.note_dropped("io_bound", dict(rounds.dropped))
     facts = {"jobs": JOBS, "wait_s": WAIT_S, "ours_setting": IO_BOUND.label}
-    for name, job in OURS.items():
-        if own := rounds.figures.get(name):
-            case_facts, ideal = facts | {"ours_job": job}, (IDEAL_S,) * len(own)
-            yield Contest(IDEALS[name], own, ideal, unit="s", better="lower", targets=(TARGET,), facts=case_facts)
-    ours = rounds.figures.get("postroom")
+    ours = rounds.figures.get(OURS)
+    if ours:
+        ideal = (IDEAL_S,) * len(ours)
+        yield Contest(IDEAL, ours, ideal, unit="s", better="lower", targets=(TARGET,), facts=facts)
     for name, theirs in rounds.figures.items() if ours else ():
-        if name not in OURS:
-            case_facts = facts | {"ours_job": OURS["postroom"], "peer_setting": runs[name].title}
+        if name != OURS:
+            case_facts = facts | {"peer_setting": runs[name].title}
             yield Contest(f"io_bound_vs_{name}", ours or (), theirs, unit="s", better="lower", facts=case_facts)
 
 
 def names(_sizes: Sizes) -> list[str]:
     """Every contest of this group."""
-    return [*IDEALS.values(), *(f"io_bound_vs_{kind.name}" for kind in KINDS if kind.io_bound)]
+    return [IDEAL, *(f"io_bound_vs_{kind.name}" for kind in KINDS if kind.io_bound)]
 
 
 GROUP = ContestGroup("io_bound", names, run_contests)

@@ -22,7 +22,7 @@ MOMENTS = {"after a tenth": EARLY, "half-way": 0.5, "at the end": LATE}
 TIME_LIMIT_S = 900.0
 PEER_JOBS = 20_000
 FLAT = Target("ratio", "at least", 0.95)
-WORKERS = {"memory_worker_mib": (ONE, "light_noop"), "memory_prefork_worker_mib": (PREFORK, "noop")}
+WORKERS = {"memory_worker_mib": (ONE, "noop"), "memory_prefork_worker_mib": (PREFORK, "noop")}
 """The workers to measure, and the job that each runs."""
 
 

@@ -32,7 +32,7 @@ class Load(threading.Thread):
         began = time.monotonic()
         while not self._stopped.wait(TICK_S):
             due = min(int((time.monotonic() - began) * self._rate) - self.enqueued, self.MOST_PER_TICK)
-            self._enqueue([NewJob("noop_jobs.light_noop", self._ours.org, {}) for _ in range(due)])
+            self._enqueue([NewJob("noop_jobs.noop", self._ours.org, {}) for _ in range(due)])
             self.enqueued += due
             for job_type in ("noop_jobs.note", "noop_jobs.alert") * PROBES_PER_TICK:
                 self._enqueue([NewJob(job_type, self._ours.org, {"sent_ns": time.monotonic_ns()})])

@@ -99,8 +99,6 @@ class Hint(NamedTuple):
     job_id: UUID
     job_type: str
     queue: str
-    light: bool = False
-    """A job of milliseconds: hints of such jobs travel many to a message."""
 
 
 class Enqueued(NamedTuple):
@@ -133,8 +131,8 @@ class ClaimedJob(NamedTuple):
     losses: int
     deadline: timedelta
     created_at: datetime
-    started: bool = True
-    """Whether the ledger has the start of this attempt already."""
+    started: bool = False
+    """Whether the ledger has the start of this attempt already, as of a suspect, which begins with its claim."""
     suspect: bool = False
     """Whether an earlier process died with the job in hand, perhaps by it: the job runs alone in its worker."""
     returns: int = 0

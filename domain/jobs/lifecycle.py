@@ -28,7 +28,7 @@ from domain.jobs.retry import LEAST_REST, MOST_RETURNS, MOST_SNOOZES, FreeReturn
 MOVES: frozenset[tuple[State, State]] = frozenset(
     {
         (State.QUEUED, State.CLAIMED),
-        (State.QUEUED, State.RUNNING),  # claimed and started in one statement
+        (State.QUEUED, State.RUNNING),  # a suspect, which begins with its claim
         (State.QUEUED, State.CANCELED),  # canceled or expired before a claim
         (State.CLAIMED, State.RUNNING),
         (State.CLAIMED, State.QUEUED),  # the process died or stopped before it began
@@ -123,14 +123,6 @@ class Settlement(NamedTuple):
             attempt_delta=-1,
             detail={"cause": cause},
             suspect=job.suspect,
-        )
-
-    @classmethod
-    def revoked(cls, job: ClaimedJob, started_at: datetime) -> "Settlement":
-        """An operator revoked the claim by Celery's command before the handler ran."""
-        reason = "revoked by an operator"
-        return cls(
-            job.job_id, job.token, State.CANCELED, reason=reason, detail={"reason": reason}, started_at=started_at
         )
 
     def begun(self, at: datetime | None, *, cost_microcents: int = 0) -> "Settlement":

@@ -16,25 +16,19 @@ from domain.scheduling.fairness import AHEAD_S
 COUNTED_AHEAD = 4
 """A backlog is counted up to this multiple of the wanted number, so that a long backlog is not counted each time."""
 
-SMALLEST_MESSAGE, LARGEST_MESSAGE = 64, 256
-"""Claims of light jobs per message: few enough that several workers share a window, and a fourth of what one statement
-claims. To open a message costs as much as a light job."""
-
-LARGEST_ORDINARY_MESSAGE = 16
-"""Claims of ordinary jobs per message: they may be long although the window is large, because it counts light jobs too.
-The process that gets the message claims for its free slots, and the relay sends the rest again."""
+LARGEST_MESSAGE = 256
+"""Claims per message, at most: a fourth of what one statement claims."""
 
 MESSAGES_PER_WINDOW = 64
 """Messages that a window should hold before they get fuller: many more than processes, which take one at a time."""
 
 
 class BacklogKey(NamedTuple):
-    """One line of waiting jobs: those of an org in a queue at one priority, the ordinary or the light ones."""
+    """One line of waiting jobs: those of an org in a queue at one priority."""
 
     queue: str
     priority: int
     org_id: UUID
-    light: bool
 
 
 Demand = Mapping[BacklogKey, int]
@@ -110,13 +104,14 @@ class OutstandingDemand:
         self._outstanding.update(demand)
 
 
-def message_size(window: int, *, light: bool) -> int:
+def message_size(window: int) -> int:
     """Claims per message for a window of this size: the faster the fleet, the larger its windows.
 
-    The smallest windows hold one ordinary job per message: each may last for minutes, and keeps a slot of its own.
+    The smallest windows hold one job per message: each may last for minutes, and keeps a slot of its own. To open a
+    message costs as much as a short job, so a fast fleet gets many claims with each. The process that gets a message
+    claims what can begin soon, and the relay sends the rest again.
     """
-    smallest, largest = (SMALLEST_MESSAGE, LARGEST_MESSAGE) if light else (1, LARGEST_ORDINARY_MESSAGE)
-    return min(max(window // MESSAGES_PER_WINDOW, smallest), largest)
+    return min(max(window // MESSAGES_PER_WINDOW, 1), LARGEST_MESSAGE)
 
 
 def interleave(demand: Demand, weights: Mapping[UUID, int], size: int) -> Iterator[Demand]:

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 BATCH_S = 0.01
-"""How long one batch of light jobs should keep a slot: a tenth of what a person notices, far more than it costs."""
+"""How long one batch of short jobs should keep a slot: a tenth of what a person notices, far more than it costs."""
 
 BATCH = 64
-"""Light jobs in one batch, at most: what a lost process takes with it is bounded."""
+"""Jobs in one batch, at most: what a lost process takes with it is bounded."""
 
 UNSEEN_S = 1.0
 """What a job of a type that was never seen is taken to last: so long that none is claimed before a slot is free."""

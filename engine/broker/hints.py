@@ -20,7 +20,7 @@ Message = dict[str, Any]
 """A message's headers; there is nothing else in it."""
 
 BUNDLE = 64
-"""Light jobs per message: opening one costs as much as a light job, and a process must not take too many at once."""
+"""Jobs per message: opening one costs as much as a short job, and a process must not take too many at once."""
 
 TOGETHER = "job_ids"
 """The header that names all jobs of a message that speaks of several."""
@@ -30,10 +30,6 @@ CLAIM_BACKLOG = "postroom.claim_backlog"
 
 DEMAND = "demand"
 """The header that lists backlog keys: priority, org and number of jobs; the queue is the message's own."""
-
-LIGHT = "light"
-"""The header that says whether the demand is for light jobs or for ordinary ones."""
-
 
 PRIORITIES = range(-100, 101)
 """As in the ledger (domain `priority`): a claim with another fails, with all others that are in its statement."""
@@ -76,16 +72,13 @@ def is_ours(headers: object) -> bool:
     return isinstance(headers, dict) and headers.get("origin") == ORIGIN
 
 
-def bundles(hints: Sequence[Hint]) -> Iterator[Sequence[Hint]]:
-    """Hints as they travel: ordinary ones alone, light ones of one queue and type together, in their order."""
-    light: dict[tuple[str, str], list[Hint]] = {}
+def bundles(hints: Sequence[Hint], size: int = BUNDLE) -> Iterator[Sequence[Hint]]:
+    """Hints as they travel: those of one queue and type together, in their order, at most so many to a message."""
+    alike: dict[tuple[str, str], list[Hint]] = {}
     for hint in hints:
-        if hint.light:
-            light.setdefault((hint.queue, hint.job_type), []).append(hint)
-        else:
-            yield (hint,)
-    for together in light.values():
-        yield from batched(together, BUNDLE)
+        alike.setdefault((hint.queue, hint.job_type), []).append(hint)
+    for together in alike.values():
+        yield from batched(together, size)
 
 
 def batched(hints: Sequence[Hint], size: int) -> Iterator[Sequence[Hint]]:
@@ -102,14 +95,9 @@ def hint_message(bundle: Sequence[Hint]) -> Message:
 
 
 def demand_message(demand: Demand) -> Message:
-    """The headers of a message with demand on one queue's backlogs, all of ordinary jobs or all of light ones."""
+    """The headers of a message with demand on one queue's backlogs."""
     listed = [[key.priority, str(key.org_id), count] for key, count in demand.items()]
-    return _headers(CLAIM_BACKLOG, uuid4()) | {DEMAND: listed, LIGHT: next(iter(demand)).light}
-
-
-def task_headers(job_type: str, job_id: UUID, attempt: int) -> Message:
-    """The headers that a message of its own would give a claimed job, for the request that Celery knows it by."""
-    return _headers(job_type, job_id) | {"retries": attempt - 1}
+    return _headers(CLAIM_BACKLOG, uuid4()) | {DEMAND: listed}
 
 
 def read_message(queue: str, headers: Message) -> HintMessage:
@@ -118,10 +106,7 @@ def read_message(queue: str, headers: Message) -> HintMessage:
     if not isinstance(task, str) or len(task) > LONGEST_JOB_TYPE or not JOB_TYPE.fullmatch(task):
         raise Unreadable("task", "is no job type")
     if task == CLAIM_BACKLOG:
-        light = headers.get(LIGHT)
-        if not isinstance(light, bool):
-            raise Unreadable(LIGHT, "is neither true nor false")
-        return HintMessage(task, tuple(_read_demand(queue, headers.get(DEMAND), light=light).items()))
+        return HintMessage(task, tuple(_read_demand(queue, headers.get(DEMAND)).items()))
     names = headers.get(TOGETHER)
     return HintMessage(
         task, tuple((job_id, 1) for job_id in _read_ids([headers.get("id")] if names is None else names))
@@ -139,27 +124,27 @@ def _read_ids(names: object) -> Sequence[UUID]:
         raise Unreadable("id", "is no UUID") from error
 
 
-def _read_demand(queue: str, listed: object, *, light: bool) -> Demand:
+def _read_demand(queue: str, listed: object) -> Demand:
     """Jobs per backlog key; a key that is listed twice counts with its sum."""
     if not isinstance(listed, list) or not 0 < len(listed) <= LARGEST_MESSAGE:
         raise Unreadable(DEMAND, f"is no list of 1 to {LARGEST_MESSAGE} backlog keys")
     demand: dict[BacklogKey, int] = {}
     for entry in listed:
-        key, count = _read_backlog(queue, entry, light=light)
+        key, count = _read_backlog(queue, entry)
         demand[key] = demand.get(key, 0) + count
     if sum(demand.values()) > LARGEST_MESSAGE:
         raise Unreadable(DEMAND, f"asks for more than {LARGEST_MESSAGE} jobs")
     return demand
 
 
-def _read_backlog(queue: str, entry: object, *, light: bool) -> tuple[BacklogKey, int]:
+def _read_backlog(queue: str, entry: object) -> tuple[BacklogKey, int]:
     match entry:
         case [priority, str(org_id), count] if (
             # A truth value is a whole number to Python, and none to PostgreSQL.
             type(priority) is int and type(count) is int and priority in PRIORITIES and count > 0
         ):
             try:
-                return BacklogKey(queue, priority, UUID(org_id), light), count
+                return BacklogKey(queue, priority, UUID(org_id)), count
             except ValueError as error:
                 raise Unreadable(DEMAND, "names an org by no UUID") from error
         case _:

@@ -12,7 +12,7 @@ from domain.jobs.job import Hint
 from domain.scheduling.backlog_demand import Demand
 from engine.broker.broker_silence import BrokerSilence
 from engine.broker.connection_errors import AWAY, MISTAKES, NotMade, log_failure, making
-from engine.broker.hints import BODY, Message, bundles, demand_message, hint_message
+from engine.broker.hints import BODY, BUNDLE, Message, bundles, demand_message, hint_message
 from engine.broker.transport_names import transport_of
 
 POOL_SIZE = 10
@@ -77,9 +77,9 @@ class Publisher:
             producers.force_close_all()
             producers.connections.force_close_all()  # which the pool of producers leaves open
 
-    def publish(self, hints: Sequence[Hint]) -> bool:
+    def publish(self, hints: Sequence[Hint], *, bundle: int = BUNDLE) -> bool:
         """Send hints in one pipelined batch; false when the broker could not take them all. Never raises for it."""
-        return self._send([(bundle[0].queue, hint_message(bundle)) for bundle in bundles(hints)])
+        return self._send([(alike[0].queue, hint_message(alike)) for alike in bundles(hints, bundle)])
 
     def publish_demand(self, queue: str, parts: Sequence[Demand]) -> bool:
         """Send demand, a message for each part; false when the broker could not take them all. Never raises for it."""

@@ -3,9 +3,6 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
-from math import ceil
-from operator import attrgetter
 from uuid import UUID
 
 import structlog
@@ -16,7 +13,6 @@ from domain.scheduling.fairness import PriorityTurn, Tenant, Turn, Window, adapt
 from engine.relay.broker import Broker, BrokerAway
 from engine.runtime import Runtime
 from storage.ledger import relay
-from storage.ledger.relay import BacklogClass
 
 log = structlog.get_logger(__name__)
 
@@ -67,8 +63,8 @@ class QueueState:
     """Hints that were in the broker after the last turn; each job that demand allows to claim is one."""
     messages: int = 0
     """The messages that they were in."""
-    turns: dict[BacklogClass, Turn] = field(default_factory=dict)
-    """Whose turn it is in each backlog class."""
+    turns: dict[int, Turn] = field(default_factory=dict)
+    """Whose turn it is at each priority."""
     demand: OutstandingDemand = field(default_factory=OutstandingDemand)
     emptied: bool = False
     """Whether the last look found nothing left of what had been published."""
@@ -134,51 +130,42 @@ class BacklogPublisher:
             self._watch_producers(queue, state, depth, now)
         return self._pause(backlog, now)
 
-    def _fill(self, queue: str, state: QueueState, classes: Sequence[BacklogClass]) -> None:
-        levels = {priority: list(kinds) for priority, kinds in groupby(classes, key=attrgetter("priority"))}
-
+    def _fill(self, queue: str, state: QueueState, priorities: Sequence[int]) -> None:
         def take(priority: int, most: int) -> int:
-            return self._fill_level(queue, state, levels[priority], most)
+            return self._fill_level(queue, state, priority, most)
 
-        state.lower = offer(state.window.room(state.left), list(levels), state.lower, take)
+        state.lower = offer(state.window.room(state.left), priorities, state.lower, take)
 
-    def _fill_level(self, queue: str, state: QueueState, level: Sequence[BacklogClass], room: int) -> int:
-        """Send demand for jobs of one priority, of whatever kind; returns for how many."""
+    def _fill_level(self, queue: str, state: QueueState, priority: int, room: int) -> int:
+        """Send demand for jobs of one priority; returns for how many."""
         filled, moved = 0, room
         while filled < room and moved:
-            moved = 0
-            for index, backlog_class in enumerate(level):
-                # Ordinary and light jobs have half of the room each, and what the other leaves.
-                left = room - filled - moved
-                moved += self._move(queue, state, backlog_class, ceil(left / (len(level) - index)))
+            moved = self._move(queue, state, priority, room - filled)
             filled += moved
         return filled
 
-    def _move(self, queue: str, state: QueueState, backlog_class: BacklogClass, room: int) -> int:
-        turn = state.turns.get(backlog_class)
+    def _move(self, queue: str, state: QueueState, priority: int, room: int) -> int:
+        turn = state.turns.get(priority)
         with self._runtime.database.statements() as tx:
             tenants = relay.waiting_tenants(
-                tx, queue, backlog_class, start=turn.org_id if turn else FIRST_ID, most=MOST_TENANTS
+                tx, queue, priority, start=turn.org_id if turn else FIRST_ID, most=MOST_TENANTS
             )
         quotas, next_turn = share(room, tenants, turn)
         if not tenants or next_turn is None:
             return 0
-        state.turns[backlog_class] = next_turn
-        return self._publish(queue, state, backlog_class, tenants, quotas)
+        state.turns[priority] = next_turn
+        return self._publish(queue, state, priority, tenants, quotas)
 
-    def _publish(
-        self, queue: str, state: QueueState, backlog_class: BacklogClass, tenants: Sequence[Tenant], quotas: Quotas
-    ) -> int:
+    def _publish(self, queue: str, state: QueueState, priority: int, tenants: Sequence[Tenant], quotas: Quotas) -> int:
         """Send demand for as many of these jobs as there are; returns for how many."""
-        priority, light = backlog_class
-        wanted = {BacklogKey(queue, priority, org_id, light): quota for org_id, quota in quotas.items() if quota}
+        wanted = {BacklogKey(queue, priority, org_id): quota for org_id, quota in quotas.items() if quota}
         uncounted = state.demand.uncounted(wanted)
         if uncounted:
             with self._runtime.database.statements() as tx:
                 state.demand.counted(relay.count_backlog(tx, uncounted))
         demand = state.demand.take(wanted)
         weights = {tenant.org_id: tenant.weight for tenant in tenants}
-        parts = list(interleave(demand, weights, message_size(state.window.size, light=light)))
+        parts = list(interleave(demand, weights, message_size(state.window.size)))
         self._runtime.publisher.publish_demand(queue, parts)
         for part in parts:
             state.demand.sent(part, self._looked_at)

@@ -1,6 +1,7 @@
 """How many jobs a worker claims: as many as can begin soon, so that no slot waits for a job. No I/O, no clock."""
 
 from bisect import bisect_left
+from collections.abc import Iterator
 from typing import NamedTuple
 from uuid import UUID
 
@@ -9,10 +10,6 @@ from domain.jobs.job import ClaimedJob
 SOON_S = 0.05
 """A claimed job should begin within this time: much less than the second that a waiting tenant notices, and much more
 than a round trip to the database."""
-
-MOST_WAITING = 256
-"""Ordinary jobs that may wait for a slot in one worker, however short their handlers are. Each needs a message and a
-Celery request. The main thread alone makes these, and this takes longer than a short handler."""
 
 SHORTEST_S = 1e-5
 """The least duration that `hints_wanted` assumes for a job, so that the number of hints stays bounded."""
@@ -39,32 +36,30 @@ class Capacity(NamedTuple):
         """The same worker with `jobs` more jobs of `each_s` seconds each."""
         return Capacity(self.slots, self.jobs + jobs, self.work_s + jobs * each_s)
 
-    def has_room(self, next_s: float, *, light: bool) -> bool:
+    def has_room(self, next_s: float) -> bool:
         """Whether another job, of `next_s` seconds, can begin soon.
 
         The waiting work is divided by the number of slots, because the slots work it off together.
         """
         if self.jobs < self.slots:
             return True
-        return (light or self.jobs < self.slots + MOST_WAITING) and self.waiting_s + next_s < self.slots * SOON_S
+        return self.waiting_s + next_s < self.slots * SOON_S
 
-    def fitting(self, each_s: float, most: int, *, light: bool) -> int:
+    def fitting(self, each_s: float, most: int) -> int:
         """How many more jobs of `each_s` seconds can begin soon, at most `most`."""
 
         def too_many(more: int) -> bool:
-            return not self.plus(more, each_s).has_room(each_s, light=light)
+            return not self.plus(more, each_s).has_room(each_s)
 
         return bisect_left(range(most), x=True, key=too_many)
 
-    def hints_wanted(self, waiting: int, each_s: float, most_light: int, *, light: bool) -> int:
+    def hints_wanted(self, waiting: int, each_s: float, most: int) -> int:
         """How many more hints the broker should send for jobs of `each_s` seconds, besides the `waiting` ones.
 
-        The answer covers every free slot and all jobs that could begin soon. It is at most `most_light` for light jobs,
-        and at most the free slots plus `MOST_WAITING` for ordinary jobs.
+        The answer covers every free slot and, up to `most`, all jobs that could begin soon.
         """
         free, each_s = self.slots - self.jobs - waiting, max(each_s, SHORTEST_S)
         soon_s = self.slots * SOON_S - self.waiting_s - waiting * each_s
-        most = most_light if light else free + MOST_WAITING
         return max(0, free, min(most, int(soon_s / each_s)))
 
 
@@ -80,6 +75,10 @@ class HeldJobs:
     def __len__(self) -> int:
         """How many."""
         return len(self._held)
+
+    def __iter__(self) -> Iterator[ClaimedJob]:
+        """Each, in the order of the claims."""
+        return (job for job, _ in self._held.values())
 
     @property
     def newest(self) -> ClaimedJob:

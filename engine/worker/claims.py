@@ -2,22 +2,20 @@
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 from uuid import UUID, uuid4
 
 import structlog
 
 from domain.jobs.failures import Failure
 from domain.jobs.job import ClaimedJob
-from domain.scheduling.backlog_demand import BacklogKey, ClaimCursors
+from domain.scheduling.backlog_demand import ClaimCursors
 from domain.scheduling.fairness import AHEAD_S
 from domain.scheduling.pace import UNSEEN_S, JobMix, Pace
 from engine.broker.hints import HintMessage
-from engine.catalogue import is_light, is_ordinary
 from engine.runtime import Runtime
-from engine.worker.capacity import Capacity
+from engine.worker.capacity import SOON_S, Capacity
 from engine.worker.inbox import Envelope, Inbox, TakenHints, add_demand
 from storage.ledger import ledger, recovery
 from storage.postgres.execution import DatabaseError, is_away
@@ -36,18 +34,6 @@ REFUSALS = (Failure, DatabaseError, ArithmeticError, LookupError, TypeError, Val
 DOUBT_CHECK_S = 1.0
 """How often the ledger is asked again for claims that may have been committed without an answer."""
 
-Expected = tuple[float, bool]
-"""Of a job before it is claimed: the seconds that it will probably take, and whether it is light."""
-
-
-class Starts(NamedTuple):
-    """Which jobs of a claim start with it."""
-
-    jobs: Mapping[UUID, bool]
-    """Each job that a hint names."""
-    demanded: Mapping[BacklogKey, int]
-    """How many of those that demand brings."""
-
 
 class Claims:
     """The hints of one worker that are not claimed yet, and the claims that are in doubt."""
@@ -59,8 +45,8 @@ class Claims:
         self._connection_errors: tuple[type[BaseException], ...] = ()
         self.inbox = Inbox()
         self._cursors = ClaimCursors()
-        self._mixes: dict[tuple[str, bool], JobMix] = {}
-        """What was claimed from the backlogs of each queue, of ordinary jobs and of light ones."""
+        self._mixes: dict[str, JobMix] = {}
+        """What was claimed from the backlogs of each queue."""
         self._doubts: list[tuple[UUID, float]] = []
         """Tokens of claims that were not answered, and until when they may still be committed."""
         self._doubted_at = -DOUBT_CHECK_S
@@ -81,17 +67,24 @@ class Claims:
         """Note what a message speaks of."""
         self.inbox.receive(message, hints, self._monotonic())
 
-    def expect(self, envelope: Envelope, pace: Pace) -> Expected:
-        """What the next job of a message will be like; demand does not say, and is judged by what it brought before."""
+    def expect(self, envelope: Envelope, pace: Pace) -> float:
+        """How many seconds the next job of a message will take; demand is judged by what it brought before."""
         key = envelope.backlog
         if key is None:
-            return pace.expects(envelope.task), is_light(envelope.task)
-        mix = self._mixes.get((key.queue, key.light))
-        return (mix.expects(pace) if mix else UNSEEN_S), key.light
+            return pace.expects(envelope.task)
+        mix = self._mixes.get(key.queue)
+        return mix.expects(pace) if mix else UNSEEN_S
 
-    def drop_stale_demand(self) -> None:
-        """Forget demand that found no room here while the relay took it for lost and sent it again, to whoever has."""
-        self._acknowledge(self.inbox.drop_demand(self._monotonic() - AHEAD_S))
+    def share_stale(self) -> None:
+        """Leave to whoever has room what found none here for so long that the relay has sent demand again."""
+        before = self._monotonic() - AHEAD_S
+        self._share([each for each in self.inbox.envelopes if each.is_shareable and each.received_at < before])
+
+    def _share(self, envelopes: Sequence[Envelope]) -> None:
+        """Send named jobs back to the broker, one to a message; demand is forgotten, for the relay sends it again."""
+        for envelope in envelopes:
+            if self._process.publisher.publish(envelope.hints, bundle=1):
+                self._acknowledge(self.inbox.drop(envelope))
 
     def claim_suspect(self) -> Sequence[ClaimedJob]:
         """Claim one of the suspects that were put off, and nothing else; raises `DatabaseUnavailable`.
@@ -101,7 +94,7 @@ class Claims:
         while self.suspects:
             job_id = self.suspects.popleft()
             try:
-                claims = self._ask_ledger([], Starts({job_id: True}, {}), alone=True)
+                claims = self._ask_ledger([job_id], [], alone=True)
             except (Failure, DatabaseError) as error:
                 if is_away(error):
                     raise
@@ -121,30 +114,28 @@ class Claims:
         hints = self._take(capacity, pace)
         if not hints:
             return ()
-        starts = find_starts(hints, capacity.free_slots)
         dealt_with = False
         try:
-            ready = self._claim(hints, starts)
+            ready = self._claim(hints)
             dealt_with = True
         except (Failure, DatabaseError) as error:
             if is_away(error):
                 raise
             dealt_with = True
             log.warning("claims_made_apart", hints=len(hints), reason=_reason(error))
-            return self._claim_apart([single for taken in hints for single in taken.apart()], starts.jobs)
+            return self._claim_apart([single for taken in hints for single in taken.apart()])
         finally:
             if not dealt_with:
                 self.inbox.put_back(hints)
         return ready
 
-    def _claim_apart(self, hints: Sequence[TakenHints], starts: Mapping[UUID, bool]) -> Sequence[ClaimedJob]:
+    def _claim_apart(self, hints: Sequence[TakenHints]) -> Sequence[ClaimedJob]:
         """Claim these one by one; a database that is away, or too slow, ends that, and the rest is put back."""
         ready: list[ClaimedJob] = []
         until = self._monotonic() + APART_S
         for place, hint in enumerate(hints):
             try:
-                named = {what: starts[what] for what, _ in hint.named if isinstance(what, UUID)}
-                ready += self._claim([hint], Starts(named, {}))
+                ready += self._claim([hint])
             except REFUSALS as error:
                 if is_away(error):
                     self.inbox.put_back(hints[place:])
@@ -157,11 +148,11 @@ class Claims:
                 break
         return ready
 
-    def _claim(self, hints: Sequence[TakenHints], starts: Starts) -> Sequence[ClaimedJob]:
-        claims = self._ask_ledger(hints, starts)
+    def _claim(self, hints: Sequence[TakenHints]) -> Sequence[ClaimedJob]:
+        named = {what for taken in hints for what, _ in taken.named if isinstance(what, UUID)}
+        claims = self._ask_ledger(list(named), hints)
         self._cursors.learn(claims.cursors, self._monotonic())
-        jobs = [job for job in claims.jobs if job.job_id not in starts.jobs] if starts.jobs else claims.jobs
-        self._learn_mix(jobs, {(key.queue, key.light) for key in add_demand(hints)})
+        self._learn_mixes([job for job in claims.jobs if job.job_id not in named] if named else claims.jobs)
         self._acknowledge(self.inbox.deal_with(hints))
         if claims.refused:
             self.suspects.extend(job_id for job_id, answer in claims.refused.items() if answer == "suspect")
@@ -173,12 +164,10 @@ class Claims:
         for message in messages:
             message.ack_log_error(log, self._connection_errors)
 
-    def _learn_mix(self, jobs: Sequence[ClaimedJob], asked: AbstractSet[tuple[str, bool]]) -> None:
-        """Note what came from backlogs. A job stands among those of the kind that its type had when it was enqueued."""
+    def _learn_mixes(self, jobs: Sequence[ClaimedJob]) -> None:
+        """Note what came from backlogs."""
         for (queue, job_type), count in Counter((job.queue, job.job_type) for job in jobs).items():
-            light = is_light(job_type)
-            known = light if (queue, light) in asked else not light
-            self._mixes.setdefault((queue, known), JobMix()).learn(Counter({job_type: count}))
+            self._mixes.setdefault(queue, JobMix()).learn(Counter({job_type: count}))
 
     def _end_unclaimed(self, job_ids: Sequence[UUID]) -> None:
         """End expired and canceled jobs; where that fails they stay queued, and the next hint for them tries again."""
@@ -206,28 +195,31 @@ class Claims:
         room = MOST_AT_ONCE
         while self.inbox.hints and room:
             first = self.inbox.first
-            (each_s, light), wanted = self.expect(first, pace), min(room, first.left)
-            fits = capacity.fitting(each_s, wanted, light=light)
+            each_s, wanted = self.expect(first, pace), min(room, first.left)
+            fits = capacity.fitting(each_s, wanted)
             if fits:
                 hints.append(self.inbox.take(fits))
                 capacity = capacity.plus(fits, each_s)
                 room -= fits
             if fits < wanted:
+                if each_s >= SOON_S and first.is_shareable and first.backlog is None:
+                    # None of them is claimed ahead: each would wait here for a slot while other workers have some.
+                    self._share([first])
                 break
         return hints
 
-    def _ask_ledger(self, hints: Sequence[TakenHints], starts: Starts, *, alone: bool = False) -> ledger.ClaimResult:
+    def _ask_ledger(
+        self, job_ids: Sequence[UUID], hints: Sequence[TakenHints], *, alone: bool = False
+    ) -> ledger.ClaimResult:
         token, process, answered = uuid4(), self._process, False
         try:
             with process.database.pinned() as tx:
                 claims = ledger.claim(
                     tx,
-                    list(starts.jobs),
+                    job_ids,
                     process.worker.worker_id,
                     lease=process.lease.length,
-                    starts=list(starts.jobs.values()),
                     demand=add_demand(hints),
-                    begins=starts.demanded,
                     cursors=self._cursors.cursors,
                     token=token,
                     alone=alone,
@@ -244,18 +236,3 @@ class Claims:
 def _reason(error: Exception) -> str:
     """What is said of an error in the log; not PostgreSQL's words, for they may repeat a value."""
     return error.reason if isinstance(error, Failure) else type(error).__name__
-
-
-def find_starts(hints: Sequence[TakenHints], free_slots: int) -> Starts:
-    """What starts with its claim: an ordinary job that finds a free slot. The others begin in their turn."""
-    jobs: dict[UUID, bool] = {}
-    demanded: dict[BacklogKey, int] = {}
-    for taken in hints:
-        ordinary = is_ordinary(taken.envelope.task)
-        for what, count in taken.named:
-            if isinstance(what, UUID):
-                jobs[what] = ordinary and free_slots > 0
-            elif not what.light and free_slots > 0:
-                demanded[what] = demanded.get(what, 0) + min(count, free_slots)
-            free_slots -= count
-    return Starts(jobs, demanded)

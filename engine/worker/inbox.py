@@ -4,7 +4,9 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+from uuid import UUID
 
+from domain.jobs.job import Hint
 from domain.scheduling.backlog_demand import BacklogKey
 from engine.broker.hints import HintMessage, Named
 
@@ -12,7 +14,7 @@ INERTIA = 0.8
 """How much of the average the next message leaves standing."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Envelope:
     """One broker message; it is answered when each of its hints is claimed, or is known to need no claim here."""
 
@@ -25,12 +27,20 @@ class Envelope:
     open: int
     """Hints that are not dealt with, the taken ones among them."""
     received_at: float
+    is_shareable: bool
+    """Whether other workers may do a part of it: it names several jobs, or backlogs."""
 
     @property
     def backlog(self) -> BacklogKey | None:
-        """A backlog key that the message names, None where it names jobs; all that it names are of one class."""
+        """A backlog key that the message names, None where it names jobs."""
         first = self.named[-1][0] if self.named else None
         return first if isinstance(first, BacklogKey) else None
+
+    @property
+    def hints(self) -> Sequence[Hint]:
+        """The jobs that it names and that were not taken yet; none where it names backlogs."""
+        queue = self.message.delivery_info["routing_key"]
+        return [Hint(what, self.task, queue) for what, _ in reversed(self.named) if isinstance(what, UUID)]
 
 
 class TakenHints(NamedTuple):
@@ -71,6 +81,11 @@ class Inbox:
         """Hints per message, averaged."""
 
     @property
+    def envelopes(self) -> Sequence[Envelope]:
+        """All of which something was not taken yet."""
+        return tuple(self._envelopes)
+
+    @property
     def first(self) -> Envelope:
         """Where the next hint lies; `IndexError` when there is none."""
         return self._envelopes[0]
@@ -83,7 +98,9 @@ class Inbox:
     def receive(self, message: Any, hints: HintMessage, now: float) -> None:  # noqa: ANN401 - a kombu message
         """Put a message in, after the others."""
         count = sum(number for _, number in hints.named)
-        self._envelopes.append(Envelope(message, hints.task, list(reversed(hints.named)), count, count, now))
+        named = list(reversed(hints.named))
+        is_shareable = count > 1 or not isinstance(named[0][0], UUID)
+        self._envelopes.append(Envelope(message, hints.task, named, count, count, now, is_shareable))
         self.hints += count
         self.messages += 1
         self.bundled += (1 - INERTIA) * (count - self.bundled)
@@ -119,19 +136,12 @@ class Inbox:
                 self.messages -= 1
                 yield envelope.message
 
-    def drop_demand(self, before: float) -> Sequence[Any]:
-        """Forget demand that came before this time and was not taken; returns the messages that can be answered now."""
-        kept: deque[Envelope] = deque()
-        answered: list[Any] = []
-        for envelope in self._envelopes:
-            if envelope.backlog is None or envelope.received_at >= before:
-                kept.append(envelope)
-                continue
-            answered += self.deal_with([TakenHints(envelope, (), envelope.left)])
-            envelope.named.clear()
-            self._count(envelope, -envelope.left)
-        self._envelopes = kept
-        return answered
+    def drop(self, envelope: Envelope) -> Iterator[Any]:
+        """Forget what was not taken of an envelope; yields its message if it can be answered now."""
+        self._envelopes.remove(envelope)
+        yield from self.deal_with([TakenHints(envelope, (), envelope.left)])
+        envelope.named.clear()
+        self._count(envelope, -envelope.left)
 
     def clear(self) -> None:
         """Forget all hints that were not taken; their messages stay unanswered."""

@@ -1,8 +1,20 @@
-"""What a worker answers to `celery -A tasks inspect`; both the worker and the command line must know the name."""
+"""What a worker answers to `celery -A tasks inspect` and `control`; the command line must know the names, too.
 
+Celery's own commands look at its requests, and no job has one. So `active`, `reserved`, `query_task`, `revoke` and
+`terminate` are replaced here by what the ledger loop knows and does.
+"""
+
+from collections.abc import Iterable
 from typing import Any
+from uuid import UUID
 
-from celery.worker.control import inspect_command
+from celery.worker.control import control_command, inspect_command, nok, ok
+
+from domain.jobs.job import ClaimedJob
+from engine.worker.pool import PoolBatch
+
+Told = dict[str, object]
+"""What Celery's listings say of a task."""
 
 
 @inspect_command()  # type: ignore[untyped-decorator] # Celery ships no types
@@ -11,3 +23,68 @@ def ledger(state: Any) -> dict[str, object]:  # noqa: ANN401 - Celery's panel
     consumer = state.consumer
     health: dict[str, object] = consumer.ledger_loop.health(consumer.broker_age_s)
     return health
+
+
+@inspect_command(alias="dump_active")  # type: ignore[untyped-decorator] # as above
+def active(state: Any, **_: object) -> list[Told]:  # noqa: ANN401 - as above
+    """List the jobs that run."""
+    return [_told(state, job, batch) for job, batch in state.consumer.ledger_loop.running()]
+
+
+@inspect_command(alias="dump_reserved")  # type: ignore[untyped-decorator] # as above
+def reserved(state: Any, **_: object) -> list[Told]:  # noqa: ANN401 - as above
+    """List the jobs that are claimed and do not run yet, or have ended and are not settled yet."""
+    loop = state.consumer.ledger_loop
+    running = {job.token for job, _ in loop.running()}
+    return [_told(state, job) for job in loop.held() if job.token not in running]
+
+
+@inspect_command(args=[("ids", str)], signature="[id1 [id2 [... [idN]]]]", variadic="ids")  # type: ignore[untyped-decorator] # as above
+def query_task(state: Any, ids: Iterable[str], **_: object) -> dict[str, tuple[str, Told]]:  # noqa: ANN401 - as above
+    """Say of jobs whether they run here or are held."""
+    asked = _names(ids)
+    listed = [("reserved", told) for told in reserved(state)] + [("active", told) for told in active(state)]
+    return {str(told["id"]): (kind, told) for kind, told in listed if told["id"] in asked}
+
+
+@control_command(signature="[id1 [id2 [... [idN]]]]", variadic="task_id")  # type: ignore[untyped-decorator] # as above
+def revoke(state: Any, task_id: Iterable[str], **_: object) -> dict[str, object]:  # noqa: ANN401 - as above
+    """Cancel jobs in the ledger: a waiting one at once, a running one at its next step."""
+    return _revoke(state, task_id)
+
+
+@control_command(args=[("signal", str)], signature="<signal> [id1 [id2 [... [idN]]]]", variadic="task_id")  # type: ignore[untyped-decorator] # as above
+def terminate(state: Any, signal: str, task_id: Iterable[str], **_: object) -> dict[str, object]:  # noqa: ANN401, ARG001 - as above; no child is signaled
+    """The same as `revoke`: no child is killed, because it may run other jobs or call a provider."""
+    return _revoke(state, task_id)
+
+
+def _revoke(state: Any, ids: Iterable[str]) -> dict[str, object]:  # noqa: ANN401 - as above
+    try:
+        job_ids = [UUID(name) for name in _names(ids)]
+    except ValueError:
+        return dict(nok("a job's id is a UUID"))
+    if not state.consumer.ledger_loop.revoke(job_ids):
+        return dict(nok("too many jobs wait to be canceled; try again in a minute"))
+    return dict(ok(f"{len(job_ids)} jobs will be canceled"))
+
+
+def _names(ids: Iterable[str]) -> frozenset[str]:
+    """The ids of a command, which Celery gives as a list, or as the id alone."""
+    return frozenset([ids] if isinstance(ids, str) else [str(name) for name in ids])
+
+
+def _told(state: Any, job: ClaimedJob, batch: PoolBatch | None = None) -> Told:  # noqa: ANN401 - as above
+    began_at = batch and batch.began_at
+    return {
+        "id": str(job.job_id),
+        "name": job.job_type,
+        "args": [],
+        "kwargs": {},
+        "type": job.job_type,
+        "hostname": state.hostname,
+        "time_start": began_at and began_at.timestamp(),
+        "acknowledged": True,
+        "delivery_info": {"exchange": "", "routing_key": job.queue, "priority": None, "redelivered": None},
+        "worker_pid": batch and batch.pid,
+    }

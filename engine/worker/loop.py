@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from math import ceil
 from typing import Any
+from uuid import UUID
 
 import structlog
 
@@ -21,23 +22,25 @@ from domain.jobs.liveness import WorkerCondition, may_claim, symptoms
 from domain.jobs.newer_payloads import give_back_newer
 from domain.scheduling.pace import Pace
 from engine.broker.hints import HintMessage
-from engine.catalogue import catalogue, is_light
+from engine.catalogue import catalogue
 from engine.database_away import DATABASE_RETRY_S
 from engine.messages import border
 from engine.runtime import Runtime
 from engine.worker.adoption import MOST_UNWRITTEN, Adoption
 from engine.worker.capacity import Capacity, HeldJobs
-from engine.worker.claims import MOST_AT_ONCE, Claims, Expected
+from engine.worker.claims import MOST_AT_ONCE, Claims
 from engine.worker.execution import Report
-from engine.worker.pool import PoolDispatcher, shareable
+from engine.worker.pool import PoolBatch, PoolDispatcher, shareable
+from engine.worker.revocations import Revocations
 from engine.worker.settlements import Settlements
+from engine.worker.task_events import TaskEvents
 from storage.ledger import ledger
 from storage.postgres.execution import DatabaseUnavailable
 
 log = structlog.get_logger(__name__)
 
 WINDOW_S = 0.002
-"""How long a turn gathers after the one before; a loop that was idle for longer turns at once."""
+"""How long a turn gathers after the one before; a loop that holds nothing turns at once, for nothing would gather."""
 
 CHECK_S = 1.0
 """How often the loop looks whether what it has claimed begins, and writes which long jobs have begun."""
@@ -58,7 +61,9 @@ class LedgerLoop:
         self._claims = Claims(process, monotonic)
         self._settlements = Settlements(process, self._held)
         self._adoption = Adoption(process)
-        self._pool = PoolDispatcher(self.deliver, process.clock, monotonic)
+        self._revocations = Revocations(process, monotonic)
+        self._events = TaskEvents(process.clock)
+        self._pool = PoolDispatcher(self.deliver, self._events, process.clock, monotonic)
         self._ready: deque[ClaimedJob] = deque()
         self._consumer: Any = None
         self._thread = threading.get_ident()
@@ -75,6 +80,7 @@ class LedgerLoop:
         """Take part in this consumer's event loop; called again after each reconnection to the broker."""
         self._consumer = consumer
         self._pool.attach(consumer)
+        self._events.attach(consumer)
         self._claims.attach(consumer.connection_errors)
         self._adoption.attach(consumer.connection_errors)
         if not self.attached:
@@ -114,11 +120,12 @@ class LedgerLoop:
             turn_age.progressed()
             self._release(self._settlements.write())
             self._adoption.write()
+            self._revocations.write()
         except DatabaseUnavailable as failure:
             self._wait_for_database(failure)
         else:
             self.database_away = False
-            self._next_turn = self._monotonic() + WINDOW_S
+            self._next_turn = self._monotonic() + (WINDOW_S if self._held else 0.0)
         turn_age.progressed()
         self._dispatch()
         self._ask_for_more()
@@ -127,7 +134,7 @@ class LedgerLoop:
             self._arm()
 
     def check(self) -> None:
-        """Give back claims that do not begin, drop demand without room, write the starts of long jobs, and turn.
+        """Give back claims and hints that found no room, write and announce the starts of long jobs, and turn.
 
         Whatever ended the last turn, or kept it from claiming, the next one comes. A turn with nothing to do asks
         nobody, and shows the watchdog that the loop lives.
@@ -135,14 +142,15 @@ class LedgerLoop:
         self.checked_at = self._monotonic()
         if not self.database_away:
             self.reached_at = self.checked_at
+        if self._claims.inbox.hints and not self._can_claim():
+            self._claims.share_stale()
+            self._ask_for_more()
         if self._monotonic() - self._pool.moved_at > CHECK_S:
             # Suspects that found this process at work have been put off already.
             self._give_back("no slot became free")
             self._claims.suspects.clear()
-        if self._claims.inbox.hints and not self._can_claim():
-            self._claims.drop_stale_demand()
-            self._ask_for_more()
         self._arm()
+        self._pool.announce_starts()
         self._record_starts()
 
     def stop(self) -> None:
@@ -155,6 +163,20 @@ class LedgerLoop:
     def take_back_unsent(self) -> None:
         """Give back what the pool has not begun, because it was made to forget it."""
         self._pool.take_back_unsent()
+
+    def revoke(self, job_ids: Sequence[UUID]) -> bool:
+        """Cancel these jobs in the ledger, in the next turn; false where too many wait for that."""
+        taken = self._revocations.add(job_ids)
+        self._arm()
+        return taken
+
+    def running(self) -> Sequence[tuple[ClaimedJob, PoolBatch]]:
+        """The jobs that the pool runs now, each with its batch."""
+        return self._pool.running()
+
+    def held(self) -> Sequence[ClaimedJob]:
+        """The jobs that are claimed and not settled."""
+        return tuple(self._held)
 
     @property
     def idle(self) -> bool:
@@ -223,14 +245,14 @@ class LedgerLoop:
             return self._is_alone
         if not self._claims.inbox.hints:
             return False
-        each_s, light = self._claims.expect(self._claims.inbox.first, self._pace)
-        return self._capacity().has_room(each_s, light=light)
+        return self._capacity().has_room(self._claims.expect(self._claims.inbox.first, self._pace))
 
     def _lease_lasts(self) -> bool:
         lease = self._process.lease
         return may_claim(lease.margin(), lease.length)
 
     def _hold(self, claimed: Sequence[ClaimedJob]) -> None:
+        self._events.received(claimed)
         for job in claimed:
             self._held.add(job, self._pace.expects(job.job_type))
             back = self._for_another_worker(job)
@@ -256,12 +278,17 @@ class LedgerLoop:
             self._pool.send([self._ready.popleft() for _ in range(count)], expected_s)
 
     def _release(self, settled: Sequence[Report]) -> None:
-        """Hold these jobs no more, and learn how long they took."""
+        """Hold these jobs no more, announce their ends, and learn how long they took."""
         measured: dict[str, list[float]] = {}
+        ends: list[tuple[ClaimedJob, Report]] = []
         for report in settled:
             job = self._held.remove(report.job_id, report.token)
-            if job is not None and report.seconds is not None:
-                measured.setdefault(job.job_type, []).append(report.seconds)
+            if job is not None:
+                ends.append((job, report))
+                if report.seconds is not None:
+                    measured.setdefault(job.job_type, []).append(report.seconds)
+        self._pool.announce_starts()
+        self._events.ended(ends)
         for job_type, seconds in measured.items():
             self._pace.learn(job_type, seconds)
 
@@ -277,15 +304,12 @@ class LedgerLoop:
         inbox, capacity = self._claims.inbox, Capacity(slots, len(self._held), self._held.work_s)
         wanted = capacity.free_slots
         if inbox.hints or self._held:
-            each_s, light = self._claims.expect(inbox.last, self._pace) if inbox.hints else self._expect_newest()
-            wanted = capacity.hints_wanted(inbox.hints, each_s, 2 * MOST_AT_ONCE, light=light)
+            claims, pace = self._claims, self._pace
+            each_s = claims.expect(inbox.last, pace) if inbox.hints else pace.expects(self._held.newest.job_type)
+            wanted = capacity.hints_wanted(inbox.hints, each_s, 2 * MOST_AT_ONCE)
         # A message that waits for somebody else's lock must not take the place of a hint.
         unwritten = min(self._adoption.messages, MOST_UNWRITTEN)
         self._consumer.ask_for(inbox.messages + unwritten + ceil(wanted / inbox.bundled))
-
-    def _expect_newest(self) -> Expected:
-        job_type = self._held.newest.job_type
-        return self._pace.expects(job_type), is_light(job_type)
 
     def _give_back(self, cause: str) -> None:
         jobs = list(self._ready)
@@ -294,11 +318,17 @@ class LedgerLoop:
             self.deliver([Report(job.job_id, job.token, "returned", Settlement.unstarted(job, cause)) for job in jobs])
 
     def _record_starts(self) -> None:
-        begun = [(job.job_id, job.token, at) for job, at in self._pool.begun() if not job.started]
+        begun = [
+            (job, batch) for job, batch in self._pool.running() if not job.started and batch.recorded != job.job_id
+        ]
         if not begun:
             return
+        starts = [(job.job_id, job.token, batch.began_at or batch.sent_at) for job, batch in begun]
         try:
             with self._process.database.pinned() as tx:
-                ledger.record_starts(tx, begun)
+                written = ledger.record_starts(tx, starts)
         except Failure as failure:
             log.warning("starts_not_recorded", jobs=len(begun), reason=failure.reason)
+            return
+        for job, batch in begun:
+            batch.recorded = job.job_id if job.job_id in written else batch.recorded

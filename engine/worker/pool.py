@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -16,10 +16,9 @@ from billiard.exceptions import Terminated, TimeLimitExceeded, WorkerLostError
 from domain.jobs.job import ClaimedJob
 from domain.jobs.lifecycle import Settlement, lose
 from domain.scheduling.pace import BATCH_S
-from engine.catalogue import is_ordinary
 from engine.worker.capacity import Capacity
 from engine.worker.execution import MARKERS, OVERTIME, Report, perform
-from engine.worker.request import JobRequest
+from engine.worker.task_events import TaskEvents
 
 log = structlog.get_logger(__name__)
 
@@ -30,20 +29,22 @@ BATCHES_PER_SLOT = 2
 """One running, one queued, so a slot is never idle."""
 
 
-Requests = Mapping[UUID, JobRequest]
-
-
 @dataclass(slots=True, eq=False)
 class PoolBatch:
     """Jobs that went into the pool together; `place` is the byte in which the child marks how far it is."""
 
     jobs: tuple[ClaimedJob, ...]
-    """Those that the child gets, in its order: `place` counts over them. Revoked ones leave before it gets them."""
     place: int
     sent_at: datetime
     expected_s: float
     accepted_at: float | None = None
     """When it left the queue for a slot, by the monotonic clock."""
+    began_at: datetime | None = None
+    """The same, by the clock on the wall."""
+    pid: int | None = None
+    """The process that runs it."""
+    recorded: UUID | None = None
+    """The last of its jobs whose start is in the ledger."""
 
     @property
     def timeout(self) -> timedelta:
@@ -80,16 +81,20 @@ class PoolDispatcher:
     def __init__(
         self,
         deliver: Callable[[Sequence[Report]], None],
+        events: TaskEvents,
         clock: Callable[[], datetime],
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         """`deliver` takes reports, from any thread."""
         self._deliver = deliver
+        self._events = events
         self._clock = clock
         self._monotonic = monotonic
         self._consumer: Any = None
         self.under_way: set[PoolBatch] = set()
         self._accepted: set[PoolBatch] = set()
+        self._unannounced: deque[PoolBatch] = deque()
+        """Batches that began while somebody listened to events, and are not announced yet."""
         self._left: deque[tuple[float, int]] = deque()
         """Places of batches that were taken back, and when nobody can write to them any more."""
         self.moved_at = self._monotonic()
@@ -134,17 +139,16 @@ class PoolDispatcher:
         """
         under_way = tuple(self.under_way)
         held = Capacity(self.slots, len(under_way), sum(batch.expected_s for batch in under_way))
-        return held.has_room(expected_s, light=True)
+        return held.has_room(expected_s)
 
     def send(self, jobs: Sequence[ClaimedJob], expected_s: float) -> None:
-        """Hand in jobs as one batch; each ordinary one becomes a request, for Celery's commands and events."""
+        """Hand in jobs as one batch."""
         while self._left and self._left[0][0] < self._monotonic():
             MARKERS.free(self._left.popleft()[1])
         batch = PoolBatch(tuple(jobs), MARKERS.take(), self._clock(), expected_s)
         self.under_way.add(batch)
-        requests = {job.job_id: self._request(job) for job in jobs if is_ordinary(job.job_type)}
         self.moved_at = self._monotonic()
-        enter = partial(self._enter, batch, requests)
+        enter = partial(self._enter, batch)
         if self._consumer.pool.uses_semaphore:
             self._consumer.controller.semaphore.acquire(enter)
         else:
@@ -167,67 +171,42 @@ class PoolDispatcher:
                     ]
                 )
 
-    def begun(self) -> Sequence[tuple[ClaimedJob, datetime]]:
-        """The jobs that are running now, with a time at which they had begun."""
+    def running(self) -> Sequence[tuple[ClaimedJob, PoolBatch]]:
+        """The jobs that are running now, each with its batch."""
         batches = [(batch, batch.reached()) for batch in tuple(self.under_way)]
-        return [(batch.jobs[index], batch.sent_at) for batch, index in batches if index is not None]
+        return [(batch.jobs[index], batch) for batch, index in batches if index is not None]
 
-    def _request(self, job: ClaimedJob) -> JobRequest:
-        consumer = self._consumer
-        celery = {"app": consumer.app, "eventer": consumer.event_dispatcher, "hostname": consumer.hostname}
-        request = JobRequest(job, **celery)
-        request.announce(consumer)
-        return request
+    def announce_starts(self) -> None:
+        """Announce the batches that have begun; in the main thread, and before the ends of their jobs."""
+        while self._unannounced:
+            batch = self._unannounced.popleft()
+            self._events.started(batch.jobs, batch.began_at or batch.sent_at)
 
-    def _enter(self, batch: PoolBatch, requests: Requests) -> None:
-        """Give the batch to the pool, without the jobs that were revoked while they waited for it."""
-        revoked = {job_id for job_id, request in requests.items() if request.revoked()}
-        if revoked:
-            requests = {job_id: request for job_id, request in requests.items() if job_id not in revoked}
-            reports = [
-                Report(job.job_id, job.token, "canceled", Settlement.revoked(job, batch.sent_at))
-                for job in batch.jobs
-                if job.job_id in revoked
-            ]
-            if len(reports) == len(batch.jobs):
-                if self._consumer.pool.uses_semaphore:
-                    self._consumer.controller.semaphore.release()
-                self._close(batch, reports)
-                return
-            batch.jobs = tuple(job for job in batch.jobs if job.job_id not in revoked)
-            self._deliver(reports)
-        result = self._consumer.pool.apply_async(
+    def _enter(self, batch: PoolBatch) -> None:
+        self._consumer.pool.apply_async(
             perform,
             args=(batch.jobs, batch.place),
-            accept_callback=partial(self._accept, batch, requests),
-            callback=partial(self._returned, batch, requests),
-            error_callback=partial(self._failed, batch, requests),
+            accept_callback=partial(self._accept, batch),
+            callback=partial(self._returned, batch),
+            error_callback=partial(self._failed, batch),
             timeout=batch.timeout.total_seconds(),
         )
-        for request in requests.values():
-            request.handed_in(result)
 
-    def _accept(self, batch: PoolBatch, requests: Requests, pid: int, accepted_at: float) -> None:
+    def _accept(self, batch: PoolBatch, pid: int, _accepted_at: float) -> None:
         self._accepted.add(batch)
-        batch.accepted_at = self._monotonic()
-        for request in requests.values():
-            request.on_accepted(pid, accepted_at)
+        batch.accepted_at, batch.began_at, batch.pid = self._monotonic(), self._clock(), pid
+        if self._events.wanted:
+            self._unannounced.append(batch)
 
-    def _returned(self, batch: PoolBatch, requests: Requests, answer: Any) -> None:  # noqa: ANN401 - reports, or billiard's ExceptionInfo
+    def _returned(self, batch: PoolBatch, answer: Any) -> None:  # noqa: ANN401 - reports, or billiard's ExceptionInfo
         if isinstance(answer, ExceptionInfo):
             # A pool of threads has no error callback: an exception that is none of `Exception` comes by this way.
-            self._failed(batch, requests, answer)
+            self._failed(batch, answer)
             return
         reports: Sequence[Report] = answer
-        for report in reports:
-            request = requests.get(report.job_id)
-            if request is not None:
-                request.announce_end(report)
         self._close(batch, reports)
 
-    def _failed(self, batch: PoolBatch, requests: Requests, problem: Any) -> None:  # noqa: ANN401 - billiard's ExceptionInfo
-        for request in requests.values():
-            request.on_failure(problem)
+    def _failed(self, batch: PoolBatch, problem: Any) -> None:  # noqa: ANN401 - billiard's ExceptionInfo
         self._lost(batch, getattr(problem.exception, "exc", problem.exception))
 
     def _lost(self, batch: PoolBatch, error: BaseException) -> None:

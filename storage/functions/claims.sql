@@ -35,8 +35,8 @@ grant execute on function postroom.look_at_claim to postroom_ledger, postroom_te
 
 -- Writes when claimed jobs began. One that has ended meanwhile, lost its claim, or is locked by a transaction of its own
 -- handler is passed over: nobody may wait here for a handler. A function, so that its caller need not be allowed to choose the
--- time of an entry.
-create or replace function postroom.start_jobs(job_ids uuid[], tokens uuid[], started_ats timestamptz[]) returns void
+-- time of an entry. Returns the jobs whose start was written.
+create or replace function postroom.start_jobs(job_ids uuid[], tokens uuid[], started_ats timestamptz[]) returns setof uuid
 language sql security definer set search_path = pg_catalog, public, pg_temp as $$
   with begun as (
     select * from unnest(job_ids, tokens, started_ats) as b (id, token, at)
@@ -50,12 +50,15 @@ language sql security definer set search_path = pg_catalog, public, pg_temp as $
     update public.jobs j set state = 'running', attempt = j.attempt + 1, started_at = least(greatest(f.at, j.claimed_at), now())
     from free f where j.id = f.id
     returning j.*
+  ),
+  audited as (
+    insert into public.audit_entries (at, event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt,
+      worker_id, claimed_at, data)
+    select started_at, 'job.started', org_id, project_id, actor_type, actor_id, request_id, correlation_id, id, job_type, attempt,
+      worker_id, claimed_at, null
+    from started
   )
-  insert into public.audit_entries (at, event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt,
-    worker_id, claimed_at, data)
-  select started_at, 'job.started', org_id, project_id, actor_type, actor_id, request_id, correlation_id, id, job_type, attempt,
-    worker_id, claimed_at, null
-  from started
+  select id from started
 $$;
 grant execute on function postroom.start_jobs to postroom_ledger;
 
@@ -158,7 +161,7 @@ grant execute on function postroom.call_waiters to postroom_ledger;
 -- Frees the concurrency keys that these jobs held and calls a waiting job for each slot that became free: by priority, then by
 -- age. The caller publishes the jobs that are returned. If it cannot, the relay publishes them 10 seconds later.
 create or replace function postroom.free_slots(of_jobs uuid[])
-returns table (job_id uuid, job_type text, queue text, light boolean)
+returns table (job_id uuid, job_type text, queue text)
 language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
 #variable_conflict use_column
 declare
@@ -181,7 +184,7 @@ begin
     where j.id = next_in_line.id
     returning j.id, j.job_type, j.queue
   )
-  select c.id, c.job_type::text, c.queue::text, t.light from called c join job_types t on t.name = c.job_type;
+  select c.id, c.job_type::text, c.queue::text from called c;
 end
 $$;
 grant execute on function postroom.free_slots to postroom_ledger;

@@ -94,7 +94,7 @@ create or replace function postroom.leave_claims(
   by_actor_type text default null, by_actor_id text default null, besides uuid[] default '{}', return_deltas smallint[] default '{}',
   gates jsonb[] default '{}'
 )
-returns table (what text, job_id uuid, job_type text, queue text, light boolean)
+returns table (what text, job_id uuid, job_type text, queue text)
 language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
 #variable_conflict use_column
 declare
@@ -202,10 +202,10 @@ begin
     perform postroom.run_end_hooks(hooked);
   end if;
   if refused is not null then
-    return query select 'refused', r.id, null::text, null::text, false from unnest(refused) as r (id);
+    return query select 'refused', r.id, null::text, null::text from unnest(refused) as r (id);
   end if;
   if slot_holders is not null then
-    return query select 'woken', w.job_id, w.job_type, w.queue, w.light from postroom.free_slots(slot_holders) as w;
+    return query select 'woken', w.job_id, w.job_type, w.queue from postroom.free_slots(slot_holders) as w;
   end if;
   if free_keys is not null then
     -- A job that ends in the queue may have been called for its key: then another one must be.
@@ -219,7 +219,7 @@ grant execute on function postroom.leave_claims to postroom_ledger;
 -- together. Returns the jobs that waited for its concurrency key. Raises PR002 for an output that is no object, a cost below zero, and a
 -- time that Python could not read: whoever reads the audit log would fail.
 create or replace function postroom.settle_held(held_job uuid, held_token uuid, job_output jsonb, cost bigint, began_at timestamptz)
-returns table (job_id uuid, job_type text, queue text, light boolean)
+returns table (job_id uuid, job_type text, queue text)
 language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
 #variable_conflict use_column
 declare
@@ -238,7 +238,7 @@ begin
   -- A job that succeeded has a start in its audit log: a caller that does not say when it began has begun by now.
   select coalesce(settle_held.began_at, clock_timestamp()) into start from jobs where id = held_job and state = 'claimed';
   return query
-  select w.job_id, w.job_type, w.queue, w.light
+  select w.job_id, w.job_type, w.queue
   from postroom.leave_claims(array[held_job], array[held_token], began_ats => array[start], outputs => array[job_output],
     costs => array[cost], details => array['{}'::jsonb]) as w
   where w.what = 'woken';

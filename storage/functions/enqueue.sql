@@ -32,7 +32,7 @@ create or replace function postroom.enqueue_job(
   publisher boolean default false, hint_timeout interval default '30 seconds', given_base integer default null,
   given_cap integer default null, folds boolean default false, given_keys_of text default null
 )
-returns table (job_id uuid, job_type text, queue text, created boolean, publish boolean, light boolean)
+returns table (job_id uuid, job_type text, queue text, created boolean, publish boolean)
 language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
 #variable_conflict use_column
 declare
@@ -105,7 +105,7 @@ begin
         due_at > now() or given_priority < 0 or num_nonnulls(given_expiry, given_attempts, given_base, given_cap) > 0), key, guard_mode, new_id, of_type.keep_key_for, digest);
     if guard.job_id <> new_id then
       perform postroom.answers_request(guard.job_id, of_type.name, guard.request_digest, digest, folds);
-      return query select guard.job_id, of_type.name, of_type.queue::text, false, false, of_type.light;
+      return query select guard.job_id, of_type.name, of_type.queue::text, false, false;
       return;
     end if;
   end if;
@@ -117,11 +117,11 @@ begin
   published := ready and publisher
     and not exists (select from orgs_over_burst o where o.queue = of_type.queue and (o.org_id = for_org or o.org_id is null));
   insert into jobs (id, org_id, project_id, job_type, queue, priority, payload, payload_version, idempotency_key, guarded,
-                    light, serial_key, actor_type, actor_id, request_id, correlation_id, traceparent, parent_id, replay_of,
+                    serial_key, actor_type, actor_id, request_id, correlation_id, traceparent, parent_id, replay_of,
                     max_attempts, retry_base_s, retry_cap_s, deadline, created_at, run_at, expires_at, published_at, next_check_at, backlog_since, parked_by)
   values (new_id, for_org, of_project, of_type.name, of_type.queue,
     postroom.bounded_priority(given_priority::smallint, believes), document, coalesce(version, of_type.payload_version), key,
-    guard_mode is not null, of_type.light,
+    guard_mode is not null,
     case when of_type.serial_field is not null then of_type.name || ':' || for_org || ':' || coalesce(document ->> of_type.serial_field, '') end,
     by_actor_type, by_actor, coalesce(given_request, new_id::text), coalesce(given_correlation, given_request, new_id::text),
     given_trace, of_parent, of_replay, coalesce(given_attempts, of_type.max_attempts),
@@ -135,7 +135,7 @@ begin
   returning org_id into found_org;
   if found_org is null then
     perform postroom.is_same_job(new_id, for_org, of_type.name, case when guard_mode is not null then key::text end, null, null, null);
-    return query select new_id, of_type.name, of_type.queue::text, false, false, of_type.light;
+    return query select new_id, of_type.name, of_type.queue::text, false, false;
     return;
   end if;
   insert into audit_entries (event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt,
@@ -146,7 +146,7 @@ begin
   if not publisher then
     perform pg_notify('postroom_due', '');
   end if;
-  return query select new_id, of_type.name, of_type.queue::text, true, published, of_type.light;
+  return query select new_id, of_type.name, of_type.queue::text, true, published;
 end
 $$;
 grant execute on function postroom.enqueue_job to postroom_ledger, postroom_tenant;
@@ -163,7 +163,7 @@ grant execute on function postroom.enqueue_job to postroom_ledger, postroom_tena
 create or replace function postroom.enqueue_jobs(
   requests jsonb, publisher boolean default false, hint_timeout interval default '30 seconds', burst integer default 20
 )
-returns table (place bigint, job_id uuid, job_type text, queue text, created boolean, publish boolean, light boolean)
+returns table (place bigint, job_id uuid, job_type text, queue text, created boolean, publish boolean)
 language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
 #variable_conflict use_column
 declare
@@ -209,7 +209,7 @@ begin
            postroom.key_space(r.keys_of, r.given_key,
              r.wanted_run_at > now() or r.priority < 0 or num_nonnulls(r.expires_at, r.given_attempts, r.given_base, r.given_cap) > 0) as space,
            case when r.given_key is not null then postroom.request_digest(t.name, c.payload) end as digest,
-           t.keep_key_for, t.serial_field, t.light,
+           t.keep_key_for, t.serial_field,
            coalesce(r.given_key, case
              -- Nothing can be the same as it: a longer key would be copied with each version of its row.
              when t.unique_mode is null then r.id::text
@@ -285,10 +285,10 @@ begin
   ),
   inserted as (
     insert into jobs (id, org_id, project_id, job_type, queue, priority, payload, payload_version, idempotency_key, guarded,
-                      light, serial_key, actor_type, actor_id, request_id, correlation_id, traceparent, parent_id, replay_of,
+                      serial_key, actor_type, actor_id, request_id, correlation_id, traceparent, parent_id, replay_of,
                       max_attempts, retry_base_s, retry_cap_s, deadline, created_at, run_at, expires_at, published_at, next_check_at, backlog_since, parked_by)
     select id, org_id, project_id, type_name, type_queue, priority, payload, coalesce(given_version, type_version), key,
-           mode is not null, light, case when serial_field is not null then type_name || ':' || org_id || ':' || coalesce(payload ->> serial_field, '') end,
+           mode is not null, case when serial_field is not null then type_name || ':' || org_id || ':' || coalesce(payload ->> serial_field, '') end,
            -- Who names no request is one by itself: fresh ids cost as much as all the rest of the row.
            actor_type, actor_id, coalesce(given_request, id::text), coalesce(given_correlation, given_request, id::text),
            traceparent, parent_id, replay_of,
@@ -323,7 +323,7 @@ begin
       then not postroom.is_same_job(p.id, p.org_id, p.type_name, case when p.mode is not null then p.key end,
         i.org_id, i.job_type, i.idempotency_key) and i.id is not null
       else true end,
-    i.published_at is not null, p.light
+    i.published_at is not null
   from placed p left join inserted i on i.id = p.id and p.wins
   order by p.place;
 

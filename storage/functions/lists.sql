@@ -35,7 +35,7 @@ language sql stable security definer set search_path = pg_catalog, public, pg_te
       order by next_check_at offset most)
     and (are_held or not exists (
       select from jobs where backlog_since is not null
-      order by queue, priority desc, light, org_id, backlog_since, id offset most))
+      order by queue, priority desc, org_id, backlog_since, id offset most))
     and (are_held or not exists (
       select from jobs where parked_by is not null order by parked_by, priority desc, run_at, id offset most))
 $$;

@@ -28,7 +28,6 @@ class JobType:
     keep_key_for: timedelta
     serial_field: str | None
     serial_limit: int
-    light: bool
     providers: tuple[str, ...]
     on_end: str | None = None
     """The function `postroom.<on_end>(jsonb)` that is called in the transaction that ends a job of this type."""

@@ -3,12 +3,12 @@
 -- end-of-job hook that no migration has made. Who names no hook or no audit event removes none: in a rolling deploy that is an older worker. A migration
 -- removes a hook, by setting on_end to NULL.
 insert into job_types as t (name, aliases, queue, payload_version, max_attempts, deadline, unique_mode,
-                            unique_fields, keep_key_for, serial_field, serial_limit, light, providers, on_end, audits, payload_shapes)
+                            unique_fields, keep_key_for, serial_field, serial_limit, providers, on_end, audits, payload_shapes)
 select name, aliases, queue, payload_version, max_attempts, deadline, unique_mode, unique_fields, keep_key_for,
-       serial_field, serial_limit, light, providers, postroom.checked_end_hook(on_end), audits, payload_shapes
+       serial_field, serial_limit, providers, postroom.checked_end_hook(on_end), audits, payload_shapes
 from jsonb_to_recordset(%(lines)s) as line(
   name text, aliases text[], queue text, payload_version int, max_attempts int, deadline interval,
-  unique_mode text, unique_fields text[], keep_key_for interval, serial_field text, serial_limit int, light boolean,
+  unique_mode text, unique_fields text[], keep_key_for interval, serial_field text, serial_limit int,
   providers text[], on_end text, audits text[], payload_shapes jsonb)
 order by name  -- in one order, so that two workers that begin at once wait for each other and do not deadlock
 on conflict (name) do update set
@@ -24,7 +24,6 @@ on conflict (name) do update set
   keep_key_for = case when excluded.payload_version >= t.payload_version then excluded.keep_key_for else t.keep_key_for end,
   serial_field = case when excluded.payload_version >= t.payload_version then excluded.serial_field else t.serial_field end,
   serial_limit = case when excluded.payload_version >= t.payload_version then excluded.serial_limit else t.serial_limit end,
-  light = case when excluded.payload_version >= t.payload_version then excluded.light else t.light end,
   providers = case when excluded.payload_version >= t.payload_version then excluded.providers else t.providers end,
   on_end = case when excluded.payload_version >= t.payload_version then coalesce(excluded.on_end, t.on_end) else t.on_end end,
   audits = case when excluded.payload_version >= t.payload_version

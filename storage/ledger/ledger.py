@@ -26,7 +26,7 @@ NO_OUTPUT: JsonObject = {}
 OVER = frozenset({"expired", "canceled"})
 """What the ledger answers to a claim of a job that must end instead."""
 
-ENQUEUE_COLUMNS = ("job_id", "job_type", "queue", "light", "created", "publish")
+ENQUEUE_COLUMNS = ("job_id", "job_type", "queue", "created", "publish")
 """Of the answer to an enqueue of many."""
 
 JOB_COLUMNS = ClaimedJob._fields[2:]
@@ -41,7 +41,7 @@ ORIGIN_AT = JOB_AT + len(JOB_COLUMNS)
 PUBLISHED = frozenset({"woken", "child"})
 """What a settlement answers of jobs whose hints the caller publishes."""
 
-SETTLE_COLUMNS = ("what", "job_id", "job_type", "queue", "light")
+SETTLE_COLUMNS = ("what", "job_id", "job_type", "queue")
 
 ACTORS = {kind.value: kind for kind in ActorType}
 """Looked up once per claimed job; the enumeration itself takes ten times as long to answer."""
@@ -116,7 +116,7 @@ def enqueue(
 def _enqueue_one(tx: Transaction, job: NewJob, *, publisher: bool, hint_timeout: timedelta) -> Enqueued:
     """Insert one job by the statement that is made for one, which takes a fraction of the other's time."""
     row = tx.run("enqueue_job", **as_parameters(job), publisher=publisher, hint_timeout=hint_timeout)[0]
-    return Enqueued(Hint(row.job_id, row.job_type, row.queue, row.light), row.created, row.publish)
+    return Enqueued(Hint(row.job_id, row.job_type, row.queue), row.created, row.publish)
 
 
 def enqueue_requests(
@@ -127,8 +127,7 @@ def enqueue_requests(
         "enqueue_jobs", ENQUEUE_COLUMNS, requests=asked, publisher=publisher, hint_timeout=hint_timeout, burst=burst
     )
     return tuple(
-        Enqueued(Hint(job_id, job_type, queue, light), created, publish)
-        for job_id, job_type, queue, light, created, publish in rows
+        Enqueued(Hint(job_id, job_type, queue), created, publish) for job_id, job_type, queue, created, publish in rows
     )
 
 
@@ -138,19 +137,15 @@ def claim(  # noqa: PLR0913 - what a process says of itself and of what it wants
     worker_id: UUID,
     *,
     lease: timedelta,
-    starts: Sequence[bool] | None = None,
     demand: Demand = NO_DEMAND,
-    begins: Demand = NO_DEMAND,
     cursors: Cursors = NO_CURSORS,
     token: UUID | None = None,
     alone: bool = True,
 ) -> ClaimResult:
-    """Take queued jobs for a process; those that `starts` begin with their claim, by default all of them.
+    """Take queued jobs for a process; each begins in its turn (`record_starts`).
 
     A suspect is claimed only where the process is `alone` with it: it holds nothing else, and asks for nothing else.
-
-    `demand` brings jobs from backlogs along, as many as there are, from the `cursors` on; of each
-    backlog key so many begin with their claim as `begins` says.
+    It begins with its claim. `demand` brings jobs from backlogs along, as many as there are, from the `cursors` on.
 
     With the job's id, `token` names each claim, so that who lost the answer can still give them back; by default a
     fresh one.
@@ -160,13 +155,10 @@ def claim(  # noqa: PLR0913 - what a process says of itself and of what it wants
         "claim_jobs",
         CLAIM_COLUMNS,
         job_ids=array(job_ids),
-        starts=array([True] * len(job_ids) if starts is None else starts),
         queues=array(key.queue for key in demand),
         priorities=array(key.priority for key in demand),
-        lights=array(key.light for key in demand),
         org_ids=array(key.org_id for key in demand),
         counts=array(demand.values()),
-        begins=column([begins.get(key, 0) for key in demand], 0),
         cursors=column(cursors.get(key) for key in demand),
         token=token,
         worker_id=worker_id,
@@ -267,14 +259,18 @@ def settle_free(
     return replace(settle(tx, free, hint_timeout=hint_timeout, burst=burst), locked=locked)
 
 
-def record_starts(tx: Transaction, starts: Sequence[tuple[UUID, UUID, datetime]]) -> None:
-    """Write when claimed jobs began (id, token, time); one that has ended meanwhile is passed over."""
-    tx.run(
+def record_starts(tx: Transaction, starts: Sequence[tuple[UUID, UUID, datetime]]) -> frozenset[UUID]:
+    """Write when claimed jobs began (id, token, time), and return those jobs.
+
+    One that has ended meanwhile is passed over, and so is one that its handler has locked.
+    """
+    rows = tx.run(
         "start_jobs",
         job_ids=array(job_id for job_id, _, _ in starts),
         tokens=array(token for _, token, _ in starts),
         started_ats=array(at for _, _, at in starts),
     )
+    return frozenset(row.id for row in rows)
 
 
 def renew_lease(tx: Transaction, worker: Worker, lease: timedelta) -> datetime:
@@ -304,6 +300,18 @@ def cancel(
     return {row.id: row.state for row in rows}
 
 
+def cancel_free(tx: Transaction, job_id: UUID, reason: str, *, by: Origin) -> bool:
+    """Ask to cancel a job, unless somebody has; false where somebody has locked the job, who is not waited for."""
+    free = bool(tx.run("lock_free_jobs", job_ids=[job_id]))
+    # In a statement of its own, which sees what was committed before the lock.
+    wanted = tx.raw(
+        "select id from jobs where id = %(id)s and finished_at is null and cancel_requested_at is null", {"id": job_id}
+    )
+    if free and wanted:
+        cancel(tx, [job_id], reason, by=by)
+    return free or not wanted
+
+
 def hold_claim(tx: Transaction, job_id: UUID, token: UUID) -> None:
     """Keep a held job's claim until the transaction's end; raises `ClaimLost` when it is not held any more."""
     tx.raw("select postroom.hold_claim(%(job)s, %(token)s)", {"job": job_id, "token": token})
@@ -327,7 +335,7 @@ def settle_held(
         cost=cost_microcents,
         began_at=began_at,
     )
-    return tuple(Hint(row.job_id, row.job_type, row.queue, row.light) for row in rows)
+    return tuple(Hint(row.job_id, row.job_type, row.queue) for row in rows)
 
 
 def record_progress(tx: Transaction, job: ClaimedJob, document: JsonObject) -> bool:
@@ -341,4 +349,4 @@ def record_progress(tx: Transaction, job: ClaimedJob, document: JsonObject) -> b
 
 def woken(rows: Sequence[Row]) -> tuple[Hint, ...]:
     """Of a statement's rows, those of jobs that waited for a concurrency key."""
-    return tuple(Hint(row.id, row.job_type, row.queue, row.light) for row in rows if row.what == "woken")
+    return tuple(Hint(row.id, row.job_type, row.queue) for row in rows if row.what == "woken")

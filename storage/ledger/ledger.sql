@@ -1,6 +1,6 @@
 -- name: enqueue_job
 -- One job, or no new one when its key is taken: postroom.enqueue_job answers with the job that has it.
-select e.job_id, e.job_type, e.queue, e.light, e.created, e.publish
+select e.job_id, e.job_type, e.queue, e.created, e.publish
 from postroom.enqueue_job(%(job_type)s, %(org_id)s, %(payload)s, %(payload_version)s, %(checked)s, %(job_id)s, %(project_id)s,
   %(idempotency_key)s, %(actor_type)s, %(actor_id)s, %(request_id)s, %(correlation_id)s, %(traceparent)s, %(parent_id)s, %(replay_of)s,
   %(priority)s, %(run_at)s, %(expires_at)s, %(max_attempts)s, %(created_at)s, %(publisher)s, %(hint_timeout)s,
@@ -8,7 +8,7 @@ from postroom.enqueue_job(%(job_type)s, %(org_id)s, %(payload)s, %(payload_versi
 
 -- name: enqueue_jobs
 -- Any number of jobs, in the given order.
-select job_id, job_type, queue, light, created, publish
+select job_id, job_type, queue, created, publish
 from postroom.enqueue_jobs(%(requests)s::jsonb, %(publisher)s, %(hint_timeout)s::interval, %(burst)s) order by place
 
 -- name: claim_jobs
@@ -16,46 +16,40 @@ from postroom.enqueue_jobs(%(requests)s::jsonb, %(publisher)s, %(hint_timeout)s:
 -- asked to claim there. Of several processes with one hint, one gets the job. A job that is not due stays queued until then; one that is gated, or whose concurrency key is full, is parked by it and called when it
 -- opens. One whose guard somebody has locked is put off: whoever enqueues under a key holds the guard until its commit, and nobody waits for
 -- a tenant here. A suspect is put off unless the process is `alone` with it: then it is the one job that is asked for, and begins with its
--- claim. An expired or canceled one is only named: end_unclaimed ends it, because its end-of-job hook may write rows that this
--- statement updates. One that `starts` begins with its claim, and so do the first `begins` of a backlog key. Returns a row per job that was found queued: its answer and, if claimed, all
+-- claim. All others begin in their turn (start_jobs). An expired or canceled one is only named: end_unclaimed ends it, because its end-of-job hook may write rows that this
+-- statement updates. Returns a row per job that was found queued: its answer and, if claimed, all
 -- the runner needs. And a row for each backlog that was not empty: its number in the arrays, and `backlog_since` of the newest
 -- job claimed there; the next claim may take that for its cursor and need not pass the entries before it, which stay in the
 -- index until a vacuum.
 with from_backlog as materialized (
   -- In sub-selects, for the planner must not see the parameters: with an empty array it would plan each claim anew.
-  select t.number, d.plain, d.others, d.begun, d.since
-  from unnest((select %(queues)s::text[]), (select %(priorities)s::int[]), (select %(lights)s::boolean[]),
-    (select %(org_ids)s::uuid[]), (select %(counts)s::int[]), (select %(begins)s::int[]), (select %(cursors)s::timestamptz[]))
-    with ordinality as t (queue, priority, light, org_id, count, begins, cursor, number)
+  select t.number, d.plain, d.others, d.since
+  from unnest((select %(queues)s::text[]), (select %(priorities)s::int[]),
+    (select %(org_ids)s::uuid[]), (select %(counts)s::int[]), (select %(cursors)s::timestamptz[]))
+    with ordinality as t (queue, priority, org_id, count, cursor, number)
   cross join (select not exists (select from gates) as open) as all_gates
   -- Through arrays: the planner takes a limit that it does not know for a tenth of the table, and would read all of it.
   cross join lateral (
-    select array_agg(tid) filter (where plain and turn > coalesce(t.begins, 0)) as plain,
-      array_agg(id) filter (where not plain and turn > coalesce(t.begins, 0)) as others,
-      array_agg(id) filter (where turn <= t.begins) as begun, max(backlog_since) as since
-    from (select *, row_number() over () as turn from (
+    select array_agg(tid) filter (where plain) as plain, array_agg(id) filter (where not plain) as others, max(backlog_since) as since
+    from (
       select ctid as tid, id, backlog_since,
         all_gates.open and serial_key is null and cancel_requested_at is null and expires_at is null and not (guarded or suspect) as plain
       from jobs
-      where queue = t.queue and priority = t.priority and light = t.light and org_id = t.org_id and backlog_since is not null
+      where queue = t.queue and priority = t.priority and org_id = t.org_id and backlog_since is not null
         and backlog_since >= coalesce(t.cursor, '-infinity')
       order by backlog_since, id limit t.count for update of jobs skip locked
-    ) as locked) as oldest
+    ) as oldest
   ) as d
 ),
 -- A job that was hinted at twice asks for one slot of its key.
 wanted as materialized (
-  select id, bool_or(starts) as starts from (
-    select * from unnest((select %(job_ids)s::uuid[]), (select %(starts)s::boolean[])) as u (id, starts)
-    union all
-    select unnest(others), false from from_backlog
-    union all
-    select unnest(begun), true from from_backlog
-  ) as w group by id
+  select unnest((select %(job_ids)s::uuid[])) as id
+  union
+  select unnest(others) from from_backlog
 ),
 asked as (
   select j.id, j.org_id, j.job_type, j.queue, j.payload, j.serial_key, j.priority, j.run_at, j.expires_at, j.cancel_requested_at,
-    j.guarded, j.idempotency_key, j.suspect, j.suspect or j.id in (select id from wanted where starts) as starts
+    j.guarded, j.idempotency_key, j.suspect
   -- Through an array: the planner takes a group for two hundred jobs, and would read a table of thousands to join one.
   from jobs j
   where j.id = any (array(select id from wanted)) and j.state = 'queued'
@@ -72,7 +66,7 @@ free_guards as materialized (
   where a.guarded
 ),
 checked as (
-  select a.id, a.serial_key, a.priority, a.run_at, a.starts, g.gate,
+  select a.id, a.serial_key, a.priority, a.run_at, g.gate,
     case
       when a.cancel_requested_at is not null then 'canceled'
       when a.expires_at <= now() then 'expired'
@@ -101,16 +95,16 @@ slots as (
   cross join lateral postroom.take_slots(w.keys, w.ids) as t (job_id)
 ),
 final as (
-  select d.id, d.serial_key, d.run_at, d.starts, d.gate,
+  select d.id, d.serial_key, d.run_at, d.gate,
     case when d.answer = 'claimed' and d.serial_key is not null and s.job_id is null then 'serial' else d.answer end as answer
   from checked d left join slots s on s.job_id = d.id
 ),
 claimed as (
   update jobs j set
-    state = case when f.starts then 'running' else 'claimed' end,
-    attempt = j.attempt + f.starts::int,
+    state = case when j.suspect then 'running' else 'claimed' end,
+    attempt = j.attempt + j.suspect::int,
     claim_token = %(token)s, worker_id = %(worker_id)s, claimed_at = now(),
-    started_at = case when f.starts then now() end,
+    started_at = case when j.suspect then now() end,
     backlog_since = null, parked_by = null,
     -- A suspect begins alone: the way back that brought it here, as when it was put off a moment ago, is not held against it.
     free_returns = greatest(j.free_returns - j.suspect::int, 0),
@@ -228,9 +222,9 @@ children as materialized (
   where b.requests is not null
 )
 -- First, for a claim that has been left cannot be found held any more.
-select 'child' as what, job_id, job_type, queue, light from children where publish
+select 'child' as what, job_id, job_type, queue from children where publish
 union all
-select what, job_id, job_type, queue, light
+select what, job_id, job_type, queue
 from postroom.leave_claims(
   %(job_ids)s::uuid[], %(tokens)s::uuid[], %(states)s::text[], %(run_ats)s::timestamptz[], %(attempt_deltas)s::smallint[],
   %(loss_deltas)s::smallint[], %(started_ats)s::timestamptz[], %(outputs)s::jsonb[], %(errors)s::jsonb[], %(costs)s::bigint[],
@@ -239,7 +233,7 @@ from postroom.leave_claims(
 
 -- name: settle_held
 -- Makes a held job succeeded in the transaction of its handler, and returns the jobs that waited for its concurrency key.
-select job_id, job_type, queue, light
+select job_id, job_type, queue
 from postroom.settle_held(%(job_id)s, %(token)s, %(output)s, %(cost)s, %(began_at)s)
 
 -- name: look_at_claim
@@ -254,7 +248,7 @@ select id from postroom.lock_free(%(job_ids)s::uuid[]) as f (id)
 -- name: start_jobs
 -- Writes when claimed jobs began. One that has ended meanwhile, lost its claim, or is locked by a transaction of its own
 -- handler is passed over: nobody may wait here for a handler.
-select postroom.start_jobs(%(job_ids)s::uuid[], %(tokens)s::uuid[], %(started_ats)s::timestamptz[])
+select id from postroom.start_jobs(%(job_ids)s::uuid[], %(tokens)s::uuid[], %(started_ats)s::timestamptz[]) as s (id)
 where (select set_config('synchronous_commit', 'off', true)) is not null
 
 -- name: renew_lease

@@ -52,8 +52,8 @@ left_claims as materialized (
     details => array_fill(jsonb_build_object('cause', %(cause)s::text), array[h.jobs]), suspects => h.suspects) as l
 ),
 gone as (delete from workers where node_id = %(node_id)s::uuid and not exists (select from wanted where id not in (select id from held)))
-select 'returned' as what, id, null as job_type, null as queue, false as light from held
+select 'returned' as what, id, null as job_type, null as queue from held
 union all
-select 'locked', id, null, null, false from wanted where id not in (select id from held)
+select 'locked', id, null, null from wanted where id not in (select id from held)
 union all
-select what, job_id as id, job_type, queue, light from left_claims
+select what, job_id as id, job_type, queue from left_claims

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import NamedTuple
 from uuid import UUID
 
 from domain.jobs.job import Hint
@@ -40,36 +39,27 @@ class Park:
     room: int
 
 
-class BacklogClass(NamedTuple):
-    """One kind of jobs in a backlog, at one priority."""
-
-    priority: int
-    light: bool
-
-
-Backlog = Mapping[str, Sequence[BacklogClass]]
-"""What waits in each queue that has a backlog, the highest priority first."""
+Backlog = Mapping[str, Sequence[int]]
+"""The priorities of what waits in each queue that has a backlog, the highest first."""
 
 
 def publish_due(tx: Transaction, *, batch: int, hint_timeout: timedelta, burst: int) -> Due:
     """Move jobs whose time has come: to the broker, to the backlog, or behind a gate."""
     rows = tx.run("publish_due", batch=batch, hint_timeout=hint_timeout, burst=burst)
-    return Due(tuple(Hint(row.id, row.job_type, row.queue, row.light) for row in rows if row.published), len(rows))
+    return Due(tuple(Hint(row.id, row.job_type, row.queue) for row in rows if row.published), len(rows))
 
 
 def backlog(tx: Transaction, queues: Sequence[str]) -> Backlog:
-    """Which of these queues have a backlog, at which priorities and of which kinds."""
-    found: dict[str, list[BacklogClass]] = {}
+    """Which of these queues have a backlog, and at which priorities."""
+    found: dict[str, list[int]] = {}
     for row in tx.run("list_backlog", queues=list(queues)):
-        found.setdefault(row.queue, []).append(BacklogClass(row.priority, row.light))
+        found.setdefault(row.queue, []).append(row.priority)
     return found
 
 
-def waiting_tenants(
-    tx: Transaction, queue: str, backlog_class: BacklogClass, *, start: UUID, most: int
-) -> Sequence[Tenant]:
+def waiting_tenants(tx: Transaction, queue: str, priority: int, *, start: UUID, most: int) -> Sequence[Tenant]:
     """Orgs with a backlog, beginning with `start` or the next after it, and from the first one on after the last."""
-    asked = {"queue": queue, "priority": backlog_class.priority, "light": backlog_class.light}
+    asked = {"queue": queue, "priority": priority}
     rows = list(tx.run("list_waiting_orgs", **asked, start=start, last=LAST_ID, most=most))
     if len(rows) < most and start.int:
         rows += tx.run(
@@ -79,13 +69,12 @@ def waiting_tenants(
 
 
 def count_backlog(tx: Transaction, demand: Demand) -> Demand:
-    """How many jobs wait under backlog keys of one queue and backlog class, counted up to the given numbers."""
+    """How many jobs wait under backlog keys of one queue and priority, counted up to the given numbers."""
     first = next(iter(demand))
     rows = tx.run(
         "count_backlog",
         queue=first.queue,
         priority=first.priority,
-        light=first.light,
         org_ids=[key.org_id for key in demand],
         mosts=list(demand.values()),
     )
@@ -109,8 +98,8 @@ def mark_over_burst(tx: Transaction, queue: str, *, burst: int, newest: int) -> 
 
 def clear_over_burst(tx: Transaction, waiting: Backlog) -> None:
     """Let tenants without a backlog publish at once again."""
-    classes = {(queue, backlog_class.priority) for queue, classes in waiting.items() for backlog_class in classes}
-    tx.run("clear_over_burst", queues=[queue for queue, _ in classes], priorities=[priority for _, priority in classes])
+    levels = [(queue, priority) for queue, priorities in waiting.items() for priority in priorities]
+    tx.run("clear_over_burst", queues=[queue for queue, _ in levels], priorities=[priority for _, priority in levels])
 
 
 def close_queue(tx: Transaction, queue: str) -> None:

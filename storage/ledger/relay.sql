@@ -27,58 +27,48 @@ marked as (
     backlog_since = case when r.gate is null and not (r.fresh and not r.over_burst and r.rank <= %(burst)s) then r.run_at end,
     parked_by = r.gate
   from ranked r where j.id = r.id
-  returning j.id, j.job_type, j.queue, j.light, j.published_at is not null as published
+  returning j.id, j.job_type, j.queue, j.published_at is not null as published
 ),
 newly_over_burst as (
   insert into orgs_over_burst (queue, org_id) select distinct queue, org_id from ranked where fresh and not over_burst and rank > %(burst)s
 )
-select id, job_type, queue, light, published from marked
+select id, job_type, queue, published from marked
 -- The commit does not wait for the disk: a mark that is lost in a crash is made again.
 where (select set_config('synchronous_commit', 'off', true)) is not null
 
 -- name: list_backlog
--- Which queues have a backlog, at which priorities, the highest first, and of which kinds: ordinary jobs, light ones, or both.
+-- Which queues have a backlog, and at which priorities, the highest first.
 -- One look into the index for each answer and for the next after it, for each look may pass entries of jobs that have gone.
-with recursive classes as (
-  select q.queue, first.priority, first.light
+with recursive levels as (
+  select q.queue, first.priority
   from unnest(%(queues)s::text[]) as q (queue)
   cross join lateral (
-    select j.priority, j.light from jobs j where j.queue = q.queue and j.backlog_since is not null order by j.priority desc, j.light limit 1
+    select j.priority from jobs j where j.queue = q.queue and j.backlog_since is not null order by j.priority desc limit 1
   ) as first
   union all
-  select l.queue, next.priority, next.light
-  from classes l
+  select l.queue, next.priority
+  from levels l
   cross join lateral (
-    select * from (
-      select j.priority, j.light from jobs j
-      where not l.light and j.queue = l.queue and j.priority = l.priority and j.light and j.backlog_since is not null
-      order by j.priority desc, j.light limit 1
-    ) as light
-    union all
-    select * from (
-      select j.priority, j.light from jobs j
-      where j.queue = l.queue and j.priority < l.priority and j.backlog_since is not null
-      order by j.priority desc, j.light limit 1
-    ) as lower
-    order by priority desc, light limit 1
+    select j.priority from jobs j
+    where j.queue = l.queue and j.priority < l.priority and j.backlog_since is not null
+    order by j.priority desc limit 1
   ) as next
 )
-select queue, priority, light from classes order by queue, priority desc, light
+select queue, priority from levels order by queue, priority desc
 
 -- name: list_waiting_orgs
--- Orgs that have ordinary or light jobs in the backlog of a queue at one priority, in the order of their ids between two given ones, with
--- their weights. It goes from org to org and never reads an org's jobs, so that a tenant's flood costs no more than one job.
+-- Orgs that have jobs in the backlog of a queue at one priority, in the order of their ids between two given ones, with their weights. It goes from org to org and never reads an org's jobs, so that a tenant's flood costs no more than one job.
 with recursive waiting as (
   (
     select org_id from jobs
-    where queue = %(queue)s and priority = %(priority)s and light = %(light)s and backlog_since is not null
+    where queue = %(queue)s and priority = %(priority)s and backlog_since is not null
       and org_id between %(start)s and %(last)s
     order by org_id limit 1
   )
   union all
   select n.org_id from waiting w cross join lateral (
     select org_id from jobs
-    where queue = %(queue)s and priority = %(priority)s and light = %(light)s and backlog_since is not null
+    where queue = %(queue)s and priority = %(priority)s and backlog_since is not null
       and org_id > w.org_id and org_id <= %(last)s
     order by org_id limit 1
   ) as n
@@ -86,11 +76,10 @@ with recursive waiting as (
 select w.org_id, o.weight from (select org_id from waiting limit %(most)s) as w join orgs o on o.id = w.org_id order by w.org_id
 
 -- name: count_backlog
--- How many jobs of one kind, ordinary or light, each given org has in the backlog of a queue at one priority, counted up to a bound of
--- its own.
+-- How many jobs each given org has in the backlog of a queue at one priority, counted up to a bound of its own.
 select w.org_id, cardinality(array(
   select id from jobs
-  where queue = %(queue)s and priority = %(priority)s and light = %(light)s and org_id = w.org_id and backlog_since is not null
+  where queue = %(queue)s and priority = %(priority)s and org_id = w.org_id and backlog_since is not null
   order by backlog_since, id limit w.most
 )) as jobs
 -- Parameters in sub-selects, as in claim_jobs.
@@ -159,11 +148,10 @@ returning org_id
 delete from orgs_over_burst o
 where o.org_id is not null and not exists (
   select from unnest(%(queues)s::text[], %(priorities)s::int[]) as l (queue, priority)
-  cross join (values (false), (true)) as k (light)
   -- In the index's order; the planner may answer an EXISTS by a scan of all jobs.
   cross join lateral (
     select from jobs j
-    where j.queue = l.queue and j.priority = l.priority and j.light = k.light and j.org_id = o.org_id and j.backlog_since is not null
+    where j.queue = l.queue and j.priority = l.priority and j.org_id = o.org_id and j.backlog_since is not null
     order by j.backlog_since limit 1
   ) as waiting
   where l.queue = o.queue

@@ -22,11 +22,9 @@ def drains(ours: float = 100.0) -> dict[str, dict[str, object]]:
     facts: dict[str, object] = {"jobs": 60_000, "ours_setting": "2 processes"}
     target = (Target("ratio", "at least", 10),)
     contests = [
-        Contest(
-            "drain_light_vs_celery", (ours,), (10.0,), targets=target, facts=facts | {"peer_setting": "celery (x)"}
-        ),
-        Contest("drain_light_vs_oban", (ours,), (50.0,), facts=facts | {"peer_setting": "oban (y)"}),
-        Contest("drain_light_vs_oban_20k", (ours,), (900.0,), facts=facts | {"peer_setting": "oban (small)"}),
+        Contest("drain_vs_celery", (ours,), (10.0,), targets=target, facts=facts | {"peer_setting": "celery (x)"}),
+        Contest("drain_vs_oban", (ours,), (50.0,), facts=facts | {"peer_setting": "oban (y)"}),
+        Contest("drain_vs_oban_20k", (ours,), (900.0,), facts=facts | {"peer_setting": "oban (small)"}),
     ]
     return {contest.name: contest.result() for contest in contests}
 
@@ -43,9 +41,7 @@ def caption(picture: str) -> str:
 
 def test_no_text_reaches_beyond_the_picture() -> None:
     long = {"ours_setting": "2 processes of 4 threads, and a setting with a long name", "jobs": 60_000}
-    contest = Contest(
-        "drain_ordinary_vs_celery", (23_230.0,), targets=(Target("ours", "at least", 20_000),), facts=long
-    )
+    contest = Contest("drain_prefork_vs_celery", (23_230.0,), targets=(Target("ours", "at least", 20_000),), facts=long)
     picture = ET.fromstring(chart.render({contest.name: contest.result()}, MACHINE))  # noqa: S314  # our own picture
     width = int(picture.attrib["viewBox"].split()[2])
     ends = {
@@ -59,7 +55,7 @@ def test_no_text_reaches_beyond_the_picture() -> None:
 
 def test_ours_stands_once_beside_every_peer_fastest_first() -> None:
     bars = list(chart.drain_bars(drains()))
-    assert [bar.label for bar in bars] == ["Postroom, light: 2 processes", "oban (y)", "celery (x)"]
+    assert [bar.label for bar in bars] == ["Postroom: 2 processes", "oban (y)", "celery (x)"]
     assert [bar.share for bar in bars] == [1.0, 0.5, 0.1]
     assert [bar.kind for bar in bars] == ["ours", "peer", "peer"]
 
@@ -113,5 +109,5 @@ def test_the_command_draws_from_the_files(tmp_path: Path) -> None:
 
 
 def test_the_last_column_says_what_was_not_kept() -> None:
-    assert chart.describe_targets(drains(50.0)["drain_light_vs_celery"]) == "5.0x (at least 10): NOT kept"
-    assert chart.describe_targets(drains()["drain_light_vs_oban"]) == ""
+    assert chart.describe_targets(drains(50.0)["drain_vs_celery"]) == "5.0x (at least 10): NOT kept"
+    assert chart.describe_targets(drains()["drain_vs_oban"]) == ""

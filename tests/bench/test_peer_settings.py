@@ -12,13 +12,13 @@ from tests.house import ROOT
 
 KINDS = (PLAIN_CELERY, SAFE_CELERY, UNSAFE_CELERY, *DURABLE, *OTHERS)
 PROMISED = {
-    "drain_light_vs_celery",
-    "drain_light_vs_celery_best_safe",
-    "drain_light_vs_celery_unsafe",
-    "drain_light_vs_best_durable",
-    "drain_ordinary_vs_celery",
-    *(f"drain_light_vs_{peer}" for peer in ("pgqueuer", "oban", "dbos", "procrastinate", "chancy")),
-    *(f"drain_light_vs_{peer}" for peer in ("dramatiq", "taskiq", "huey", "arq", "rq")),
+    "drain_vs_celery",
+    "drain_vs_celery_best_safe",
+    "drain_vs_celery_unsafe",
+    "drain_vs_best_durable",
+    "drain_prefork_vs_celery",
+    *(f"drain_vs_{peer}" for peer in ("pgqueuer", "oban", "dbos", "procrastinate", "chancy")),
+    *(f"drain_vs_{peer}" for peer in ("dramatiq", "taskiq", "huey", "arq", "rq")),
 }
 
 
@@ -74,7 +74,7 @@ def test_the_drains_have_the_promised_names_and_each_peer_its_own() -> None:
     names = [match.name for match in drain.comparisons()]
     assert len(names) == len(set(names))
     assert set(names) >= PROMISED
-    known = set(drain.FAMILIES) | {"ours_light", "ours_threads", "ours_prefork"}
+    known = set(drain.FAMILIES) | {"ours_threads", "ours_prefork"}
     assert {one for match in drain.comparisons() for one in (*match.ours, *match.peers)} <= known
 
 
@@ -83,7 +83,7 @@ def test_unsafe_celery_never_counts_as_safe() -> None:
     assert safe == {"1"}
     assert {setting.environment["BENCH_ACK_EMULATION"] for setting in UNSAFE_CELERY.drain} == {"0"}
     for match in drain.comparisons():
-        assert "celery_unsafe" not in match.peers or match.name == "drain_light_vs_celery_unsafe"
+        assert "celery_unsafe" not in match.peers or match.name == "drain_vs_celery_unsafe"
 
 
 def test_the_command_line_has_every_size() -> None:

@@ -9,14 +9,13 @@ from redis import Redis
 from bench.contenders.contender import Setting
 from bench.contenders.ours import MAIL, ONE, PREFORK, TEMPLATE
 from bench.contenders.peer_environments import Environments
-from bench.contests import fleet, growth, light_types
+from bench.contests import fleet, growth
 from bench.contests.memory import measure
 from bench.drain import DrainRun, drain
 from bench.measured_job import MAIL_JOBS, MESSAGES
 from bench.setup import Setup, Sizes
 from bench.stores import RUN_DATABASE, Stores
 from engine.app import app
-from engine.catalogue import catalogue
 from sandbox.servers.servers import Servers, run_servers
 from tests.invariants import check_ledger
 
@@ -39,7 +38,7 @@ def look(setup: Setup, database: str = RUN_DATABASE) -> "psycopg.Connection[tupl
     return psycopg.connect(setup.stores.database_url(database), autocommit=True)
 
 
-@pytest.mark.parametrize(("setting", "job"), [(PREFORK, "noop"), (ONE, "light_noop")], ids=["prefork", "threads"])
+@pytest.mark.parametrize(("setting", "job"), [(PREFORK, "noop"), (ONE, "noop")], ids=["prefork", "threads"])
 def test_our_workers_drain_what_we_enqueued(setup: Setup, setting: Setting, job: str) -> None:
     drained = drain(DrainRun(setup.ours, setting, job, JOBS, time_limit_s=60.0), setup.folder)
     assert drained.whole
@@ -57,16 +56,6 @@ def test_the_mail_mix_runs_every_message_s_jobs(setup: Setup) -> None:
             "select job_type, count(*) from jobs where state = 'succeeded' group by 1 order by 1"
         )
         assert counted.fetchall() == [("mail_jobs.classify", 16), ("mail_jobs.draft", 4), ("mail_jobs.ingest", 16)]
-
-
-def test_every_light_type_is_measured(setup: Setup) -> None:
-    light = {job.name for job in catalogue if job.light and job.handler.__module__.startswith("tasks.")}
-    assert light == set(light_types.TYPES)
-    contests = list(light_types.run_contests(setup))
-    assert contests, setup.skipped
-    (contest,) = contests
-    assert len(contest.ours) == setup.sizes.rounds
-    assert min(contest.ours) > 0
 
 
 def test_every_process_of_a_worker_is_measured(setup: Setup) -> None:

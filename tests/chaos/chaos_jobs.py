@@ -86,11 +86,11 @@ def recorded(handler: Handler[P]) -> Handler[P]:
     return record_begin
 
 
-def chaos_job(queue: Queue, *, light: bool = False) -> Callable[[Handler[P]], Job[P]]:
+def chaos_job(queue: Queue) -> Callable[[Handler[P]], Job[P]]:
     """Make a job type as `@job` does, with this run's retry policy and deadline, and record each begin."""
 
     def make(handler: Handler[P]) -> Job[P]:
-        return job(queue=queue, retry=MANY_ATTEMPTS, deadline=DEADLINE, light=light, audits=(WROTE,))(recorded(handler))
+        return job(queue=queue, retry=MANY_ATTEMPTS, deadline=DEADLINE, audits=(WROTE,))(recorded(handler))
 
     return make
 
@@ -101,15 +101,6 @@ class Noop(Nothing, job_type="chaos_jobs.noop"): ...
 @chaos_job(Queue.DEFAULT)
 def noop(_ctx: JobContext, _payload: Noop) -> Outcome:
     """Do nothing."""
-    return Done()
-
-
-class LightNoop(Nothing, job_type="chaos_jobs.light_noop"): ...
-
-
-@chaos_job(Queue.DEFAULT, light=True)
-def light_noop(_ctx: JobContext, _payload: LightNoop) -> Outcome:
-    """Do nothing, as a light job."""
     return Done()
 
 
@@ -193,12 +184,12 @@ def effect(ctx: JobContext, payload: Effect) -> Outcome:
     return perform_effect(ctx, payload)
 
 
-class LightEffect(Order, job_type="chaos_jobs.light_effect"): ...
+class QuickEffect(Order, job_type="chaos_jobs.quick_effect"): ...
 
 
-@chaos_job(Queue.CRITICAL, light=True)
-def light_effect(ctx: JobContext, payload: LightEffect) -> Outcome:
-    """Perform an external effect once as a light job, in a batch with others that a kill ends too."""
+@chaos_job(Queue.CRITICAL)
+def quick_effect(ctx: JobContext, payload: QuickEffect) -> Outcome:
+    """Perform an external effect once in milliseconds, in a batch with others that a kill ends too."""
     return perform_effect(ctx, payload)
 
 

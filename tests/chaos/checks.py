@@ -103,7 +103,7 @@ def _check_effects(connection: Connection[Any], outside: Outside, findings: Find
     rows = connection.execute(
         "select j.id, j.state, j.payload ->> 'key', k.status from jobs j"
         " left join idempotency_keys k on k.kind = 'effect' and k.org_id = j.org_id and k.key = j.payload ->> 'key'"
-        " where j.job_type in ('chaos_jobs.effect', 'chaos_jobs.light_effect')"
+        " where j.job_type in ('chaos_jobs.effect', 'chaos_jobs.quick_effect')"
     )
     for job_id, state, key, status in rows:
         if state == "succeeded" and performed[key] == 0:

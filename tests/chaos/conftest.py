@@ -49,7 +49,7 @@ def finished_run(
         org = make_org(database)
         jobs = [
             kinds.Effect(key="effect:one", ms=0).job(org_id=org),
-            kinds.LightEffect(key="effect:light", ms=0).job(org_id=org),
+            kinds.QuickEffect(key="effect:quick", ms=0).job(org_id=org),
             kinds.Parent().job(org_id=org),
             kinds.Posting(ms=0).job(org_id=org),
             kinds.Turn(account_id="a").job(org_id=org),

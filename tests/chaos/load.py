@@ -40,19 +40,18 @@ SHARES = {"python": 0.65, "sql": 0.25, "celery": 0.10}
 Recipe = Callable[[random.Random, UUID], NewJob]
 
 BULK = 30
-"""Light jobs that one org enqueues at once: more than its burst, so that some go through the backlog."""
+"""Jobs that one org enqueues at once: more than its burst, so that some go through the backlog."""
 
 RECIPES: tuple[tuple[int, int, Recipe], ...] = (
-    (20, 1, lambda _, org: kinds.Noop().job(org_id=org)),
-    (10, 1, lambda _, org: kinds.LightNoop().job(org_id=org)),
-    (1, BULK, lambda _, org: kinds.LightNoop().job(org_id=org)),
+    (30, 1, lambda _, org: kinds.Noop().job(org_id=org)),
+    (1, BULK, lambda _, org: kinds.Noop().job(org_id=org)),
     (8, 1, lambda rng, org: kinds.IoBound(ms=rng.randint(50, 500)).job(org_id=org)),
     (7, 1, lambda rng, org: kinds.Flaky(failures=rng.randint(1, 2)).job(org_id=org)),
     (8, 1, lambda rng, org: kinds.Turn(account_id=f"{rng.randint(1, 6)}", ms=10).job(org_id=org)),
     (6, 1, lambda rng, org: kinds.Single(account_id=f"{rng.randint(1, 50)}").job(org_id=org)),
     (5, 1, lambda _, org: kinds.Parent().job(org_id=org)),
     (14, 1, lambda rng, org: some_effect(kinds.Effect, rng, 10, 250).job(org_id=org)),
-    (8, 1, lambda rng, org: some_effect(kinds.LightEffect, rng, 0, 30).job(org_id=org)),
+    (8, 1, lambda rng, org: some_effect(kinds.QuickEffect, rng, 0, 30).job(org_id=org)),
     (5, 1, lambda rng, org: kinds.Posting(ms=rng.randint(0, 20)).job(org_id=org)),
     (2, 1, lambda rng, org: kinds.Snoozer(until=soon(rng)).job(org_id=org)),
     (2, 1, lambda rng, org: kinds.Noop().job(org_id=org, run_at=soon(rng))),

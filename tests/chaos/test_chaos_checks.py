@@ -34,7 +34,7 @@ def test_a_job_that_has_not_ended_is_lost(finished_run: FinishedRun) -> None:
     assert ["it ends in succeeded" in line for line in findings.audit_gaps] == [True]
 
 
-@pytest.mark.parametrize("key", ["effect:one", "effect:light"])
+@pytest.mark.parametrize("key", ["effect:one", "effect:quick"])
 def test_an_effect_performed_twice_is_reported(finished_run: FinishedRun, key: str) -> None:
     finished_run.outside.perform(key)
     findings = finished_run.check()

@@ -51,7 +51,6 @@ def make_job_type(store: Database, name: str = "probe.run", **given: Any) -> Job
         "keep_key_for": timedelta(days=30),
         "serial_field": None,
         "serial_limit": 1,
-        "light": False,
         "providers": (),
     }
     kind = JobType(name=name, **(fields | given))
@@ -87,13 +86,12 @@ def claim_demanded(store: Database, *, room: int = 1000) -> list[UUID]:
     """The jobs of the backlog that are claimed when the relay sends demand for so much room in each queue."""
     claimed: list[UUID] = []
     with store.ledger() as tx:
-        for queue, classes in relay.backlog(tx, [queue.value for queue in Queue]).items():
+        for queue, priorities in relay.backlog(tx, [queue.value for queue in Queue]).items():
             left = room
-            for backlog_class in classes:
-                tenants = relay.waiting_tenants(tx, queue, backlog_class, start=UUID(int=0), most=1000)
+            for priority in priorities:
+                tenants = relay.waiting_tenants(tx, queue, priority, start=UUID(int=0), most=1000)
                 quotas, _ = share(left, tenants, None)
-                priority, light = backlog_class
-                wanted = {BacklogKey(queue, priority, org, light): quota for org, quota in quotas.items() if quota}
+                wanted = {BacklogKey(queue, priority, org): quota for org, quota in quotas.items() if quota}
                 demand = relay.count_backlog(tx, wanted) if wanted else {}
                 worker = make_worker(store)
                 claimed += [
@@ -104,12 +102,14 @@ def claim_demanded(store: Database, *, room: int = 1000) -> list[UUID]:
 
 
 def claim_one(store: Database, job_id: UUID, worker: Worker | None = None) -> ClaimedJob:
-    """A job claimed by a worker; fails when it could not be claimed."""
+    """A job that a worker has claimed and begun; fails when it could not be claimed."""
     worker = worker or make_worker(store)
     with store.ledger() as tx:
         claims = ledger.claim(tx, [job_id], worker.worker_id, lease=LEASE)
-    assert claims.jobs, f"not claimed: {claims.refused}"
-    return claims.jobs[0]
+        assert claims.jobs, f"not claimed: {claims.refused}"
+        (job,) = claims.jobs
+        ledger.record_starts(tx, [(job.job_id, job.token, ledger.read_time(tx))])
+    return job._replace(started=True)
 
 
 def pass_time(database: Connection, span: timedelta) -> None:

@@ -216,4 +216,4 @@ def run_job(process: Runtime, job_type: Job[Any], job_id: UUID, passed: Passed =
     """
     with process.database.ledger() as tx:
         tx.raw(MAKE_DUE, {"job": job_id})
-    return InlineWorker(process, passed=passed).run(Hint(job_id, job_type.name, job_type.queue.value, job_type.light))
+    return InlineWorker(process, passed=passed).run(Hint(job_id, job_type.name, job_type.queue.value))

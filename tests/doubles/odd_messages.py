@@ -92,10 +92,8 @@ def good_messages() -> dict[str, dict[str, Any]]:
     """One envelope of each kind that the fleet takes; of the same length each time, as the fuzzer needs."""
     job = contract(job_id=str(UUID(int=3)), idempotency_key="k")
     hint = hint_message([Hint(uuid4(), "probe_jobs.noop", "default")])
-    several = hint_message([Hint(uuid4(), "probe_jobs.noop", "default", light=True) for _ in range(3)])
-    demand = demand_message(
-        {BacklogKey("default", 0, ORG, light=True): 5, BacklogKey("default", 3, ORG, light=True): 1}
-    )
+    several = hint_message([Hint(uuid4(), "probe_jobs.noop", "default") for _ in range(3)])
+    demand = demand_message({BacklogKey("default", 0, ORG): 5, BacklogKey("default", 3, ORG): 1})
     return {
         "hint": envelope(BODY.encode(), hint),
         "hints": envelope(BODY.encode(), several),
@@ -166,7 +164,7 @@ def odd_foreign() -> dict[str, dict[str, Any]]:
 
 def odd_ours() -> dict[str, dict[str, Any]]:
     """A hint or demand that no process of the fleet has sent."""
-    demand = demand_message({BacklogKey("default", 0, ORG, light=True): 5})
+    demand = demand_message({BacklogKey("default", 0, ORG): 5})
     hint = hint_message([Hint(uuid4(), "probe_jobs.noop", "default")])
     odd = {
         f"demand of priority {str(priority)[:8]}": envelope(b"", demand | {"demand": [[priority, str(ORG), 1]]})

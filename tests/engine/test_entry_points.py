@@ -282,14 +282,14 @@ def test_who_names_no_version_means_the_newest_that_fits(process: Runtime, org: 
 
 
 def test_an_older_worker_does_not_turn_the_catalogue_back(process: Runtime, database: Connection) -> None:
-    make_job_type(process.database, "probe.run", payload_version=2, max_attempts=7, light=True)
+    make_job_type(process.database, "probe.run", payload_version=2, max_attempts=7)
     make_job_type(process.database, "probe.run", payload_version=1, max_attempts=3)
     row = database.execute(
-        "select payload_version, max_attempts, light,"
+        "select payload_version, max_attempts,"
         " (select array_agg(v order by v) from jsonb_object_keys(payload_shapes) v)"
         " from job_types where name = 'probe.run'"
     ).fetchone()
-    assert row == (2, 7, True, ["1", "2"])
+    assert row == (2, 7, ["1", "2"])
 
 
 def test_an_id_names_one_job_of_one_org_and_type(process: Runtime, org: UUID, database: Connection) -> None:

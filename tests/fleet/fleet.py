@@ -138,6 +138,11 @@ class Fleet:
         )
         return self.states(job_ids)
 
+    def wait_for_starts(self, job_ids: Collection[UUID]) -> None:
+        """Wait until the ledger says that these jobs run, which a worker writes each second."""
+        started = {"running": len(job_ids)}
+        eventually(lambda: self.states(job_ids) == started, within=END_WITHIN_S, describe=f"the starts: {started}")
+
     def wait_for_line(self, *words: object, times: int = 1) -> None:
         """Wait until the external system's journal has `times` such lines."""
         line = " ".join(map(str, words))

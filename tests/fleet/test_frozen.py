@@ -28,6 +28,7 @@ def test_a_thawed_workers_writes_are_refused(fleet: Fleet) -> None:
     call = fleet.enqueue(Perilous(key="morning", end="wait"))
     fleet.wait_for_line("waits", times=6)
     fleet.wait_for_line("call morning")
+    fleet.wait_for_starts([*jobs.values(), call])
     sleeper.freeze()
     fleet.worker("heir", concurrency=4).ready()
     assert fleet.wait_for_end([*jobs.values(), call]) == {"succeeded": 7}

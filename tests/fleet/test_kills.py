@@ -21,6 +21,7 @@ def test_a_killed_workers_jobs_are_finished_by_another(fleet: Fleet, pool: str) 
     killed.ready()
     job_ids = [fleet.enqueue(Visit(gate="never", account_id=str(n))) for n in range(2)]
     fleet.wait_for_line("waits", times=2)
+    fleet.wait_for_starts(job_ids)
     killed.kill_all()
     fleet.worker("heir").ready()
     assert fleet.wait_for_end(job_ids) == {"succeeded": 2}

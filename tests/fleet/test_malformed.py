@@ -6,7 +6,6 @@ import pickle
 from typing import Any
 from uuid import uuid4
 
-import pytest
 import redis
 from celery import Celery
 
@@ -136,13 +135,11 @@ def test_messages_of_any_shape_are_recorded_and_the_worker_goes_on(fleet: Fleet)
     run_a_good_job(fleet)
 
 
-@pytest.mark.parametrize("light", [False, True], ids=["ordinary", "light"])
-def test_a_job_of_a_newer_worker_waits_until_there_is_one(fleet: Fleet, *, light: bool) -> None:
+def test_a_job_of_a_newer_worker_waits_until_there_is_one(fleet: Fleet) -> None:
     columns = "payload_version, max_attempts, deadline, keep_key_for"
     fleet.ask(
-        f"insert into job_types (name, queue, light, {columns}) select 'tomorrow.run', queue, %s, {columns}"
-        " from job_types where name = 'probe_jobs.noop'",
-        light,
+        f"insert into job_types (name, queue, {columns}) select 'tomorrow.run', queue, {columns}"
+        " from job_types where name = 'probe_jobs.noop'"
     )
     fleet.worker().ready()
     ((job_id,),) = fleet.ask("select postroom.enqueue('tomorrow.run', %s)", fleet.org)

@@ -13,6 +13,7 @@ def test_a_running_job_sees_its_cancellation_at_the_next_step(fleet: Fleet) -> N
     fleet.worker().ready()
     job_id = fleet.enqueue(Stepping(gate="go"))
     fleet.wait_for_line("waits")
+    fleet.wait_for_starts([job_id])
     with fleet.client.database.ledger() as tx:
         assert ledger.cancel(tx, [job_id], "no longer wanted", by=Origin(actor_id="operator")) == {job_id: "running"}
     fleet.outside.open_gate("go")

@@ -63,7 +63,6 @@ class LedgerFixture:
                 unique_fields=("account_id",) if kind.unique else None,
                 serial_field="account_id" if kind.slots else None,
                 serial_limit=kind.slots or 1,
-                light=kind.light,
                 providers=(kind.provider,) if kind.provider else (),
             )
 
@@ -89,8 +88,6 @@ def settlement(job: ClaimedJob, outcome: str) -> Settlement:
             return Settlement.unstarted(job, "shutdown")
         case "interrupted":
             made = Settlement.returned(job, "the worker stops")
-        case "revoked":
-            made = Settlement.revoked(job, now)
         case "died" | "died_beside":
             made = lose(job, guilty=outcome == "died")
         case "unauthorised":

@@ -126,23 +126,22 @@ class LedgerMachine(RuleBasedStateMachine):
         waiting = [job_id for job_id in known if self.model.jobs[job_id].state is State.QUEUED]
         hints = st.sampled_from(self.hints) | st.sampled_from(waiting or known) | st.sampled_from(known)
         job_ids = data.draw(st.lists(hints, min_size=1, max_size=8), label="hints")
-        starts = data.draw(st.lists(st.booleans(), min_size=len(job_ids), max_size=len(job_ids)), label="starts")
         self.hints = [hint for hint in self.hints if hint not in job_ids]
-        self._claim(self.fixture.workers[number], job_ids, starts, answered=answered)
+        self._claim(self.fixture.workers[number], job_ids, answered=answered)
 
-    @rule(number=st.integers(0, 1), start=st.booleans())
-    def claim_all(self, number: int, start: bool) -> None:
+    @rule(number=st.integers(0, 1))
+    def claim_all(self, number: int) -> None:
         """The relay has a round, and a process claims all that it has hints for."""
         self.relay()
         if self.hints:
             job_ids, self.hints = list(dict.fromkeys(self.hints)), []
-            self._claim(self.fixture.workers[number], job_ids, [start] * len(job_ids))
+            self._claim(self.fixture.workers[number], job_ids)
 
-    def _claim(self, worker: Worker, job_ids: list[UUID], starts: list[bool], *, answered: bool = True) -> None:
+    def _claim(self, worker: Worker, job_ids: list[UUID], *, answered: bool = True) -> None:
         token = uuid4()
         answers = {job_id: self.model.claim_answer(self.model.jobs[job_id]) for job_id in job_ids}
         with self.store.ledger() as tx:
-            claims = self.verbs.claim(tx, job_ids, worker.worker_id, lease=LEASE_SPAN, starts=starts, token=token)
+            claims = self.verbs.claim(tx, job_ids, worker.worker_id, lease=LEASE_SPAN, token=token)
             ledger.end_unclaimed(tx, claims.unclaimed)
         claimed = {job.job_id: job for job in claims.jobs}
         self.model.check_slots([job_id for job_id, said in answers.items() if said == "claimed"], set(claimed))
@@ -153,9 +152,8 @@ class LedgerMachine(RuleBasedStateMachine):
             if got in {"canceled", "expired"}:
                 self.model.jobs[job_id].state = State.CANCELED
         for job_id, job in claimed.items():
-            wish = {start for named, start in zip(job_ids, starts, strict=True) if named == job_id}
-            began = job.started if len(wish) == 2 else wish.pop()
-            self.model.claim(job_id, worker.worker_id, token, starts=began)
+            assert job.started == self.model.jobs[job_id].suspect, f"{job} begins with its claim"
+            self.model.claim(job_id, worker.worker_id, token)
             counted = self.model.jobs[job_id].attempt + (not job.started)
             assert job.attempt == counted, f"{job} is not attempt {counted}"
         if answered:
@@ -167,29 +165,21 @@ class LedgerMachine(RuleBasedStateMachine):
         number=st.integers(0, 1),
         org=st.integers(0, 1),
         count=st.sampled_from([1, 2, 100]),
-        light=st.booleans(),
-        begins=st.sampled_from([0, 1, 100]),
         answered=st.sampled_from([True, True, True, False]),
     )
     @precondition(lambda self: self.model.jobs)
-    def claim_from_backlog(
-        self, number: int, org: int, count: int, *, light: bool, begins: int = 0, answered: bool = True
-    ) -> None:
+    def claim_from_backlog(self, number: int, org: int, count: int, *, answered: bool = True) -> None:
         """A process claims from the backlogs, whatever jobs of an org wait there; the answer may get lost."""
         worker, token = self.fixture.workers[number], uuid4()
-        demand = {BacklogKey(*place, self.fixture.orgs[org], light): count for place in product(QUEUES, (0, 5))}
+        demand = {BacklogKey(*place, self.fixture.orgs[org]): count for place in product(QUEUES, (0, 5))}
         with self.store.ledger() as tx:
-            started = dict.fromkeys(demand, begins)
-            claims = self.verbs.claim(
-                tx, [], worker.worker_id, lease=LEASE_SPAN, demand=demand, begins=started, token=token
-            )
+            claims = self.verbs.claim(tx, [], worker.worker_id, lease=LEASE_SPAN, demand=demand, token=token)
             ledger.end_unclaimed(tx, claims.unclaimed)
         got = {job.job_id: "claimed" for job in claims.jobs} | claims.refused
-        self.model.check_backlog(got, self.fixture.orgs[org], light=light, count=count)
+        self.model.check_backlog(got, self.fixture.orgs[org], count=count)
         for made in claims.jobs:
-            assert made.started >= (begins >= count), f"{made} does not begin"
-            assert made.started <= (begins > 0 or self.model.jobs[made.job_id].suspect), f"{made} begins"
-            self.model.claim(made.job_id, worker.worker_id, token, starts=made.started)
+            assert made.started == self.model.jobs[made.job_id].suspect, f"{made} begins with its claim"
+            self.model.claim(made.job_id, worker.worker_id, token)
         if answered:
             self.claimed += sorted(claims.jobs, key=lambda job: list(self.model.jobs).index(job.job_id))
         else:
@@ -379,9 +369,8 @@ class LedgerMachine(RuleBasedStateMachine):
         """One round of a healthy fleet."""
         self.leap(1000, renewing=(0, 1))
         self.open_gates()
-        self.claim_all(0, start=False)
+        self.claim_all(0)
         for org in range(len(self.fixture.orgs)):
-            for light in (False, True):
-                self.claim_from_backlog(0, org, 100, light=light)
+            self.claim_from_backlog(0, org, 100)
         held = [job for job in self.claimed if self.model.jobs[job.job_id].state in HELD]
         self._write([(settlement(job, "done"), "done") for job in held])

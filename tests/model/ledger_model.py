@@ -25,7 +25,6 @@ class Kind:
     name: str
     max_attempts: int = 3
     queue: str = "default"
-    light: bool = False
     slots: int | None = None
     unique: str | None = None
     provider: str | None = None
@@ -33,10 +32,10 @@ class Kind:
 
 _ALL = (
     Kind("model.plain"),
-    Kind("model.light", max_attempts=5, light=True),
+    Kind("model.patient", max_attempts=5),
     Kind("model.one", slots=1),
     Kind("model.two", slots=2, max_attempts=2),
-    Kind("model.queued", unique="while_queued", light=True),
+    Kind("model.queued", unique="while_queued"),
     Kind("model.active", unique="while_active", slots=1),
     Kind("model.calling", queue="notifications", provider="gmail"),
 )
@@ -110,7 +109,6 @@ ENDS = {
     "done": End(State.SUCCEEDED),
     "held": End(State.SUCCEEDED),
     "cancel": End(State.CANCELED),
-    "revoked": End(State.CANCELED),
     "snooze": End(State.QUEUED, counts=False, wait=DELAY, returns=True),
     "transient": End(State.QUEUED, wait=DELAY, last_is_dead=True),
     "throttled": End(State.QUEUED, counts=False, wait=DELAY),
@@ -192,10 +190,10 @@ class LedgerModel:
         of_key = [job for job in self.jobs.values() if job.key == key]
         return (of_key[0].kind.slots or 0) - sum(job.state in HELD for job in of_key)
 
-    def claim(self, job_id: UUID, worker: UUID, token: UUID, *, starts: bool) -> None:
-        """Give a job to a process."""
+    def claim(self, job_id: UUID, worker: UUID, token: UUID) -> None:
+        """Give a job to a process; a suspect begins with its claim."""
         job = self.jobs[job_id]
-        job.state = State.RUNNING if starts or job.suspect else State.CLAIMED
+        job.state = State.RUNNING if job.suspect else State.CLAIMED
         job.attempt += job.state is State.RUNNING
         job.returns -= job.suspect and job.returns > 0  # the way back by which it came to run alone
         job.token, job.worker, job.claimed_at = token, worker, self.now
@@ -294,14 +292,13 @@ class LedgerModel:
             room = self.room(key)
             assert self.fair_choice(chosen, left, room), f"{len(chosen)} of {len(of_key)} for {room} slots"
 
-    def check_backlog(self, got: Mapping[UUID, str], org: UUID, *, light: bool, count: int) -> None:
+    def check_backlog(self, got: Mapping[UUID, str], org: UUID, *, count: int) -> None:
         """Compare what a claim from backlogs answered with what it should; end what it found canceled or expired."""
         claimed = {job_id for job_id, said in got.items() if said == "claimed"}
         self.check_slots([job_id for job_id, said in got.items() if said in {"claimed", "serial"}], claimed)
         places: Counter[tuple[str, int]] = Counter()
         for job_id, said in got.items():
             job = self.jobs[job_id]
-            assert job.kind.light == light, f"{job} came from the other kind's backlog"
             assert job.org == org, f"{job} is another org's"
             assert {"serial": "claimed"}.get(said, said) == self.claim_answer(job), f"{said}: {job}"
             places[job.kind.queue, job.priority] += 1

@@ -136,7 +136,7 @@ class Trial:
     @property
     def hint(self) -> Hint:
         """What the broker says of the job."""
-        return Hint(self.job_id, self.job_type.name, self.job_type.queue.value, self.job_type.light)
+        return Hint(self.job_id, self.job_type.name, self.job_type.queue.value)
 
     def _run_hint(self, process: Runtime, hint: Hint, watch: Watch | None = None) -> str:
         """Run the job that a hint names as a worker does, and note what the trial's own job goes through."""

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Engine, Pool, event
 
 from domain.jobs.job import Hint
 from domain.scheduling.backlog_demand import Demand
+from engine.broker.hints import BUNDLE
 from engine.broker.publisher import Publisher
 from sandbox.emulator.exchange import Answer, Call
 from storage.postgres.execution import numbered
@@ -168,7 +169,7 @@ class WatchedPublisher(Publisher):
         self._receiver = receiver
         self._hear_demand = hear_demand
 
-    def publish(self, hints: Sequence[Hint]) -> bool:
+    def publish(self, hints: Sequence[Hint], *, bundle: int = BUNDLE) -> bool:
         if not hints:
             return True
         label = ", ".join(sorted({hint.job_type for hint in hints}))
@@ -178,7 +179,7 @@ class WatchedPublisher(Publisher):
         if fault is Fault.REFUSED:
             return False
         self._receiver(hints)
-        published = super().publish(hints)
+        published = super().publish(hints, bundle=bundle)
         if fault is Fault.DEATH_AFTER:
             self._watch.end()
         return published and fault is not Fault.LOST

@@ -1,7 +1,7 @@
 -- The entries of the audit log; read them through the view `audit_log`. Append-only by grants and, against the owner's slips too, by trigger.
 create table audit_entries (
   -- No primary key: nobody else gives ids than the sequence, and a unique index was a tenth of what PostgreSQL does for a
-  -- light job (docs: 2026-11-22-the-audit-log-has-no-unique-index.md).
+  -- short job (docs: 2026-11-22-the-audit-log-has-no-unique-index.md).
   -- Every other number, for an entry may stand for two events.
   id bigint not null generated always as identity (start with 2 increment by 2),
   at timestamptz not null default clock_timestamp(),

@@ -66,7 +66,6 @@ create domain postroom.expires_at as timestamptz
 -- state or changes by a claim, so that the claim of a published job stays a HOT update. docs/explanation/fairness.md has a picture.
 -- next_check_at: when the relay must check the job: a scheduled job when it is due, a published one when its hint has been
 --   out too long, a claimed one when its worker's lease could have ended.
--- light: whether its type was light when it was enqueued; such jobs of milliseconds stand apart in the backlog.
 -- backlog_since: it is due since then and not published. It stays there until it is claimed: when its turn has come the relay
 --   asks for claims from the backlog, and a worker claims the oldest.
 -- parked_by: it waits for a gate to open (gate:<scope>:<key>) or for its concurrency key (key:<serial_key>), and nobody
@@ -87,7 +86,6 @@ create table jobs (
   payload_version postroom.payload_version not null,
   idempotency_key postroom.idempotency_key not null,
   guarded boolean not null,
-  light boolean not null default false,
   -- Set for the few jobs whose sender wants the result, so that the end of all others pays for a look at this column and for no more.
   result_wanted boolean not null default false,
   serial_key postroom.serial_key,
@@ -144,7 +142,7 @@ create table jobs (
   autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05, autovacuum_vacuum_cost_limit = 2000, vacuum_truncate = false
 );
 create index jobs_next_check on jobs (next_check_at) where next_check_at is not null;
-create index jobs_backlog on jobs (queue, priority desc, light, org_id, backlog_since, id) where backlog_since is not null;
+create index jobs_backlog on jobs (queue, priority desc, org_id, backlog_since, id) where backlog_since is not null;
 create index jobs_parked on jobs (parked_by, priority desc, run_at, id) where parked_by is not null;
 -- Expired jobs behind a gate or a concurrency key: nobody claims them, so the relay looks for them.
 create index jobs_parked_expiry on jobs (expires_at) where parked_by is not null and expires_at is not null;
@@ -158,7 +156,7 @@ call postroom.fence_table('jobs', 'org_id', 'select');
 grant select, insert, update, delete on jobs to postroom_ledger;
 -- Neither the token of a claim nor whose it is: whoever knows a token can write as its holder (promise P4).
 grant select (
-  id, org_id, project_id, job_type, queue, state, priority, payload, payload_version, idempotency_key, guarded, light, serial_key,
+  id, org_id, project_id, job_type, queue, state, priority, payload, payload_version, idempotency_key, guarded, serial_key,
   actor_type, actor_id, request_id, correlation_id, traceparent, parent_id, replay_of, attempt, max_attempts, retry_base_s, retry_cap_s,
   losses, suspect, deadline, created_at, run_at, expires_at, published_at, next_check_at, backlog_since, parked_by, claimed_at,
   started_at, finished_at, cancel_requested_at, cancel_reason, progress, output, error, cost_microcents, foreign_at

@@ -76,7 +76,6 @@ create table job_types (
   keep_key_for interval not null,
   serial_field text,
   serial_limit smallint not null default 1 check (serial_limit between 1 and 1000),
-  light boolean not null default false,
   providers text[] not null default '{}',
   -- What handlers of the type may append to the audit log. Moves of jobs (job.*) are none of it: they are written with the move.
   audits text[] not null default '{}' check (array_to_string(audits, ' ') !~ '(^| )job\.'),

@@ -12,7 +12,6 @@ from domain.scheduling.backlog_demand import (
     COUNTED_AHEAD,
     CURSORS_HOLD_S,
     LARGEST_MESSAGE,
-    LARGEST_ORDINARY_MESSAGE,
     MESSAGES_PER_WINDOW,
     BacklogKey,
     ClaimCursors,
@@ -22,7 +21,7 @@ from domain.scheduling.backlog_demand import (
 )
 from domain.scheduling.fairness import AHEAD_S, SMALLEST_WINDOW
 
-ANN, BOB, CARL = (BacklogKey("default", 0, UUID(int=number), light=True) for number in (1, 2, 3))
+ANN, BOB, CARL = (BacklogKey("default", 0, UUID(int=number)) for number in (1, 2, 3))
 
 
 def give(outstanding: OutstandingDemand, key: BacklogKey, wanted: int, jobs: int, *, now: float = 0.0) -> int:
@@ -88,9 +87,7 @@ def test_a_backlog_that_shrank_by_itself_is_found_out() -> None:
     st.integers(1, 16),
 )
 def test_all_demand_is_sent_once_in_messages_of_bounded_size(counts: list[int], weights: list[int], size: int) -> None:
-    demand = {
-        BacklogKey("default", 0, UUID(int=number), light=True): count for number, count in enumerate(counts) if count
-    }
+    demand = {BacklogKey("default", 0, UUID(int=number)): count for number, count in enumerate(counts) if count}
     parts = list(interleave(demand, {UUID(int=number): weight for number, weight in enumerate(weights)}, size))
     assert sum((Counter(part) for part in parts), Counter()) == demand
     assert all(0 < sum(part.values()) <= size for part in parts)
@@ -147,16 +144,12 @@ def test_floors_are_forgotten_before_a_job_below_one_waits_long() -> None:
     assert known.cursors == {}
 
 
-@given(st.integers(0, 10**6), st.integers(0, 10**6), st.booleans())
-def test_messages_get_fuller_only_where_a_window_holds_many_of_them(window: int, larger: int, light: bool) -> None:
-    size = message_size(window, light=light)
-    assert size <= message_size(window + larger, light=light) <= LARGEST_MESSAGE
-    assert size == message_size(0, light=light) or window // size >= MESSAGES_PER_WINDOW
+@given(st.integers(0, 10**6), st.integers(0, 10**6))
+def test_messages_get_fuller_only_where_a_window_holds_many_of_them(window: int, larger: int) -> None:
+    size = message_size(window)
+    assert 1 <= size <= message_size(window + larger) <= LARGEST_MESSAGE
+    assert size == 1 or window // size >= MESSAGES_PER_WINDOW
 
 
-@given(st.integers(0, 10**6))
-def test_a_message_for_ordinary_jobs_is_small_and_in_a_small_window_for_one_job(window: int) -> None:
-    size = message_size(window, light=False)
-    assert 1 <= size <= min(LARGEST_ORDINARY_MESSAGE, message_size(window, light=True))
-    assert size == 1 or window >= MESSAGES_PER_WINDOW
-    assert message_size(SMALLEST_WINDOW, light=False) == 1
+def test_a_message_of_a_small_window_is_for_one_job() -> None:
+    assert message_size(SMALLEST_WINDOW) == 1

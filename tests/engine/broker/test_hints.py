@@ -1,4 +1,4 @@
-"""Hints on their way: ordinary ones one to a message, light ones many."""
+"""Hints on their way: those of one queue and type share messages."""
 
 import json
 from itertools import chain
@@ -14,7 +14,6 @@ from engine.broker.hints import (
     BUNDLE,
     CLAIM_BACKLOG,
     DEMAND,
-    LIGHT,
     MOST_NAMED,
     TOGETHER,
     HintMessage,
@@ -31,20 +30,18 @@ hints = st.builds(
     job_id=st.builds(uuid4),
     job_type=st.sampled_from(["probe.a", "probe.b"]),
     queue=st.sampled_from(["default", "exports"]),
-    light=st.booleans(),
 )
 
 
-@given(st.lists(hints, max_size=3 * BUNDLE))
-def test_each_hint_travels_once_and_only_with_its_like(given_hints: list[Hint]) -> None:
-    sent = list(bundles(given_hints))
+@given(st.lists(hints, max_size=3 * BUNDLE), st.sampled_from([1, 3, BUNDLE]))
+def test_each_hint_travels_once_and_only_with_its_like(given_hints: list[Hint], size: int) -> None:
+    sent = list(bundles(given_hints, size))
     assert sorted(chain.from_iterable(sent), key=lambda hint: hint.job_id) == sorted(
         given_hints, key=lambda hint: hint.job_id
     )
     for bundle in sent:
-        assert 1 <= len(bundle) <= BUNDLE
+        assert 1 <= len(bundle) <= size
         assert len({(hint.job_type, hint.queue) for hint in bundle}) == 1
-        assert len(bundle) == 1 or all(hint.light for hint in bundle)
 
 
 def test_a_message_about_one_job_carries_its_id_alone() -> None:
@@ -55,7 +52,7 @@ def test_a_message_about_one_job_carries_its_id_alone() -> None:
 
 def test_a_message_about_several_names_them_all() -> None:
     job_ids = [uuid4() for _ in range(3)]
-    headers = hint_message([Hint(job_id, "probe.a", "default", light=True) for job_id in job_ids])
+    headers = hint_message([Hint(job_id, "probe.a", "default") for job_id in job_ids])
     assert headers["id"] == str(job_ids[0])
     assert read_message("default", headers) == HintMessage("probe.a", tuple((job_id, 1) for job_id in job_ids))
 
@@ -64,7 +61,7 @@ def test_a_message_about_several_names_them_all() -> None:
     ("headers", "ours"),
     [
         (hint_message([Hint(uuid4(), "probe.a", "default")]), True),
-        (demand_message({BacklogKey("default", 0, uuid4(), light=True): 1}), True),
+        (demand_message({BacklogKey("default", 0, uuid4()): 1}), True),
         ({"id": "1", "task": "probe.a", "origin": "gen1@host"}, False),
         ({}, False),
         (["origin"], False),
@@ -76,15 +73,14 @@ def test_a_message_is_ours_when_its_headers_say_so(headers: object, ours: bool) 
     assert is_ours(headers) is ours
 
 
-@pytest.mark.parametrize("light", [False, True])
-def test_demand_arrives_as_it_was_sent(*, light: bool) -> None:
-    demand = {BacklogKey("exports", 5, uuid4(), light): 3, BacklogKey("exports", -1, uuid4(), light): 1}
+def test_demand_arrives_as_it_was_sent() -> None:
+    demand = {BacklogKey("exports", 5, uuid4()): 3, BacklogKey("exports", -1, uuid4()): 1}
     headers = json.loads(json.dumps(demand_message(demand)))
     assert headers["task"] == CLAIM_BACKLOG
     assert read_message("exports", headers) == HintMessage(CLAIM_BACKLOG, tuple(demand.items()))
 
 
-SOME_DEMAND = demand_message({BacklogKey("default", 0, uuid4(), light=True): 1})
+SOME_DEMAND = demand_message({BacklogKey("default", 0, uuid4()): 1})
 
 
 @pytest.mark.parametrize(
@@ -121,13 +117,6 @@ def test_demand_that_cannot_be_read_is_refused_by_its_field(listed: object) -> N
     assert refusal.value.field == DEMAND
 
 
-@pytest.mark.parametrize("said", [None, 1, "true", []])
-def test_demand_that_does_not_say_of_which_kind_is_refused_by_its_field(said: object) -> None:
-    with pytest.raises(Unreadable) as refusal:
-        read_message("default", SOME_DEMAND | {LIGHT: said})
-    assert refusal.value.field == LIGHT
-
-
 @pytest.mark.parametrize(
     "changed",
     [
@@ -159,10 +148,8 @@ def test_a_hint_of_no_job_type_is_refused_by_its_field(task: object) -> None:
 
 
 def test_a_job_that_a_message_names_twice_is_claimed_once() -> None:
-    job_id, key = uuid4(), BacklogKey("default", 0, uuid4(), light=True)
-    headers = hint_message([Hint(job_id, "probe.a", "default", light=True)]) | {
-        TOGETHER: [str(job_id), str(job_id).upper()]
-    }
+    job_id, key = uuid4(), BacklogKey("default", 0, uuid4())
+    headers = hint_message([Hint(job_id, "probe.a", "default")]) | {TOGETHER: [str(job_id), str(job_id).upper()]}
     assert read_message("default", headers).named == ((job_id, 1),)
     listed = [[0, str(key.org_id), 2], [0, str(key.org_id), 3]]
     assert read_message("default", demand_message({key: 5}) | {DEMAND: listed}).named == ((key, 5),)

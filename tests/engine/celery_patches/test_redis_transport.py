@@ -82,7 +82,7 @@ def hint(broker_url: str, count: int) -> list[str]:
     """Put hints into the queue; returns their ids."""
     publisher = Publisher(broker_url)
     job_ids = [UUID(int=number) for number in range(1, count + 1)]
-    assert publisher.publish([Hint(job_id, "probe.run", "default") for job_id in job_ids])
+    assert publisher.publish([Hint(job_id, "probe.run", "default") for job_id in job_ids], bundle=1)
     publisher.close()
     return [str(job_id) for job_id in job_ids]
 

@@ -65,7 +65,7 @@ def end(store: Database, org: UUID, outcome: Outcome | Failure, job_type: str = 
     job_id = enqueue_one(store, org, job_type)
     worker = make_worker(store)
     with store.ledger() as tx:
-        (job,) = ledger.claim(tx, [job_id], worker.worker_id, lease=timedelta(minutes=1), starts=[False]).jobs
+        (job,) = ledger.claim(tx, [job_id], worker.worker_id, lease=timedelta(minutes=1)).jobs
         tx.raw("update jobs set claimed_at = %(at)s where id = %(job)s", {"at": BEGAN, "job": job_id})
     settlement = settlement_of(job, outcome, STANDARD, datetime.now(UTC), 0.0, began_at=BEGAN, cost_microcents=5)
     with store.ledger() as tx:

@@ -26,7 +26,6 @@ from tests.doubles.factories import HINT_TIMEOUT, make_job_type, make_org
 @pytest.fixture
 def org(database: Connection, store: Database) -> UUID:
     make_job_type(store, "probe.run")
-    make_job_type(store, "probe.light", light=True)
     return make_org(database)
 
 
@@ -53,22 +52,20 @@ def sent(broker: redis.Redis) -> Counter[Any]:
     return found
 
 
-def key(org: UUID, *, light: bool, priority: int = 0) -> BacklogKey:
-    return BacklogKey("default", priority, org, light)
+def key(org: UUID, *, priority: int = 0) -> BacklogKey:
+    return BacklogKey("default", priority, org)
 
 
-def test_both_kinds_share_the_window_and_no_job_is_marked(
+def test_a_window_is_filled_and_no_job_is_marked(
     process: Runtime, store: Database, org: UUID, broker: redis.Redis, database: Connection
 ) -> None:
     fill(store, org, "probe.run", 100)
-    fill(store, org, "probe.light", 100)
     BacklogPublisher(process, Broker(process)).turn()
-    half = SMALLEST_WINDOW // 2
-    assert sent(broker) == {key(org, light=False): half, key(org, light=True): half}
+    assert sent(broker) == {key(org): SMALLEST_WINDOW}
     assert database.execute("select count(*) from jobs where published_at is not null").fetchone() == (0,)
 
 
-def test_ordinary_jobs_are_demanded_one_by_one_while_the_window_is_small(
+def test_jobs_are_demanded_one_by_one_while_the_window_is_small(
     process: Runtime, store: Database, org: UUID, broker: redis.Redis
 ) -> None:
     """Each may last for minutes, and one process would take all that a message allows."""
@@ -77,28 +74,13 @@ def test_ordinary_jobs_are_demanded_one_by_one_while_the_window_is_small(
     assert broker.llen("default") == SMALLEST_WINDOW
 
 
-@pytest.mark.parametrize("few", ["probe.run", "probe.light"])
-def test_what_one_kind_leaves_the_other_has(
-    process: Runtime, store: Database, org: UUID, broker: redis.Redis, few: str
+def test_the_higher_priority_goes_first_and_leaves_the_lower_a_share(
+    process: Runtime, store: Database, org: UUID, broker: redis.Redis
 ) -> None:
-    (many,) = {"probe.run", "probe.light"} - {few}
-    fill(store, org, few, 1)
-    fill(store, org, many, 100)
+    fill(store, org, "probe.run", 100)
+    fill(store, org, "probe.run", 100, priority=5)
     BacklogPublisher(process, Broker(process)).turn()
-    counts = {few: 1, many: SMALLEST_WINDOW - 1}
-    assert sent(broker) == {key(org, light=name == "probe.light"): count for name, count in counts.items()}
-
-
-@pytest.mark.parametrize("urgent", ["probe.run", "probe.light"])
-def test_the_higher_priority_goes_first_of_whatever_kind_and_leaves_the_lower_a_share(
-    process: Runtime, store: Database, org: UUID, broker: redis.Redis, urgent: str
-) -> None:
-    (other,) = {"probe.run", "probe.light"} - {urgent}
-    fill(store, org, other, 100)
-    fill(store, org, urgent, 100, priority=5)
-    BacklogPublisher(process, Broker(process)).turn()
-    first, last = key(org, light=urgent == "probe.light", priority=5), key(org, light=other == "probe.light")
-    assert sent(broker) == {first: SMALLEST_WINDOW - 1, last: 1}
+    assert sent(broker) == {key(org, priority=5): SMALLEST_WINDOW - 1, key(org): 1}
 
 
 def test_what_lower_priorities_leave_of_their_share_the_highest_has(
@@ -123,15 +105,14 @@ def test_another_tenants_job_waits_for_no_flood_of_the_highest_priority(
     fill(store, org, "probe.run", 500, priority=100)
     fill(store, theirs, "probe.run", 1)
     BacklogPublisher(process, Broker(process)).turn()
-    assert sent(broker)[key(theirs, light=False)] == 1
+    assert sent(broker)[key(theirs)] == 1
 
 
-@pytest.mark.parametrize("job_type", ["probe.run", "probe.light"])
 def test_no_more_demand_than_jobs_and_lost_demand_comes_again(
-    process: Runtime, store: Database, org: UUID, broker: redis.Redis, job_type: str
+    process: Runtime, store: Database, org: UUID, broker: redis.Redis
 ) -> None:
-    publisher, three = BacklogPublisher(process, Broker(process)), {key(org, light=job_type == "probe.light"): 3}
-    fill(store, org, job_type, 3)
+    publisher, three = BacklogPublisher(process, Broker(process)), {key(org): 3}
+    fill(store, org, "probe.run", 3)
     publisher.turn()
     publisher.turn()
     assert sent(broker) == three
@@ -158,7 +139,7 @@ def test_it_looks_again_sooner_the_faster_its_windows_are_emptied(
 ) -> None:
     publisher = BacklogPublisher(process, Broker(process))
     assert publisher.turn() == IDLE_S
-    fill(store, org, "probe.light", 100)
+    fill(store, org, "probe.run", 100)
     assert publisher.turn() == BUSY_S
     broker.flushdb()  # as workers would
     assert publisher.turn() == EAGER_S

@@ -25,7 +25,7 @@ def hints(count: int, queue: str) -> list[Hint]:
 
 def test_the_depth_of_each_queue_in_redis(settings: Settings) -> None:
     process = Runtime(settings)
-    process.publisher.publish([*hints(3, "default"), *hints(1, "exports")])
+    process.publisher.publish([*hints(3, "default"), *hints(1, "exports")], bundle=1)
     assert Broker(process).depths(["default", "exports", "critical"]) == {"default": 3, "exports": 1, "critical": 0}
     process.close()
 

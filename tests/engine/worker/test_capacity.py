@@ -8,11 +8,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from domain.jobs.job import ClaimedJob, Origin
-from engine.worker.capacity import MOST_WAITING, SOON_S, Capacity, HeldJobs
+from engine.worker.capacity import SOON_S, Capacity, HeldJobs
 
 SLOTS, JOBS, SECONDS = st.integers(0, 1000), st.integers(0, 2000), st.floats(0, 1e6)
 CAPACITIES = st.builds(Capacity, SLOTS, JOBS, SECONDS)
-MOST_LIGHT = 2048
+MOST = 2048
 
 
 @pytest.mark.parametrize(
@@ -29,25 +29,16 @@ MOST_LIGHT = 2048
     ],
 )
 def test_a_slot_that_is_free_or_soon_free_lets_another_in(capacity: Capacity, next_s: float, has_room: bool) -> None:
-    assert capacity.has_room(next_s, light=True) is has_room
+    assert capacity.has_room(next_s) is has_room
 
 
-@pytest.mark.parametrize(
-    ("jobs", "has_room"), [(0, True), (3, True), (3 + MOST_WAITING, True), (4 + MOST_WAITING, False)]
-)
-def test_of_ordinary_jobs_only_so_many_wait_however_short_they_are(jobs: int, has_room: bool) -> None:
-    assert Capacity(4, jobs, 0.0).has_room(0.0, light=False) is has_room
-    assert Capacity(4, jobs, 0.0).has_room(0.0, light=True)
-
-
-@given(CAPACITIES, SECONDS, SLOTS, SECONDS, st.booleans())
+@given(CAPACITIES, SECONDS, SLOTS, SECONDS)
 def test_more_slots_and_less_work_never_have_less_room(
-    capacity: Capacity, next_s: float, more: int, less: float, light: bool
+    capacity: Capacity, next_s: float, more: int, less: float
 ) -> None:
-    if capacity.has_room(next_s, light=light):
+    if capacity.has_room(next_s):
         larger = Capacity(capacity.slots + more, capacity.jobs, min(capacity.work_s, less))
-        assert larger.has_room(next_s, light=light)
-        assert capacity.has_room(next_s, light=True)
+        assert larger.has_room(next_s)
 
 
 @given(CAPACITIES)
@@ -58,59 +49,53 @@ def test_the_work_that_waits_is_what_finds_no_slot(capacity: Capacity) -> None:
     assert (capacity.waiting_s == 0) == (jobs <= slots or work_s == 0 or work_s * ((jobs - slots) / jobs) == 0)
 
 
-@given(SLOTS, st.lists(st.floats(0, 3600), max_size=200), st.booleans())
-def test_jobs_taken_one_by_one_fill_the_slots_and_what_begins_soon(slots: int, queue: list[float], light: bool) -> None:
+@given(SLOTS, st.lists(st.floats(0, 3600), max_size=200))
+def test_jobs_taken_one_by_one_fill_the_slots_and_what_begins_soon(slots: int, queue: list[float]) -> None:
     capacity = before = Capacity(slots, 0, 0.0)
     for seconds in queue:
-        if not capacity.has_room(seconds, light=light):
+        if not capacity.has_room(seconds):
             break
         capacity, before = capacity.plus(1, seconds), capacity
     assert capacity.jobs <= slots or before.waiting_s < slots * SOON_S
     assert capacity.jobs >= min(slots, len(queue))
 
 
-@given(CAPACITIES, st.floats(0, 10), st.integers(0, 300), st.booleans())
-def test_as_many_fit_as_have_room_one_after_the_other(
-    capacity: Capacity, each_s: float, most: int, light: bool
-) -> None:
-    count = capacity.fitting(each_s, most, light=light)
-    room = [capacity.plus(more, each_s).has_room(each_s, light=light) for more in range(most)]
+@given(CAPACITIES, st.floats(0, 10), st.integers(0, 300))
+def test_as_many_fit_as_have_room_one_after_the_other(capacity: Capacity, each_s: float, most: int) -> None:
+    count = capacity.fitting(each_s, most)
+    room = [capacity.plus(more, each_s).has_room(each_s) for more in range(most)]
     assert room == [True] * count + [False] * (most - count)
 
 
-@given(CAPACITIES, st.integers(0, 5000), SECONDS, st.booleans())
+@given(CAPACITIES, st.integers(0, 5000), SECONDS)
 def test_the_broker_is_asked_for_the_free_slots_at_least_and_for_a_bounded_number(
-    capacity: Capacity, waiting: int, each_s: float, light: bool
+    capacity: Capacity, waiting: int, each_s: float
 ) -> None:
-    wanted = capacity.hints_wanted(waiting, each_s, MOST_LIGHT, light=light)
+    wanted = capacity.hints_wanted(waiting, each_s, MOST)
     assert wanted >= max(0, capacity.free_slots - waiting)
-    assert wanted <= max(capacity.free_slots, MOST_LIGHT if light else capacity.free_slots + MOST_WAITING)
+    assert wanted <= max(capacity.free_slots, MOST)
 
 
-@given(CAPACITIES, st.integers(0, 5000), SECONDS, st.booleans())
-def test_who_waits_for_more_hints_asks_for_no_more(
-    capacity: Capacity, waiting: int, each_s: float, light: bool
-) -> None:
-    wanted = capacity.hints_wanted(waiting, each_s, MOST_LIGHT, light=light)
-    assert capacity.hints_wanted(waiting + 1, each_s, MOST_LIGHT, light=light) <= wanted
+@given(CAPACITIES, st.integers(0, 5000), SECONDS)
+def test_who_waits_for_more_hints_asks_for_no_more(capacity: Capacity, waiting: int, each_s: float) -> None:
+    wanted = capacity.hints_wanted(waiting, each_s, MOST)
+    assert capacity.hints_wanted(waiting + 1, each_s, MOST) <= wanted
 
 
 @pytest.mark.parametrize(
-    ("capacity", "waiting", "each_s", "light", "wanted"),
+    ("capacity", "waiting", "each_s", "wanted"),
     [
-        (Capacity(4, 0, 0.0), 0, 60.0, False, 4),  # the free slots, however long the jobs take
-        (Capacity(4, 0, 0.0), 0, 0.01, True, 20),  # four slots work off 0.2 s of jobs within 50 ms
-        (Capacity(4, 0, 0.0), 10, 0.01, True, 10),  # less the hints that are here already
-        (Capacity(4, 8, 0.16), 0, 0.01, True, 12),  # less the 0.08 s of claimed jobs that wait for a slot
-        (Capacity(4, 0, 0.0), 0, 0.0001, True, 2000),
-        (Capacity(4, 0, 0.0), 0, 0.0001, False, 4 + MOST_WAITING),
-        (Capacity(4, 8, 0.0), 0, 0.0001, False, MOST_WAITING - 4),
+        (Capacity(4, 0, 0.0), 0, 60.0, 4),  # the free slots, however long the jobs take
+        (Capacity(4, 0, 0.0), 0, 0.01, 20),  # four slots work off 0.2 s of jobs within 50 ms
+        (Capacity(4, 0, 0.0), 10, 0.01, 10),  # less the hints that are here already
+        (Capacity(4, 8, 0.16), 0, 0.01, 12),  # less the 0.08 s of claimed jobs that wait for a slot
+        (Capacity(4, 0, 0.0), 0, 0.0001, 2000),
     ],
 )
 def test_the_broker_is_asked_for_what_can_begin_soon(
-    capacity: Capacity, waiting: int, each_s: float, light: bool, wanted: int
+    capacity: Capacity, waiting: int, each_s: float, wanted: int
 ) -> None:
-    assert capacity.hints_wanted(waiting, each_s, MOST_LIGHT, light=light) == wanted
+    assert capacity.hints_wanted(waiting, each_s, MOST) == wanted
 
 
 def test_more_jobs_bring_their_work() -> None:

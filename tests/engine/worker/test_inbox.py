@@ -53,7 +53,7 @@ def test_hints_come_in_their_order_however_they_are_taken_and_put_back(
 
 
 def test_a_message_is_answered_when_its_last_hint_is_dealt_with() -> None:
-    inbox = received([[(BacklogKey("default", 0, ORG, light=True), 5)], [(uuid4(), 1)]])
+    inbox = received([[(BacklogKey("default", 0, ORG), 5)], [(uuid4(), 1)]])
     first, rest, other = inbox.take(2), inbox.take(9), inbox.take(9)
     assert (first.size, rest.size, other.size, inbox.hints, inbox.messages) == (2, 3, 1, 0, 2)
     assert list(inbox.deal_with([first])) == []
@@ -71,36 +71,31 @@ def test_what_was_not_taken_can_be_forgotten_and_what_was_is_still_answered() ->
         inbox.take(1)
 
 
-@given(MESSAGES, st.integers(0, 6), st.integers(0, 9))
-def test_demand_that_came_before_a_time_is_dropped_and_nothing_else(
-    messages: list[list[Named]], before: int, taken: int
+@given(MESSAGES, st.sets(st.integers(0, 5)), st.integers(0, 9))
+def test_what_is_dropped_is_not_taken_and_all_is_answered(
+    messages: list[list[Named]], dropped: set[int], taken: int
 ) -> None:
-    messages = [named for named in messages if len({isinstance(what, BacklogKey) for what, _ in named}) == 1]
     inbox = received(messages)
     held = [inbox.take(taken)] if taken and inbox.hints else []
     left = [one for named in messages for one in spread(named)][sum(one.size for one in held) :]
-    for message in inbox.drop_demand(float(before)):
-        assert message < before
-        assert isinstance(messages[message][0][0], BacklogKey)
+    gone = [envelope for envelope in inbox.envelopes if envelope.message in dropped]
+    rest = sum(envelope.left for envelope in gone)
+    answered = [message for envelope in gone for message in inbox.drop(envelope)]
+    assert set(answered) <= dropped
+    assert inbox.hints == len(left) - rest
     kept = []
     while inbox.hints:
         kept.append(inbox.take(100))
-    stale = {
-        id(named) for place, named in enumerate(messages) if place < before and isinstance(named[0][0], BacklogKey)
-    }
-    expected = [one for named in messages for one in ([] if id(named) in stale else spread(named))]
-    assert hints_of(kept) == expected[len(expected) - len(hints_of(kept)) :]
     assert set(hints_of(kept)) <= set(left)
-    answered = list(inbox.deal_with([*held, *kept]))
-    assert inbox.messages == 0, answered
+    answered += inbox.deal_with([*held, *kept])
+    assert sorted(answered) == list(range(len(messages)))
+    assert inbox.messages == 0
 
 
 def test_a_message_whose_rest_is_dropped_is_answered_when_what_was_taken_is_dealt_with() -> None:
-    inbox = received([[(BacklogKey("default", 0, ORG, light=False), 5)]])
+    inbox = received([[(BacklogKey("default", 0, ORG), 5)]])
     taken = inbox.take(2)
-    assert inbox.drop_demand(0.0) == []
-    assert inbox.hints == 3, "it came no earlier"
-    assert inbox.drop_demand(1.0) == []
+    assert list(inbox.drop(inbox.first)) == []
     assert (inbox.hints, inbox.messages) == (0, 1)
     inbox.put_back([taken])
     assert inbox.hints == 2

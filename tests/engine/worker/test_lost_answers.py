@@ -62,7 +62,7 @@ def test_a_claim_whose_answer_was_lost_is_taken_up_again(settings: Settings, dat
     events = database.execute("select event, data ->> 'cause' from audit_log where job_id = %s order by id", (job_id,))
     assert events.fetchall() == [
         ("job.enqueued", None),
-        ("job.started", None),
+        ("job.claimed", None),
         ("job.retried", "unanswered"),
         ("job.started", None),
         ("job.succeeded", None),
@@ -100,7 +100,7 @@ def test_what_happened_outside_is_recorded_although_the_database_was_away(
 
 def run_hinted(process: Runtime, job_type: Job[Any], job_id: UUID) -> str:
     """Run a job by its hint; every transaction, from the first on, is the worker's own."""
-    return InlineWorker(process).run(Hint(job_id, job_type.name, job_type.queue.value, job_type.light))
+    return InlineWorker(process).run(Hint(job_id, job_type.name, job_type.queue.value))
 
 
 @contextmanager

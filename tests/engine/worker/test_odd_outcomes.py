@@ -32,7 +32,7 @@ ODD = "subject \0 \udce4"
 
 @pytest.fixture
 def org(database: Connection, process: Runtime) -> UUID:
-    make_job_type(process.database, TYPE, light=True)
+    make_job_type(process.database, TYPE)
     return make_org(database)
 
 
@@ -40,7 +40,7 @@ def claim(process: Runtime, org: UUID, count: int) -> tuple[LedgerLoop, list[Cla
     """A loop that has claimed so many jobs, and handed them to its pool."""
     fill(process, org, count)
     loop, consumer = make_loop(process)
-    loop.received(Broker().message(demand_message({BacklogKey("default", 0, org, light=True): count})))
+    loop.received(Broker().message(demand_message({BacklogKey("default", 0, org): count})))
     loop.turn()
     return loop, consumer.pool.taken
 
@@ -135,7 +135,7 @@ def test_a_claim_whose_answer_cannot_be_read_is_given_back(
 
     fill(process, org, 2)
     loop, consumer = make_loop(process)
-    loop.received(Broker().message(demand_message({BacklogKey("default", 0, org, light=True): 2})))
+    loop.received(Broker().message(demand_message({BacklogKey("default", 0, org): 2})))
     with monkeypatch.context() as broken:
         broken.setattr(ledger, "claim", unreadable)
         with pytest.raises(ValueError, match="no such year"):

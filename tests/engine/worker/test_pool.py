@@ -1,5 +1,6 @@
 """The way into the pool: what becomes of batches that the pool was made to forget."""
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -10,14 +11,11 @@ from uuid import uuid4
 import pytest
 from billiard.exceptions import WorkerLostError
 from celery.concurrency.base import apply_target
-from celery.worker import state as celery_state
 
 from domain.jobs.job import ClaimedJob, Origin
 from engine.worker.execution import MARKERS, OVERTIME, Markers, Report
 from engine.worker.pool import PoolDispatcher
-from engine.worker.request import JobRequest
-from tasks import celery
-from tests.doubles import probe_jobs
+from engine.worker.task_events import TaskEvents
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 JOB = ClaimedJob(
@@ -49,6 +47,17 @@ class Pool:
         self.taken.append(options)
 
 
+def make_dispatcher(
+    deliver: Callable[[Sequence[Report]], None], pool: Pool, monotonic: Callable[[], float] = time.monotonic
+) -> PoolDispatcher:
+    """A dispatcher with this pool; nobody listens to events."""
+    consumer, events = SimpleNamespace(pool=pool, event_dispatcher=None), TaskEvents(lambda: NOW)
+    dispatcher = PoolDispatcher(deliver, events, lambda: NOW, monotonic)
+    dispatcher.attach(consumer)
+    events.attach(consumer)
+    return dispatcher
+
+
 @pytest.fixture
 def markers() -> Iterator[Markers]:
     """The process's, with two places left."""
@@ -70,8 +79,7 @@ def test_a_place_is_used_again_when_no_child_can_write_to_it_any_more(markers: M
         reports.extend(given)
 
     clock, pool = Clock(), Pool()
-    dispatcher = PoolDispatcher(deliver, lambda: NOW, clock.monotonic)
-    dispatcher.attach(SimpleNamespace(pool=pool))
+    dispatcher = make_dispatcher(deliver, pool, clock.monotonic)
     for _ in range(2):
         dispatcher.send([JOB._replace(job_id=uuid4())], 0.001)
     dispatcher.take_back_unsent()
@@ -88,8 +96,7 @@ def test_a_place_is_used_again_when_no_child_can_write_to_it_any_more(markers: M
 def test_a_batch_that_a_child_has_accepted_is_not_taken_back(markers: Markers) -> None:
     reports: list[Report] = []
     pool = Pool()
-    dispatcher = PoolDispatcher(reports.extend, lambda: NOW)
-    dispatcher.attach(SimpleNamespace(pool=pool))
+    dispatcher = make_dispatcher(reports.extend, pool)
     dispatcher.send([JOB], 0.001)
     pool.taken[0]["accept_callback"](1, 0.0)
     dispatcher.take_back_unsent()
@@ -101,8 +108,7 @@ def test_an_exception_that_only_the_callback_of_threads_tells_of_ends_the_batch(
     """A handler that raises SystemExit ends no thread; Celery hands the exception to the callback of the answer."""
     reports: list[Report] = []
     pool = Pool()
-    dispatcher = PoolDispatcher(reports.extend, lambda: NOW)
-    dispatcher.attach(SimpleNamespace(pool=pool))
+    dispatcher = make_dispatcher(reports.extend, pool)
     dispatcher.send([JOB], 0.001)
     markers.move(pool.taken[0]["args"][1], 0)
 
@@ -116,66 +122,27 @@ def test_an_exception_that_only_the_callback_of_threads_tells_of_ends_the_batch(
     assert not dispatcher.under_way
 
 
-@pytest.fixture
-def revoke() -> Iterator[Callable[[ClaimedJob], None]]:
-    """Revokes jobs as Celery's remote command does."""
-    ids: list[str] = []
-
-    def revoke_one(job: ClaimedJob) -> None:
-        ids.append(str(job.job_id))
-        celery_state.revoked.add(ids[-1])
-
-    yield revoke_one
-    for job_id in ids:
-        celery_state.revoked.discard(job_id)
-
-
-def test_a_revoked_job_of_a_batch_is_reported_once_and_shifts_no_blame(
-    markers: Markers, revoke: Callable[[ClaimedJob], None]
-) -> None:
-    """The child marks its place in the jobs that it got; a death is counted in the same."""
+def test_a_death_is_charged_to_the_job_that_the_child_had_come_to(markers: Markers) -> None:
     reports: list[Report] = []
     pool = Pool()
-    dispatcher = PoolDispatcher(reports.extend, lambda: NOW)
-    events = SimpleNamespace(enabled=False)
-    dispatcher.attach(SimpleNamespace(pool=pool, app=celery, event_dispatcher=events, hostname="one"))
-    jobs = [JOB._replace(job_id=uuid4(), job_type=probe_jobs.noop.name) for _ in range(4)]
-    gone, finished, running, waiting = jobs
-    revoke(gone)
+    dispatcher = make_dispatcher(reports.extend, pool)
+    jobs = [JOB._replace(job_id=uuid4()) for _ in range(3)]
+    finished, running, waiting = jobs
     dispatcher.send(jobs, 0.001)
-    assert [(one.job_id, one.status) for one in reports] == [(gone.job_id, "canceled")]
     (taken,) = pool.taken
-    given, place = taken["args"]
-    assert given == (finished, running, waiting)
-    taken["accept_callback"](1, 0.0)
-    assert str(gone.job_id) not in {request.id for request in celery_state.active_requests}
-    markers.move(place, given.index(running))
-    assert [job for job, _ in dispatcher.begun()] == [running]
+    taken["accept_callback"](7, 0.0)
+    markers.move(taken["args"][1], jobs.index(running))
+    ((job, batch),) = dispatcher.running()
+    assert (job, batch.pid, batch.began_at) == (running, 7, NOW)
     taken["error_callback"](SimpleNamespace(exception=WorkerLostError("killed"), exc_info=None, traceback=""))
-    losses = {one.job_id: one.settlement and one.settlement.loss_delta for one in reports[1:]}
+    losses = {one.job_id: one.settlement and one.settlement.loss_delta for one in reports}
     assert losses == {finished.job_id: 0, running.job_id: 1, waiting.job_id: 0}
-    assert len(reports) == len(jobs)
     assert not dispatcher.under_way
-
-
-def test_a_batch_whose_jobs_are_all_revoked_is_not_sent(markers: Markers, revoke: Callable[[ClaimedJob], None]) -> None:
-    reports: list[Report] = []
-    pool = Pool()
-    dispatcher = PoolDispatcher(reports.extend, lambda: NOW)
-    events = SimpleNamespace(enabled=False)
-    dispatcher.attach(SimpleNamespace(pool=pool, app=celery, event_dispatcher=events, hostname="one"))
-    job = JOB._replace(job_id=uuid4(), job_type=probe_jobs.noop.name)
-    revoke(job)
-    dispatcher.send([job], 0.001)
-    assert [(one.job_id, one.status) for one in reports] == [(job.job_id, "canceled")]
-    assert (pool.taken, dispatcher.under_way) == ([], set())
-    assert markers.take() != markers.take(), "both places are free again"
 
 
 def test_a_long_job_is_not_put_behind_others_in_the_pool(markers: Markers) -> None:
     """Whence it could not be given back; a short one waits there, so that no slot is idle."""
-    dispatcher = PoolDispatcher(lambda _: None, lambda: NOW)
-    dispatcher.attach(SimpleNamespace(pool=Pool()))
+    dispatcher = make_dispatcher(lambda _: None, Pool())
     assert dispatcher.begins_soon(60.0)
     for _ in range(Pool.num_processes):
         dispatcher.send([JOB._replace(job_id=uuid4())], 60.0)
@@ -183,15 +150,3 @@ def test_a_long_job_is_not_put_behind_others_in_the_pool(markers: Markers) -> No
     assert dispatcher.begins_soon(0.01)
     assert not dispatcher.begins_soon(60.0)
     assert markers
-
-
-def test_a_request_says_what_the_claim_says() -> None:
-    """No message need have named the job."""
-    job = JOB._replace(job_type=probe_jobs.noop.name, attempt=3, queue="exports")
-    request = JobRequest(job, app=celery, eventer=None, hostname="one")
-    assert (request.id, request.name, request.request_dict["retries"]) == (str(job.job_id), job.job_type, 2)
-    told = request.info()
-    assert (told["args"], told["kwargs"], told["delivery_info"]["routing_key"]) == ([], {}, "exports")
-    assert (request.correlation_id, request.task.name) == (str(job.job_id), job.job_type)
-    assert request.acknowledged
-    assert list(request.time_limits) == [None, None], "the pool has the job's own deadline for its time limit"

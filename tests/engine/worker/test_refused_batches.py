@@ -15,12 +15,12 @@ from tests.doubles.end_hooks import make_hook
 from tests.doubles.factories import HINT_TIMEOUT, make_job_type, make_org, pass_time
 from tests.engine.worker.test_loop import Broker, make_loop
 
-LIGHT = "probe_jobs.noop"
+NOOP = "probe_jobs.noop"
 
 
 @pytest.fixture
 def org(database: Connection, process: Runtime) -> UUID:
-    make_job_type(process.database, LIGHT, light=True)
+    make_job_type(process.database, NOOP)
     return make_org(database)
 
 
@@ -31,7 +31,7 @@ def enqueue(process: Runtime, *jobs: NewJob) -> list[UUID]:
 
 def demand(org: UUID) -> Message:
     """A claim of one job of each priority, all in one batch."""
-    return demand_message({BacklogKey("default", priority, org, light=True): 2 for priority in (0, 1, 2)})
+    return demand_message({BacklogKey("default", priority, org): 2 for priority in (0, 1, 2)})
 
 
 def states(database: Connection, job_ids: list[UUID]) -> list[str]:
@@ -44,14 +44,14 @@ def test_a_hook_that_enqueues_the_key_of_a_job_in_the_batch_stops_no_claim(
 ) -> None:
     """The hook of an expired job changes the guard of a job that the same claim takes."""
     store = process.database
-    make_job_type(store, LIGHT, light=True, unique_mode="while_queued", unique_fields=("flow",))
+    make_job_type(store, NOOP, unique_mode="while_queued", unique_fields=("flow",))
     make_hook(
-        database, "advance", f"perform postroom.enqueue('{LIGHT}', (facts ->> 'org_id')::uuid, '{{\"flow\": 1}}');"
+        database, "advance", f"perform postroom.enqueue('{NOOP}', (facts ->> 'org_id')::uuid, '{{\"flow\": 1}}');"
     )
-    make_job_type(store, "probe.node", light=True, on_end="advance")
+    make_job_type(store, "probe.node", on_end="advance")
     soon = database.execute("select now() + interval '1 minute'").fetchone()
     assert soon is not None
-    job_ids = enqueue(process, NewJob("probe.node", org, {}, expires_at=soon[0]), NewJob(LIGHT, org, {"flow": 1}))
+    job_ids = enqueue(process, NewJob("probe.node", org, {}, expires_at=soon[0]), NewJob(NOOP, org, {"flow": 1}))
     pass_time(database, timedelta(minutes=2))
     broker, (loop, consumer) = Broker(), make_loop(process)
     loop.received(broker.message(demand(org)))
@@ -64,7 +64,7 @@ def test_a_hook_that_enqueues_the_key_of_a_job_in_the_batch_stops_no_claim(
 def test_a_job_that_cannot_be_claimed_is_put_aside_and_the_others_are_claimed(
     process: Runtime, org: UUID, database: Connection
 ) -> None:
-    job_ids = enqueue(process, *[NewJob(LIGHT, org, {"place": place}, priority=place) for place in range(3)])
+    job_ids = enqueue(process, *[NewJob(NOOP, org, {"place": place}, priority=place) for place in range(3)])
     refuse(database, "(new.payload ->> 'place')::int = 1 and new.state = 'claimed'")
     broker, (loop, consumer) = Broker(), make_loop(process)
     loop.received(broker.message(demand(org)))
@@ -78,7 +78,7 @@ def test_a_job_that_cannot_be_claimed_is_put_aside_and_the_others_are_claimed(
 def test_a_job_whose_end_cannot_be_written_dies_and_the_other_is_settled(
     process: Runtime, org: UUID, database: Connection
 ) -> None:
-    job_ids = enqueue(process, *[NewJob(LIGHT, org, {"place": place}, priority=place) for place in range(2)])
+    job_ids = enqueue(process, *[NewJob(NOOP, org, {"place": place}, priority=place) for place in range(2)])
     broker, (loop, consumer) = Broker(), make_loop(process)
     loop.received(broker.message(demand(org)))
     loop.turn()
@@ -92,7 +92,7 @@ def test_a_job_whose_end_cannot_be_written_dies_and_the_other_is_settled(
 def test_a_settlement_that_waits_for_a_lock_is_written_later_and_holds_up_no_other(
     process: Runtime, org: UUID, database: Connection
 ) -> None:
-    job_ids = enqueue(process, *[NewJob(LIGHT, org, {"place": place}, priority=place) for place in range(2)])
+    job_ids = enqueue(process, *[NewJob(NOOP, org, {"place": place}, priority=place) for place in range(2)])
     broker, (loop, consumer) = Broker(), make_loop(process)
     loop.received(broker.message(demand(org)))
     loop.turn()
@@ -109,7 +109,7 @@ def test_a_settlement_that_waits_for_a_lock_is_written_later_and_holds_up_no_oth
 def test_a_row_that_somebody_holds_keeps_no_other_of_its_batch_from_its_end(
     process: Runtime, org: UUID, database: Connection, database_url: str
 ) -> None:
-    job_ids = enqueue(process, *[NewJob(LIGHT, org, {"place": place}, priority=place) for place in range(2)])
+    job_ids = enqueue(process, *[NewJob(NOOP, org, {"place": place}, priority=place) for place in range(2)])
     broker, (loop, consumer) = Broker(), make_loop(process)
     loop.received(broker.message(demand(org)))
     loop.turn()
@@ -119,7 +119,7 @@ def test_a_row_that_somebody_holds_keeps_no_other_of_its_batch_from_its_end(
         loop.turn()
         assert states(database, job_ids) == ["succeeded", "claimed"]
         # What comes next does not wait with it, and it is tried again each time.
-        later = enqueue(process, NewJob(LIGHT, org, {}))
+        later = enqueue(process, NewJob(NOOP, org, {}))
         loop.received(broker.message(demand(org)))
         for _ in range(2):
             loop.turn()
@@ -135,13 +135,13 @@ def test_a_guard_that_a_handler_holds_keeps_no_other_of_its_batch_from_its_end(
     process: Runtime, org: UUID, database: Connection
 ) -> None:
     """A handler has enqueued the same once more, and has not committed."""
-    make_job_type(process.database, LIGHT, light=True, unique_mode="while_active", unique_fields=("place",))
-    job_ids = enqueue(process, *[NewJob(LIGHT, org, {"place": place}, priority=place) for place in range(2)])
+    make_job_type(process.database, NOOP, unique_mode="while_active", unique_fields=("place",))
+    job_ids = enqueue(process, *[NewJob(NOOP, org, {"place": place}, priority=place) for place in range(2)])
     broker, (loop, consumer) = Broker(), make_loop(process)
     loop.received(broker.message(demand(org)))
     loop.turn()
     with process.database.tenant(org) as tx:
-        tx.raw(f"select postroom.enqueue('{LIGHT}', %(org)s, '{{\"place\": 1}}')", {"org": org})
+        tx.raw(f"select postroom.enqueue('{NOOP}', %(org)s, '{{\"place\": 1}}')", {"org": org})
         loop.deliver(consumer.pool.reports(seconds=0.1))
         loop.turn()
         assert states(database, job_ids) == ["succeeded", "claimed"]

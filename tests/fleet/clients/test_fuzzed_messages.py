@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from tests.doubles.odd_messages import body, contract, envelope, envelopes, good_messages, killers, task_headers
 from tests.fleet.fleet import Fleet
-from tests.fleet.test_task_events import WITH_HEARTBEAT
+from tests.fleet.operators.test_task_events import WITH_HEARTBEAT
 from tests.waiting import eventually
 
 INPUTS = 300

@@ -12,7 +12,7 @@ from tests.cluster.nodes import WorkerNode
 from tests.doubles.probe_jobs import Visit
 from tests.fleet.fleet import Fleet, wait_until_ready
 from tests.fleet.hanging.networks import put_between
-from tests.fleet.test_task_events import WITH_HEARTBEAT
+from tests.fleet.operators.test_task_events import WITH_HEARTBEAT
 from tests.waiting import eventually
 
 FROZEN_S = TURN_LIMIT_S + LOOKS_BEFORE_END + 3

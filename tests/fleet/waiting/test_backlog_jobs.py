@@ -1,7 +1,6 @@
-"""Ordinary jobs of the backlog: no message names them, and Celery's commands and events know them all the same."""
+"""Jobs of the backlog: no message names them, and Celery's events do all the same."""
 
-from collections.abc import Sequence
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import pytest
 import redis
@@ -10,25 +9,20 @@ from celery import Celery
 from domain.payloads.payload import Payload
 from engine.broker.hints import CLAIM_BACKLOG
 from storage.ledger import ledger
-from tests.doubles.probe_jobs import Ending, Noop, Stepping
+from tests.doubles.probe_jobs import Noop
 from tests.fleet.fleet import END_WITHIN_S, Fleet
-from tests.fleet.test_task_events import WITH_HEARTBEAT, kinds, listening
+from tests.fleet.operators.test_task_events import WITH_HEARTBEAT, kinds, listening
 from tests.waiting import eventually
 
 
-def put_into_backlog(fleet: Fleet, *payloads: Payload, job_ids: Sequence[UUID] = ()) -> list[UUID]:
+def put_into_backlog(fleet: Fleet, *payloads: Payload) -> list[UUID]:
     """Enqueue jobs that wait for the relay, as those over a tenant's burst do."""
     process = fleet.client
     with process.database.ledger() as tx:
         jobs = [payload.job(org_id=fleet.org) for payload in payloads]
-        made = ledger.enqueue(tx, jobs, publisher=True, hint_timeout=process.hint_timeout, burst=0, job_ids=job_ids)
+        made = ledger.enqueue(tx, jobs, publisher=True, hint_timeout=process.hint_timeout, burst=0)
     assert not any(one.publish for one in made)
     return [one.job_id for one in made]
-
-
-def is_active(operator: Celery, job_id: UUID) -> bool:
-    answers = operator.control.inspect(timeout=2).active() or {}
-    return str(job_id) in {task["id"] for tasks in answers.values() for task in tasks}
 
 
 def test_a_job_of_the_backlog_sends_the_events_of_a_task(fleet: Fleet) -> None:
@@ -41,36 +35,6 @@ def test_a_job_of_the_backlog_sends_the_events_of_a_task(fleet: Fleet) -> None:
         eventually(lambda: len(events_of.get(task_id, [])) >= 3, within=END_WITHIN_S, describe="the events of a task")
     assert kinds(events_of, task_id) == ["task-received", "task-started", "task-succeeded"]
     assert fleet.events(job_id) == ["enqueued", "started", "succeeded"]
-    fleet.check()
-
-
-def test_a_job_of_the_backlog_is_listed_and_terminated_like_any_other(fleet: Fleet) -> None:
-    fleet.worker(pool="prefork").ready()
-    with Celery("operator", broker=fleet.broker_url) as operator:
-        [job_id] = put_into_backlog(fleet, Stepping(gate="go"))
-        fleet.wait_for_line("waits")
-        eventually(lambda: is_active(operator, job_id), within=END_WITHIN_S, describe="the job to be listed as active")
-        assert fleet.states([job_id]) == {"running": 1}
-        operator.control.revoke(str(job_id), terminate=True, signal="SIGKILL")
-        eventually(lambda: fleet.causes(job_id), within=END_WITHIN_S, describe="the terminated attempt to be given up")
-    fleet.outside.open_gate("go")
-    # Celery remembers the revocation: the next attempt is not begun.
-    assert fleet.wait_for_end([job_id]) == {"canceled": 1}
-    fleet.check()
-
-
-def test_a_job_of_the_backlog_that_was_revoked_is_canceled(fleet: Fleet) -> None:
-    fleet.worker().ready()
-    with Celery("operator", broker=fleet.broker_url) as operator:
-        [held] = put_into_backlog(fleet, Stepping(gate="go"))
-        fleet.wait_for_line("waits")
-        revoked = uuid4()
-        answers = operator.control.revoke(str(revoked), reply=True, timeout=END_WITHIN_S, limit=1)
-        assert len(answers) == 1
-        put_into_backlog(fleet, Ending(word="x"), job_ids=[revoked])
-        assert fleet.wait_for_end([revoked]) == {"canceled": 1}
-    fleet.outside.open_gate("go")
-    assert fleet.wait_for_end([held]) == {"succeeded": 1}
     fleet.check()
 
 

@@ -17,37 +17,32 @@ from settings import Settings
 from storage.ledger import gates, ledger, recovery, relay
 from storage.ledger.gates import Gate
 from storage.ledger.ledger import ClaimResult, Worker
-from storage.ledger.relay import BacklogClass
 from storage.postgres.database import Database
 from storage.postgres.queries import statement
 from tests.doubles.factories import HINT_TIMEOUT, LEASE, make_job_type, make_org, make_worker
 from tests.invariants import check_ledger
 from tests.waiting import eventually
 
-LIGHT = BacklogClass(0, light=True)
-
 
 @pytest.fixture
 def org(database: Connection, store: Database) -> UUID:
-    make_job_type(store, "probe.light", light=True)
-    make_job_type(store, "probe.serial", light=True, serial_field="account_id")
+    make_job_type(store, "probe.note")
+    make_job_type(store, "probe.serial", serial_field="account_id")
     make_job_type(store, "probe.run")
     return make_org(database)
 
 
-def fill(store: Database, org: UUID, count: int, job_type: str = "probe.light", *, priority: int = 0) -> list[UUID]:
+def fill(store: Database, org: UUID, count: int, job_type: str = "probe.note", *, priority: int = 0) -> list[UUID]:
     """So many jobs in an org's backlog."""
     with store.ledger() as tx:
         jobs = [NewJob(job_type, org, {"account_id": "ann"}, priority=priority) for _ in range(count)]
         return [one.job_id for one in ledger.enqueue(tx, jobs, publisher=True, hint_timeout=HINT_TIMEOUT, burst=0)]
 
 
-def claim_from_backlog(
-    store: Database, worker: Worker, org: UUID, count: int, *, priority: int = 0, light: bool = True
-) -> ClaimResult:
+def claim_from_backlog(store: Database, worker: Worker, org: UUID, count: int, *, priority: int = 0) -> ClaimResult:
     """Claim so many jobs from the backlog."""
     with store.ledger() as tx:
-        demand = {BacklogKey("default", priority, org, light): count}
+        demand = {BacklogKey("default", priority, org): count}
         return ledger.claim(tx, [], worker.worker_id, lease=LEASE, demand=demand)
 
 
@@ -62,41 +57,39 @@ def test_the_oldest_of_an_org_are_claimed_and_do_not_begin(store: Database, org:
     assert claim_from_backlog(store, worker, org, 100).jobs == ()
 
 
-def test_ordinary_and_light_jobs_are_claimed_each_by_their_own_demand(store: Database, org: UUID) -> None:
-    of_kind, worker = {False: fill(store, org, 2, "probe.run"), True: fill(store, org, 3)}, make_worker(store)
+def test_the_priorities_of_a_backlog_are_found(store: Database, org: UUID) -> None:
+    for priority in (0, 5, 5, -100):
+        fill(store, org, 2, priority=priority)
     with store.ledger() as tx:
-        assert relay.backlog(tx, ["default"]) == {"default": [BacklogClass(0, light=False), LIGHT]}
-    for light, job_ids in of_kind.items():
-        assert {job.job_id for job in claim_from_backlog(store, worker, org, 10, light=light).jobs} == set(job_ids)
+        assert relay.backlog(tx, ["default", "exports"]) == {"default": [5, 0, -100]}
 
 
-def test_one_statement_claims_both_kinds_and_says_how_far_it_came_in_each(store: Database, org: UUID) -> None:
-    fill(store, org, 4, "probe.run")
-    fill(store, org, 4)
-    demand = {BacklogKey("default", 0, org, light): count for light, count in ((True, 3), (False, 2))}
+def test_one_statement_claims_from_several_backlogs_and_says_how_far_it_came_in_each(
+    store: Database, org: UUID
+) -> None:
+    fill(store, org, 4, priority=5)
+    fill(store, org, 2, "probe.run")
+    fill(store, org, 2)
+    demand = {BacklogKey("default", 0, org): 3, BacklogKey("default", 5, org): 2}
     with store.ledger() as tx:
         claims = ledger.claim(tx, [], make_worker(store).worker_id, lease=LEASE, demand=demand)
-    assert Counter(job.job_type for job in claims.jobs) == {"probe.light": 3, "probe.run": 2}
+    assert Counter(job.job_type for job in claims.jobs) == {"probe.note": 3, "probe.run": 2}
     assert set(claims.cursors) == set(demand)
 
 
-def test_as_many_begin_with_their_claim_as_find_a_free_slot(store: Database, org: UUID, database: Connection) -> None:
+def test_no_job_begins_with_its_claim(store: Database, org: UUID, database: Connection) -> None:
+    """Its worker knows when its turn has come, and a job that did not begin spends no attempt."""
     make_job_type(store, "probe.once", unique_mode="while_active", unique_fields=("account_id",))
-    first, *plain = fill(store, org, 1, "probe.once") + fill(store, org, 4, "probe.run")
-    key = BacklogKey("default", 0, org, light=False)
-    with store.ledger() as tx:
-        claims = ledger.claim(tx, [], make_worker(store).worker_id, lease=LEASE, demand={key: 4}, begins={key: 2})
-    begun = {job.job_id: (job.started, job.attempt) for job in claims.jobs}
-    assert begun == dict.fromkeys([first, plain[0]], (True, 1)) | dict.fromkeys(plain[1:3], (False, 1))
-    states: dict[UUID, str] = dict(database.execute("select id, state from jobs").fetchall())
-    assert [states[job_id] for job_id in (first, *plain)] == ["running"] * 2 + ["claimed"] * 2 + ["queued"]
-    started = database.execute("select job_id from audit_log where event = 'job.started'").fetchall()
-    assert {row[0] for row in started} == {first, plain[0]}
+    job_ids = fill(store, org, 1, "probe.once") + fill(store, org, 2, "probe.run")
+    claims = claim_from_backlog(store, make_worker(store), org, 3)
+    assert {job.job_id: (job.started, job.attempt) for job in claims.jobs} == dict.fromkeys(job_ids, (False, 1))
+    assert database.execute("select distinct state, attempt from jobs").fetchall() == [("claimed", 0)]
+    assert database.execute("select count(*) from audit_log where event = 'job.started'").fetchone() == (0,)
 
 
 def test_two_processes_with_the_same_demand_get_different_jobs(store: Database, org: UUID) -> None:
     job_ids, (one, two) = fill(store, org, 6), (make_worker(store), make_worker(store))
-    demand = {BacklogKey("default", 0, org, light=True): 4}
+    demand = {BacklogKey("default", 0, org): 4}
     with store.ledger() as first, store.ledger() as second:
         second.raw("set local lock_timeout = '1s'")
         taken = ledger.claim(first, [], one.worker_id, lease=LEASE, demand=demand)
@@ -108,9 +101,9 @@ def test_two_processes_with_the_same_demand_get_different_jobs(store: Database, 
 def test_a_hint_and_demand_for_one_job_claim_it_once(store: Database, org: UUID) -> None:
     worker, job_ids = make_worker(store), fill(store, org, 2)
     with store.ledger() as tx:
-        demand = {BacklogKey("default", 0, org, light=True): 1}
-        claims = ledger.claim(tx, job_ids, worker.worker_id, lease=LEASE, starts=[True, True], demand=demand)
-    assert sorted((job.job_id, job.started) for job in claims.jobs) == sorted((job_id, True) for job_id in job_ids)
+        demand = {BacklogKey("default", 0, org): 1}
+        claims = ledger.claim(tx, job_ids, worker.worker_id, lease=LEASE, demand=demand)
+    assert sorted(job.job_id for job in claims.jobs) == sorted(job_ids)
 
 
 def test_gates_keys_and_cancels_hold_for_the_backlog_too(store: Database, org: UUID, database: Connection) -> None:
@@ -133,7 +126,7 @@ def test_gates_keys_and_cancels_hold_for_the_backlog_too(store: Database, org: U
 def test_what_can_stand_against_a_claim_is_looked_at_in_the_backlog_too(
     store: Database, org: UUID, database: Connection
 ) -> None:
-    make_job_type(store, "probe.once", light=True, unique_mode="while_active", unique_fields=("account_id",))
+    make_job_type(store, "probe.once", unique_mode="while_active", unique_fields=("account_id",))
     (guarded,), (plain, suspect, expired) = fill(store, org, 1, "probe.once"), fill(store, org, 3)
     database.execute("update jobs set suspect = true where id = %s", (suspect,))
     database.execute("update jobs set expires_at = now() where id = %s", (expired,))
@@ -156,14 +149,12 @@ def test_a_job_that_moves_between_the_claims_snapshot_and_its_lock_waits_for_the
     line = {
         "queues": ["default"],
         "priorities": [0],
-        "lights": [True],
         "org_ids": [org],
         "counts": [5],
-        "begins": [],
         "cursors": [],
     }
     suspects = {"alone": False, "suspects_rest": SUSPECT_REST, "most_suspect": MOST_REFUSED_SUSPECTS}
-    claim_of = {"job_ids": [], "starts": [], "token": uuid4(), "worker_id": worker.worker_id, "lease": LEASE}
+    claim_of = {"job_ids": [], "token": uuid4(), "worker_id": worker.worker_id, "lease": LEASE}
     given = claim_of | line | suspects
     database.execute("select pg_advisory_lock(1)")
     with (
@@ -184,7 +175,7 @@ def test_a_job_that_moves_between_the_claims_snapshot_and_its_lock_waits_for_the
 
 def test_a_claim_begins_where_the_last_one_ended(store: Database, org: UUID) -> None:
     worker, old = make_worker(store), fill(store, org, 2)
-    claims, line = claim_from_backlog(store, worker, org, 1), BacklogKey("default", 0, org, light=True)
+    claims, line = claim_from_backlog(store, worker, org, 1), BacklogKey("default", 0, org)
     young = fill(store, org, 2)
     with store.ledger() as tx:
         cursors = {line: claims.cursors[line] + timedelta(microseconds=1)}
@@ -202,24 +193,22 @@ def test_backlogs_are_counted_up_to_a_bound(store: Database, org: UUID, database
     fill(store, other, 3)
     fill(store, other, 2, "probe.run")
     wanted = {
-        BacklogKey("default", 0, org, light=True): 6,
-        BacklogKey("default", 0, other, light=True): 100,
-        BacklogKey("default", 0, uuid4(), light=True): 5,
+        BacklogKey("default", 0, org): 6,
+        BacklogKey("default", 0, other): 100,
+        BacklogKey("default", 0, uuid4()): 5,
     }
     with store.ledger() as tx:
-        assert list(relay.count_backlog(tx, wanted).values()) == [6, 3, 0]
+        assert list(relay.count_backlog(tx, wanted).values()) == [6, 5, 0]
         # What is claimed is counted no more.
-        ledger.claim(
-            tx, [], make_worker(store).worker_id, lease=LEASE, demand={BacklogKey("default", 0, other, light=True): 2}
-        )
-        assert list(relay.count_backlog(tx, wanted).values()) == [6, 1, 0]
+        ledger.claim(tx, [], make_worker(store).worker_id, lease=LEASE, demand={BacklogKey("default", 0, other): 2})
+        assert list(relay.count_backlog(tx, wanted).values()) == [6, 3, 0]
 
 
-def test_a_tenant_with_a_light_backlog_stays_over_its_burst(store: Database, org: UUID) -> None:
+def test_a_tenant_with_a_backlog_stays_over_its_burst(store: Database, org: UUID) -> None:
     fill(store, org, 1)
     with store.ledger() as tx:
         relay.clear_over_burst(tx, relay.backlog(tx, ["default"]))
-        answer = ledger.enqueue(tx, [NewJob("probe.light", org, {})], publisher=True, hint_timeout=HINT_TIMEOUT)
+        answer = ledger.enqueue(tx, [NewJob("probe.note", org, {})], publisher=True, hint_timeout=HINT_TIMEOUT)
     assert not answer[0].publish
 
 
@@ -228,9 +217,7 @@ def test_claims_that_nobody_heard_of_go_back_by_their_token(store: Database, org
     kept = fill(store, org, 1, "probe.run")
     with store.ledger() as tx:
         ledger.claim(tx, kept, worker.worker_id, lease=LEASE)
-        ledger.claim(
-            tx, [], worker.worker_id, lease=LEASE, demand={BacklogKey("default", 0, org, light=True): 2}, token=token
-        )
+        ledger.claim(tx, [], worker.worker_id, lease=LEASE, demand={BacklogKey("default", 0, org): 2}, token=token)
     with store.ledger() as tx:
         assert recovery.return_unanswered(tx, [token, uuid4()], LEASE).job_ids == set(job_ids[:2])
         assert recovery.return_unanswered(tx, [token], LEASE).job_ids == frozenset()

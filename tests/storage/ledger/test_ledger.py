@@ -166,7 +166,7 @@ def test_a_job_that_keeps_losing_its_worker_is_poison(database: Connection, stor
 def test_the_rescue_of_a_job_that_never_began_costs_nothing(database: Connection, store: Database, org: UUID) -> None:
     job_id = enqueue_one(store, org)
     with store.ledger() as tx:
-        ledger.claim(tx, [job_id], make_worker(store).worker_id, lease=LEASE, starts=[False])
+        ledger.claim(tx, [job_id], make_worker(store).worker_id, lease=LEASE)
     assert state_of(database, job_id) == "claimed"
     pass_time(database, LEASE + timedelta(seconds=1))
     with store.ledger() as tx:
@@ -356,12 +356,12 @@ def test_done_is_the_outcome_that_succeeds(store: Database, database: Connection
 
 
 def test_a_lost_answer_costs_a_suspect_no_attempt(store: Database, database: Connection, org: UUID) -> None:
-    """Its claim began it although nobody asked for that; only the ledger knows that there is an attempt to return."""
+    """Its claim began it; only the ledger knows that there is an attempt to return."""
     job_id, worker = enqueue_one(store, org), make_worker(store)
     database.execute("update jobs set suspect = true, attempt = 2 where id = %s", (job_id,))
     token = uuid4()
     with store.ledger() as tx:
-        (job,) = ledger.claim(tx, [job_id], worker.worker_id, lease=LEASE, starts=[False], token=token).jobs
+        (job,) = ledger.claim(tx, [job_id], worker.worker_id, lease=LEASE, token=token).jobs
         assert (job.started, job.attempt) == (True, 3)
         assert recovery.return_unanswered(tx, [token], LEASE).job_ids == {job_id}
     assert database.execute("select state, attempt from jobs").fetchall() == [("queued", 2)]
@@ -373,7 +373,7 @@ def test_a_claim_that_was_never_begun_gives_no_earlier_attempt_back(
     job_id, worker = enqueue_one(store, org), make_worker(store)
     database.execute("update jobs set attempt = 2 where id = %s", (job_id,))
     with store.ledger() as tx:
-        (job,) = ledger.claim(tx, [job_id], worker.worker_id, lease=LEASE, starts=[False]).jobs
+        (job,) = ledger.claim(tx, [job_id], worker.worker_id, lease=LEASE).jobs
         ledger.settle(tx, [Settlement.unstarted(job, "shutdown")])
     assert database.execute("select state, attempt from jobs").fetchall() == [("queued", 2)]
     assert events_of(database, job_id) == ["job.enqueued", "job.claimed", "job.retried"]

@@ -11,7 +11,6 @@ from domain.jobs.job import NewJob
 from domain.scheduling.fairness import Tenant
 from storage.ledger import gates, ledger, relay
 from storage.ledger.gates import Gate
-from storage.ledger.relay import BacklogClass
 from storage.postgres.database import Database
 from tests.doubles.factories import (
     HINT_TIMEOUT,
@@ -27,7 +26,7 @@ from tests.doubles.factories import (
 )
 
 BURST = 5
-ORDINARY = BacklogClass(0, light=False)
+ORDINARY = 0
 
 
 @pytest.fixture
@@ -164,7 +163,7 @@ def test_the_higher_priority_goes_first(database: Connection, store: Database, o
     urgent = make_org(database, "urgent")
     enqueue(store, urgent, BURST + 2, priority=10)
     with store.ledger() as tx:
-        assert relay.backlog(tx, ["default", "exports"]) == {"default": [BacklogClass(10, light=False), ORDINARY]}
+        assert relay.backlog(tx, ["default", "exports"]) == {"default": [10, ORDINARY]}
     owners = owners_of_jobs(database)
     assert [owners[job_id] for job_id in claim_demanded(store, room=4)] == [urgent, urgent, org, org]
 

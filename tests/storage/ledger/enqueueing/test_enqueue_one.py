@@ -126,7 +126,6 @@ def test_one_alone_is_as_one_in_a_batch(store: Database, database: Connection) -
         payload_shape=SHAPE,
         unique_mode="while_queued",
         unique_fields=("account_id", "again"),
-        light=True,
     )
     database.execute("insert into orgs_over_burst (queue, org_id) values ('notifications', %s)", (IDS[0],))
     with store.ledger() as tx:

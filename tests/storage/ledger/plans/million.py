@@ -15,12 +15,11 @@ LOCK = 1_000_000
 INDEXES = "select indexname, indexdef from pg_indexes where tablename = 'jobs' and indexname <> 'jobs_pkey'"
 
 FILL_JOBS = """
-insert into jobs (id, org_id, job_type, queue, payload, payload_version, idempotency_key, guarded, light,
+insert into jobs (id, org_id, job_type, queue, payload, payload_version, idempotency_key, guarded,
   serial_key, actor_type, actor_id, request_id, correlation_id, max_attempts, deadline,
   state, attempt, created_at, run_at,
   published_at, next_check_at, backlog_since, parked_by, claim_token, worker_id, claimed_at, started_at, finished_at)
 select uuidv7(at - clock_timestamp()), orgs.ids[1 + n % 50], 'probe.run', 'default', '{}', 1, 'k' || n, n % 5 = 0,
-  n % 3 = 0,
   case when kind in (3, 4) then 'probe.run:' || n / 20 end, 'system', 'x', 'r', 'c', 5, interval '5 minutes',
   case when kind = 0 then 'succeeded' when kind = 4 then 'running' else 'queued' end, (kind in (0, 4))::int, at,
   case kind when 1 then now() + n * interval '1 second' else at end,

@@ -29,7 +29,6 @@ JOBS, BATCH = 10_000, 256
 
 WAITING = {
     "backlog": "backlog_since = run_at, next_check_at = null",
-    "light": "backlog_since = run_at, next_check_at = null, light = true",
     "due": "backlog_since = null, next_check_at = now() - interval '1 s'",
     "published": "backlog_since = null, next_check_at = now() + interval '30 s', published_at = now()",
     "parked": "backlog_since = null, next_check_at = null, parked_by = 'gate:queue:default'",
@@ -70,7 +69,7 @@ def owner(settings: Settings, waiting: str) -> Iterator[Connection]:
 
 
 SUSPECTS = {"suspects_rest": SUSPECT_REST, "most_suspect": MOST_REFUSED_SUSPECTS}
-DEMAND = ("queues", "priorities", "lights", "org_ids", "counts", "begins", "cursors")
+DEMAND = ("queues", "priorities", "org_ids", "counts", "cursors")
 
 
 def asked(owner: Connection, waiting: str, batch: int = BATCH) -> dict[str, dict[str, Any]]:
@@ -78,9 +77,9 @@ def asked(owner: Connection, waiting: str, batch: int = BATCH) -> dict[str, dict
     rows = owner.execute("select id, claim_token, org_id from jobs order by id limit %s", (BATCH,)).fetchall()
     ids, tokens, org = [row[0] for row in rows[:batch]], [row[1] for row in rows[:batch]], rows[0][2]
     claiming = {"token": uuid4(), "worker_id": uuid4(), "lease": LEASE, "alone": False} | SUSPECTS
-    hints = {"job_ids": ids, "starts": [False] * batch} | {name: [] for name in DEMAND}
+    hints = {"job_ids": ids} | {name: [] for name in DEMAND}
     place = {"queue": "default", "priority": 0, "org_ids": [org]}
-    demand = {"job_ids": [], "starts": [], "queues": ["default"], "priorities": [0], "org_ids": [org]}
+    demand = {"job_ids": [], "queues": ["default"], "priorities": [0], "org_ids": [org]}
     listing = {"queue": "default", "priority": 0, "start": UUID(int=0), "last": LAST_ID, "most": 500}
     over_burst = {"queues": ["default"], "priorities": [0]}
     each = {
@@ -93,17 +92,10 @@ def asked(owner: Connection, waiting: str, batch: int = BATCH) -> dict[str, dict
     }
     met: dict[str, dict[str, dict[str, Any]]] = {
         "backlog": {
-            "claim_jobs": claiming | demand | {"lights": [False], "counts": [BATCH], "begins": [4], "cursors": []},
-            "count_backlog": place | {"light": False, "mosts": [4000]},
+            "claim_jobs": claiming | demand | {"counts": [BATCH], "cursors": []},
+            "count_backlog": place | {"mosts": [4000]},
             "list_backlog": {"queues": ["default"]},
-            "list_waiting_orgs": listing | {"light": False},
-            "clear_over_burst": over_burst,
-        },
-        "light": {
-            "claim_jobs": claiming | demand | {"lights": [True], "counts": [BATCH], "begins": [], "cursors": []},
-            "count_backlog": place | {"light": True, "mosts": [4000]},
-            "list_backlog": {"queues": ["default"]},
-            "list_waiting_orgs": listing | {"light": True},
+            "list_waiting_orgs": listing,
             "clear_over_burst": over_burst,
         },
         "due": {"publish_due": {"batch": 1000, "hint_timeout": HINT_TIMEOUT, "burst": 20}},

@@ -12,7 +12,6 @@ from domain.scheduling.backlog_demand import BacklogKey
 from storage.ledger import ledger
 from storage.ledger import relay as relay_statements
 from storage.ledger.ledger import Worker
-from storage.ledger.relay import BacklogClass
 from storage.postgres.database import Database, Transaction
 from storage.postgres.execution import numbered
 from storage.postgres.queries import statement
@@ -24,7 +23,6 @@ TRIED = 5
 
 @pytest.fixture
 def org(database: Connection, store: Database) -> UUID:
-    make_job_type(store, "probe.light", light=True)
     make_job_type(store, "probe.run")
     return make_org(database)
 
@@ -34,10 +32,10 @@ def claim_by_hints(tx: Transaction, store: Database, org: UUID, worker: Worker) 
 
 
 def claim_from_backlog(tx: Transaction, store: Database, org: UUID, worker: Worker) -> None:
-    jobs = [NewJob(name, org, {}) for name in ("probe.light", "probe.run") for _ in range(20)]
+    jobs = [NewJob("probe.run", org, {}, priority=priority) for priority in (0, 5) for _ in range(20)]
     with store.ledger() as other:
         ledger.enqueue(other, jobs, publisher=True, hint_timeout=HINT_TIMEOUT, burst=0)
-    demand = {BacklogKey("default", 0, org, light): 20 for light in (False, True)}
+    demand = {BacklogKey("default", priority, org): 20 for priority in (0, 5)}
     claims = ledger.claim(tx, [], worker.worker_id, lease=LEASE, demand=demand)
     assert len(claims.jobs) == 40
 
@@ -48,10 +46,10 @@ def settle(tx: Transaction, store: Database, org: UUID, worker: Worker) -> None:
 
 
 def relay(tx: Transaction, store: Database, org: UUID, _: Worker) -> None:
-    enqueue_one(store, org, "probe.light")
+    enqueue_one(store, org)
     relay_statements.publish_due(tx, batch=100, hint_timeout=HINT_TIMEOUT, burst=20)
-    relay_statements.waiting_tenants(tx, "default", BacklogClass(0, light=True), start=UUID(int=0), most=100)
-    relay_statements.count_backlog(tx, {BacklogKey("default", 0, org, light=True): 100})
+    relay_statements.waiting_tenants(tx, "default", 0, start=UUID(int=0), most=100)
+    relay_statements.count_backlog(tx, {BacklogKey("default", 0, org): 100})
 
 
 CALLS = {

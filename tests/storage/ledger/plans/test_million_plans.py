@@ -58,33 +58,27 @@ HELD, PUBLISHED = "state = 'running'", "published_at is not null and state = 'qu
 def claiming(million: Connection) -> dict[str, Any]:
     ids = column(million, "id", PUBLISHED)
     return {
-        "job_ids": ids, "starts": [True] * len(ids), "token": uuid4(), "worker_id": uuid4(), "lease": LEASE,
+        "job_ids": ids, "token": uuid4(), "worker_id": uuid4(), "lease": LEASE,
         "alone": False, "suspects_rest": LEASE, "most_suspect": 10,
     } | demand(million)  # fmt: skip
 
 
 def demand(million: Connection) -> dict[str, Any]:
-    """For the ordinary and for the light jobs of each org that has some."""
-    keys = [
-        (light, org)
-        for light in (False, True)
-        for org in sorted(set(column(million, "org_id", f"backlog_since is not null and light = {light}")))
-    ]
-    each = len(keys)
+    """For the jobs of each org that has some."""
+    orgs = sorted(set(column(million, "org_id", "backlog_since is not null")))
+    each = len(orgs)
     return {
         "queues": ["default"] * each,
         "priorities": [0] * each,
-        "lights": [light for light, _ in keys],
-        "org_ids": [org for _, org in keys],
+        "org_ids": orgs,
         "counts": [5] * each,
-        "begins": [2] * each,
         "cursors": [],
     }
 
 
 def counting(million: Connection) -> dict[str, Any]:
     orgs = sorted(set(demand(million)["org_ids"]))
-    return {"queue": "default", "priority": 0, "light": False, "org_ids": orgs, "mosts": [5] * len(orgs)}
+    return {"queue": "default", "priority": 0, "org_ids": orgs, "mosts": [5] * len(orgs)}
 
 
 def starting(million: Connection) -> dict[str, Any]:
@@ -144,7 +138,7 @@ HOT: dict[str, tuple[dict[str, Any] | Callable[[Connection], dict[str, Any]], st
     "publish_due": ({"batch": 1000, "hint_timeout": HINT_TIMEOUT, "burst": 20}, "jobs_next_check"),
     "list_backlog": ({"queues": ["default", "exports"]}, "jobs_backlog"),
     "list_waiting_orgs": (
-        {"queue": "default", "priority": 0, "light": True, "start": NOBODY, "last": LAST_ID, "most": 500},
+        {"queue": "default", "priority": 0, "start": NOBODY, "last": LAST_ID, "most": 500},
         "jobs_backlog",
     ),
     "count_backlog": (counting, "jobs_backlog"),

@@ -1,5 +1,6 @@
 """Celery's events of tasks, as Flower asks for them and sees them."""
 
+import json
 import sys
 import urllib.request
 from collections.abc import Iterator, Mapping
@@ -7,12 +8,13 @@ from contextlib import contextmanager
 from threading import Thread
 from typing import Any
 
+import pytest
 from celery import Celery
 from celery.events import EventReceiver
 
 from sandbox.servers.child_process import ChildProcess, Command
 from sandbox.servers.free_port import find_free_port
-from tests.doubles.probe_jobs import Noop
+from tests.doubles.probe_jobs import Ending, Noop
 from tests.fleet.fleet import END_WITHIN_S, QUIET_OPTIONS, Fleet
 from tests.fleet.test_producers import contract
 from tests.house import ROOT
@@ -48,8 +50,9 @@ def listening(monitor: Celery) -> Iterator[Told]:
             thread.join()
 
 
-def test_a_worker_sends_events_of_tasks_once_a_consumer_asks_for_them(fleet: Fleet) -> None:
-    fleet.worker(options=WITH_HEARTBEAT).ready()
+@pytest.mark.parametrize("pool", ["threads", "prefork"])
+def test_a_worker_sends_events_of_tasks_once_a_consumer_asks_for_them(fleet: Fleet, pool: str) -> None:
+    fleet.worker(pool=pool, options=WITH_HEARTBEAT).ready()
     with Celery("monitor", broker=fleet.broker_url) as monitor, listening(monitor) as events_of:
         unseen = str(run_one(fleet))
         [answer] = monitor.control.enable_events(reply=True, timeout=END_WITHIN_S, limit=1)
@@ -74,7 +77,8 @@ def flower(fleet: Fleet) -> Iterator[str]:
     """A Flower of the fleet; yields its URL once it answers."""
     port = find_free_port()
     words = ["-m", "celery", "-A", "tasks", "flower", f"--port={port}", "--address=127.0.0.1"]
-    command = Command([sys.executable, *words], environment=fleet.environment, folder=ROOT)
+    environment = fleet.environment | {"FLOWER_UNAUTHENTICATED_API": "true"}
+    command = Command([sys.executable, *words], environment=environment, folder=ROOT)
     process = ChildProcess(command, log=fleet.outside.folder / "flower.log", spawn=spawn_python)
     process.start()
     try:
@@ -94,16 +98,33 @@ def page(url: str) -> str | None:
         return None
 
 
-def test_flower_has_a_page_of_each_job_that_it_saw(fleet: Fleet) -> None:
-    fleet.worker(options=WITH_HEARTBEAT).ready()
+@pytest.mark.parametrize("pool", ["threads", "prefork"])
+def test_flower_knows_each_job_that_it_saw_by_our_id(fleet: Fleet, pool: str) -> None:
+    """Its page, and its API with name, state and times; how a job ends, too."""
+    fleet.worker(pool=pool, options=(*WITH_HEARTBEAT, "-E")).ready()
 
-    def shown(url: str) -> str:
-        found = page(f"{url}/task/{run_one(fleet)}") or ""
-        return found if "SUCCESS" in found else ""
+    def told(url: str, job_id: object) -> dict[str, Any]:
+        answer = page(f"{url}/api/task/info/{job_id}")
+        found: dict[str, Any] = json.loads(answer) if answer else {}
+        return found if found.get("state") not in {"PENDING", "RECEIVED", "STARTED"} else {}
+
+    def end_of(url: str, job_id: object) -> dict[str, Any]:
+        return eventually(lambda: told(url, job_id), within=END_WITHIN_S, describe="what became of a job")
 
     with flower(fleet) as url:
-        found = eventually(lambda: shown(url), within=END_WITHIN_S, describe="a page of a job")
-        assert "probe_jobs.noop" in found
+        # Flower may not listen yet when the first job runs.
+        eventually(lambda: page(f"{url}/api/task/info/{run_one(fleet)}"), within=END_WITHIN_S, describe="a task")
+        job_id = run_one(fleet)
+        found = end_of(url, job_id)
+        assert (found["uuid"], found["name"], found["state"]) == (str(job_id), "probe_jobs.noop", "SUCCESS")
+        assert found["received"] <= found["started"] <= found["succeeded"]
+        assert (found["args"], found["kwargs"], found["runtime"] >= 0) == ("()", "{}", True)
+        assert "probe_jobs.noop" in (page(f"{url}/task/{job_id}") or "")
+        assert str(job_id) in json.loads(page(f"{url}/api/tasks") or "{}")
+        bad = fleet.enqueue(Ending(word="permanent"))
+        assert fleet.wait_for_end([bad]) == {"failed": 1}
+        found = end_of(url, bad)
+        assert (found["state"], found["name"]) == ("FAILURE", "probe_jobs.ending")
 
 
 def kinds(told: Told, task_id: str) -> list[str]:
@@ -112,7 +133,7 @@ def kinds(told: Told, task_id: str) -> list[str]:
 
 
 def run_one(fleet: Fleet) -> object:
-    """An ordinary job that has ended; returns its id, which is its task's."""
+    """A job that has ended; returns its id, which is its task's."""
     job_id = fleet.enqueue(Noop())
     assert fleet.wait_for_end([job_id]) == {"succeeded": 1}
     return job_id
