@@ -6,28 +6,23 @@ import os
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from math import inf
 from typing import Any, cast
 from uuid import UUID
 
 import psycopg
-from pydantic_core import from_json
-from sqlalchemy import Connection, Engine, create_engine, event
-from sqlalchemy.engine import URL
-from sqlalchemy.exc import DisconnectionError
+from sqlalchemy import Connection, Engine, event
 
 from domain.jobs.failures import Forbidden
 from domain.jobs.job import Origin
 from settings import Settings
-from storage.postgres.bounded import ANSWER_MARGIN_S, BoundedConnection, connect_bounded
-from storage.postgres.closed_connections import replace_closed
-from storage.postgres.execution import ConnectionLost, DatabaseUnavailable, Row, fetch, prepare_connection, translated
+from storage.postgres.bounded import ANSWER_MARGIN_S, connect_bounded
+from storage.postgres.engines import autocommitting_engine, make_engine, timeouts_ms
+from storage.postgres.execution import ConnectionLost, DatabaseUnavailable, Row, fetch, translated
 from storage.postgres.logins import LEDGER_ROLE, TENANT_ROLE, role_url
 from storage.postgres.queries import statement
 from storage.postgres.sessions import (
     Entry,
     commit,
-    connect_tenant,
     enter,
     reset_session,
     restore_settings,
@@ -169,15 +164,15 @@ class Database:
 
     def __init__(self, settings: Settings) -> None:
         """Prepare the engines; nothing connects yet."""
-        self._ledger = _autocommitting(
+        self._ledger = autocommitting_engine(
             role_url(settings, LEDGER_ROLE), settings, settings.database_pool_size, lock_timeout_s=LOCK_TIMEOUT_S
         )
-        self._tenants = _engine(
+        self._tenants = make_engine(
             role_url(settings, TENANT_ROLE), settings, settings.database_pool_size, is_for_handlers=True
         )
         event.listen(self._tenants, "reset", reset_session)
         self._pinned = PinnedConnection(
-            _autocommitting(
+            autocommitting_engine(
                 self._ledger.url, settings, 1, most_s=PINNED_TIMEOUT_S, lock_timeout_s=PINNED_LOCK_TIMEOUT_S
             )
         )
@@ -278,7 +273,7 @@ class Database:
                 answer_within_s=self._statement_s + ANSWER_MARGIN_S,
                 autocommit=True,
                 application_name=name,
-                options=startup_options(_timeouts_ms(self._statement_s, LOCK_TIMEOUT_S)),
+                options=startup_options(timeouts_ms(self._statement_s, LOCK_TIMEOUT_S)),
             ) as connection,
         ):
             try:
@@ -330,94 +325,3 @@ def _connected(engine: Engine) -> Iterator[Connection]:
         connection = engine.connect()
     with connection:
         yield connection
-
-
-def _document(text: bytes) -> Any:  # noqa: ANN401 - whatever JSON says
-    """Read a JSON column; what is too deep for the quick parser, 200 levels, Python's own still reads.
-
-    Texts are not kept for the next document: they may be mail.
-    """
-    try:
-        return from_json(text, cache_strings="keys")
-    except ValueError:
-        return json.loads(text, parse_int=_whole)
-
-
-def _whole(digits: str) -> float:
-    """A whole number; one with more digits than Python reads, 4,300, is infinite, as 1e5000 is."""
-    try:
-        return int(digits)
-    except ValueError:
-        return float(digits)
-
-
-def _timeouts_ms(statement_s: float, lock_timeout_s: float) -> Mapping[str, int]:
-    """The time limits of a session.
-
-    A transaction in which nothing happens for as long as a statement may take belongs to a client that is gone, and
-    holds its locks.
-    """
-    return {
-        "statement_timeout": int(statement_s * 1000),
-        "idle_in_transaction_session_timeout": int(statement_s * 1000),
-        "lock_timeout": int(lock_timeout_s * 1000),
-    }
-
-
-def _autocommitting(
-    url: URL, settings: Settings, connections: int, *, lock_timeout_s: float, most_s: float = inf
-) -> Engine:
-    """An engine on whose connections each statement commits by itself, unless a transaction was begun.
-
-    To change a connection's mode when it is lent, and to change it back, takes 60 us: as long as a short statement.
-    """
-    engine = _engine(url, settings, connections, most_s=most_s, lock_timeout_s=lock_timeout_s)
-    event.listen(engine, "begin", _begin)
-    return engine
-
-
-def _begin(connection: Connection) -> None:
-    """Begin what psycopg ends when it is told to, and does not begin by itself in this mode."""
-    fetch(connection, "begin", {})
-
-
-def _engine(
-    url: URL,
-    settings: Settings,
-    connections: int,
-    *,
-    most_s: float = inf,
-    lock_timeout_s: float = 0,
-    is_for_handlers: bool = False,
-) -> Engine:
-    statement_s = min(settings.statement_timeout_s, most_s)
-    open_session = connect_tenant if is_for_handlers else connect_bounded
-    engine = create_engine(
-        url,
-        pool_size=connections,
-        max_overflow=0,
-        pool_timeout=settings.statement_timeout_s,
-        pool_use_lifo=True,
-        isolation_level="AUTOCOMMIT",
-        json_deserializer=_document,
-        hide_parameters=True,  # an error's text reaches logs, and a parameter may be mail or a secret
-        connect_args={
-            "options": startup_options(_timeouts_ms(statement_s, lock_timeout_s)),
-            "application_name": f"postroom:{url.username}",
-        },
-    )
-
-    def connect(_dialect: object, _record: object, words: Sequence[Any], given: Mapping[str, Any]) -> BoundedConnection:
-        return open_session(*words, answer_within_s=statement_s + ANSWER_MARGIN_S, **given)
-
-    event.listen(engine, "do_connect", connect)
-    event.listen(engine, "connect", prepare_connection)
-    replace_closed(engine)
-    event.listen(engine, "checkout", _refuse_suspect)
-    return engine
-
-
-def _refuse_suspect(connection: BoundedConnection, _record: object, _lent: object) -> None:
-    """Let the pool connect anew where the connection has probably been lost without a word."""
-    if connection.suspect:
-        raise DisconnectionError("another connection was lost since")

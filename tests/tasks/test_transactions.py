@@ -60,18 +60,13 @@ class Counter:
     @contextmanager
     def counting(self) -> Iterator[None]:
         """Listen to the connections that SQLAlchemy's pools lend."""
-        listeners: tuple[tuple[type, str, Callable[..., None]], ...] = (
-            (Pool, "checkout", self._lent),
-            (Engine, "commit", self._commit),
-            (Engine, "rollback", self._commit),
-        )
-        for target, name, listener in listeners:
-            event.listen(target, name, listener)
+        event.listen(Pool, "checkout", self._lent)
+        event.listen(Engine, "commit", self._commit)
         try:
             yield
         finally:
-            for target, name, listener in listeners:
-                event.remove(target, name, listener)
+            event.remove(Pool, "checkout", self._lent)
+            event.remove(Engine, "commit", self._commit)
 
     def sent(self, raw: Raw, text: str) -> None:
         """Note a statement, unless it is the double's, which makes jobs due, or cleans a connection for the pool."""

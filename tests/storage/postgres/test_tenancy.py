@@ -254,9 +254,7 @@ def test_a_reset_leaves_a_tenant_where_it_is_or_without_an_org(
         assert {row.org_id for row in tx.raw("select org_id from accounts")} <= {orgs[0]}
 
 
-def test_a_transaction_that_swallowed_an_error_is_not_taken_for_committed(
-    store: Database, orgs: tuple[UUID, UUID]
-) -> None:
+def test_a_swallowed_error_is_not_taken_for_a_commit(store: Database, orgs: tuple[UUID, UUID]) -> None:
     with (
         pytest.raises(Forbidden, match="a statement failed"),
         store.tenant(orgs[0]) as tx,
