@@ -17,8 +17,6 @@ are tags for each of them. Only one `a` is open at a time."""
 _MOST_NODES = 200_000
 _NO_TEXT = frozenset({"script", "style", "title", "svg", "iframe", "noembed", "noframes"})
 """Their content is no text of the page."""
-_HIDDEN = frozenset({"template", "dialog"})
-"""Their content is text that a browser does not show; so no reader of mail in a browser sees it."""
 _BLOCKS = re.compile(
     r"address|article|aside|blockquote|body|br|caption|center|d[dlt]|details|div|fieldset|figcaption|figure|footer|form|"
     r"h[1-6]|header|hr|legend|li|listing|main|nav|[ou]l|opt(?:group|ion)|p|plaintext|pre|section|summary|table|tbody|tfoot|thead|tr|xmp"
@@ -26,6 +24,7 @@ _BLOCKS = re.compile(
 _APART = frozenset({"p", "table", "ul", "ol", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "hr"})
 _KEEPS_LINES = frozenset({"pre", "listing", "plaintext", "textarea", "xmp"})
 _SPACES = re.compile(r"[ \t\r\n\f\v\u00a0]+")
+_BLANK = " \t\r\n\f\v\u00a0\u00ad\u034f\u200b\u200c\u200d\u2060\ufeff"
 _MAY_BE_DARK = re.compile(r"color-scheme|<link\b", re.IGNORECASE)
 """Pages with these may be shown in other colours than black on white (CSS Color Adjustment 1, 2.1)."""
 _NO_ATTRIBUTES: Mapping[str, str | None] = {}
@@ -56,8 +55,7 @@ class _Lines:
     hidden: int = 0
     has_words: bool = False
 
-    def write(self, text: str, look: Look, *, of_picture: bool = False) -> None:
-        self.has_words = self.has_words or not (of_picture or text.isspace() or not look.is_read)
+    def write(self, text: str, look: Look) -> None:
         if not look.is_read:
             self.hidden += len("".join(text.split()))
         elif look.keeps_lines:
@@ -130,7 +128,9 @@ def _walk(node: LexborNode | None, look: Look, sheets: StyleSheets, lines: _Line
     while node is not None:
         name = node.tag or ""
         if name == "-text":
-            lines.write(node.text_content or "", look)
+            text = node.text_content or ""
+            lines.has_words = lines.has_words or (look.is_read and bool(text.strip(_BLANK)))
+            lines.write(text, look)
         elif name and name[0] != "-":
             inner = _enter(node, name, look, sheets, lines)
             child = None if name in _NO_TEXT else node.first_child
@@ -149,17 +149,17 @@ def _walk(node: LexborNode | None, look: Look, sheets: StyleSheets, lines: _Line
 
 def _enter(node: LexborNode, name: str, outer: Look, sheets: StyleSheets, lines: _Lines) -> Look:
     attributes = node.attributes or _NO_ATTRIBUTES
+    if name == "dialog" and "open" not in attributes:
+        attributes = {**attributes, "hidden": ""}
     look = sheets.look(name, attributes, outer)
-    if name in _HIDDEN and "open" not in attributes:
-        look = replace(look, gone=True)
-        lines.hidden += bool(name == "template" and node.template_fragments())
+    lines.hidden += bool(name == "template" and node.template_fragments())
     if name in _KEEPS_LINES:
         look = replace(look, keeps_lines=True)
     if not look.gone:
         lines.tag(name, look, closing=False)
     if name == "img" and attributes.get("alt"):
         shown = not {"0", "1"} & {attributes.get("width"), attributes.get("height")}
-        lines.write(f" {attributes['alt']} ", look if shown else replace(look, gone=True), of_picture=True)
+        lines.write(f" {attributes['alt']} ", look if shown else replace(look, gone=True))
     return look
 
 

@@ -43,15 +43,15 @@ _LOOKED_AT = re.compile(
     "white-space"
 )
 _HINTS = {
-    "color": ("color", "font"),
-    "text": ("color", "body"),
-    "bgcolor": ("background-color", "body|table|t[dhr]|tbody|thead|tfoot"),
-    "background": ("background-image", ".+"),
-    "size": ("font-size", ".+"),
-    "hidden": ("display", ".+"),
+    "color": ("color", "", "font"),
+    "text": ("color", "", "body"),
+    "bgcolor": ("background-color", "", "body|table|t[dhr]|tbody|thead|tfoot"),
+    "background": ("background-image", "url", ".+"),
+    "size": ("font-size", "medium", ".+"),
+    "hidden": ("display", "none", ".+"),
 }
-"""Attributes that stand for a property, below every rule, and their elements (HTML standard, 15.2)."""
-_FIXED = {"hidden": "none", "size": "medium", "background": "url"}
+"""Attributes that stand for a property, below every rule; its value, or the attribute's, and the elements for which
+they do (HTML standard, 15.2)."""
 _BOXES = re.compile(
     "address|article|aside|blockquote|center|d[dlt]|div|footer|form|h[1-6]|header|li|main|nav|[ou]l|p|pre|section"
 )
@@ -70,7 +70,6 @@ _LAST = re.compile(
     r"(?!@)(?:.*[\s>+~])?[a-z0-9]*([.#][\w-]+|(?<![^\s>+~])[a-z][a-z0-9]*)(?:[.#:][\w:.#-]*)?", re.DOTALL
 )
 """A name that each element has that a selector matches, in what is read of selectors that are not certain."""
-_DEEPEST = 20
 _MOST_DECLARED = 10_000
 """Declarations times selectors; of a page with more, nothing that is declared is certain."""
 _MOST_ANCESTORS = 50
@@ -87,7 +86,9 @@ _SMALLEST = 1
 _DIGITS = re.compile(r"[0-9a-f]{6}|[0-9a-f]{3}")
 _RGB = re.compile(r"rgba?\(\s*(\d{1,3})[\s,]+(\d{1,3})[\s,]+(\d{1,3})(?:[\s,/]+(?:1(?:\.0*)?|100%))?\s*\)")
 _HSL = re.compile(r"hsla?\([^,\s]+[\s,]+[\d.]+%[\s,]+(0|100)%(?:[\s,/]+(?:1(?:\.0*)?|100%))?\s*\)")
-_CLEAR = re.compile(r"transparent|(?:rgb|hsl)a\([^()]*[,/]\s*0*\.?0*%?\s*\)|#[0-9a-f]{3}0|#[0-9a-f]{6}00")
+_CLEAR = re.compile(
+    r"transparent|#[0-9a-f]{3}0|#[0-9a-f]{6}00|(?:rgb|hsl)a\(\s*[\w.%]+(?:[\s,]+[\d.%]+){2}\s*[,/]\s*0*\.?0+%?\s*\)"
+)
 _WORDS = re.compile("aqua|blue|fuchsia|gray|green|lime|maroon|navy|olive|purple|red|silver|teal|yellow")
 _NAMED = {"white": (255, 255, 255), "black": (0, 0, 0), "100": (255, 255, 255), "0": (0, 0, 0)}
 _NO_CHANGE = frozenset({"inherit", "unset", "currentcolor", "transparent", "none"})
@@ -140,7 +141,7 @@ class StyleSheets:
 
     def read(self, text: str, media: str) -> None:
         """Read what stands in a `style` element that is for such a medium; each rule is looked at once."""
-        for selectors, declarations, everywhere in _blocks(_plain_css(text)):
+        for selectors, declarations, everywhere in _blocks(_plain_css(text) + "}}"):
             names = selectors.split(",")
             found = list(_declarations(declarations))
             sure = everywhere and _EVERY_SCREEN.fullmatch(media) is not None and all(map(_CERTAIN.fullmatch, names))
@@ -203,9 +204,9 @@ def _styles(tag: str, attributes: Attributes, slots: list[Declared]) -> dict[str
     """The value that wins for each property."""
     found: Declared = {}
     for attribute in _HINTS.keys() & attributes.keys():
-        name, elements = _HINTS[attribute]
+        name, fixed, elements = _HINTS[attribute]
         colour = (attributes[attribute] or "").strip().lower().removeprefix("#")
-        value = _FIXED.get(attribute) or (f"#{colour}" if _DIGITS.fullmatch(colour) else colour)
+        value = fixed or (f"#{colour}" if _DIGITS.fullmatch(colour) else colour)
         if re.fullmatch(elements, tag) and not _CLEAR.fullmatch(value):
             _declare(found, name, (False, False, 0, 0), value)
     for slot in slots:
@@ -237,23 +238,24 @@ def _plain_css(text: str) -> str:
 
 def _blocks(text: str) -> Iterator[tuple[str, str, bool]]:
     """Each rule's selectors and declarations, and whether it holds for every screen and every element they match."""
-    opened: list[tuple[str, bool]] = []
+    opened = [("", True, True)]
     before = ""
     for piece in _BRACES.finditer(text):
         if piece[0] == "{":
             *others, selectors = (part.strip() for part in before.split(";"))
-            if opened and any(others):
-                yield opened[-1][0], before, False
-            opened.append((selectors, all(other.startswith("@") for other in others)))
-        elif piece[0] == "}" and opened:
-            selectors, sure = opened.pop()
+            around, _, everywhere = opened[-1]
+            if around and any(others):
+                yield around, before, False
+            sure = everywhere and all(other.startswith("@") for other in others)
+            is_medium = selectors.startswith("@media") and _EVERY_SCREEN.fullmatch(selectors[6:]) is not None
+            opened.append((selectors, sure, sure and is_medium))
+        elif piece[0] == "}" and len(opened) > 1:
+            selectors, sure, _ = opened.pop()
             if before:
-                yield selectors, before, sure and all(_is_every_screen(*around) for around in opened[:_DEEPEST])
+                yield selectors, before, sure
+        elif piece[0] == "}":  # a browser passes over the rule that follows
+            opened = [("", True, False)]
         before = "" if piece[0] in "{}" else piece[0]
-
-
-def _is_every_screen(selectors: str, sure: bool) -> bool:  # noqa: FBT001  # a block, as it is noted
-    return sure and selectors.startswith("@media") and _EVERY_SCREEN.fullmatch(selectors[6:]) is not None
 
 
 def _declarations(text: str) -> Iterator[tuple[str, str, bool]]:

@@ -70,7 +70,9 @@ def test_the_page_is_what_a_reader_sees_whatever_its_plain_version_says(plain: s
         assert read(multipart("alternative", *versions)).text == PAGE
 
 
-@pytest.mark.parametrize("page", ["", "<p> &nbsp; </p>", "<img src='cid:logo'>", "<img src='cid:x' alt='Our logo'>"])
+@pytest.mark.parametrize(
+    "page", ["", "<p> &nbsp; </p>", "<img src='cid:logo'>", "<li>&zwnj;<img src='cid:x' alt='Our logo'>"]
+)
 def test_a_page_without_words_leaves_the_plain_version(page: str) -> None:
     assert read(multipart("alternative", part(PAGE), part(page, "text/html"))).text == PAGE
 
