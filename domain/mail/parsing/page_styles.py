@@ -8,6 +8,7 @@ may show what it can match, and hides nothing. Which declaration wins: CSS Casca
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 Colour = tuple[int, ...] | str
 Attributes = Mapping[str, str | None]
@@ -157,13 +158,13 @@ class StyleSheets:
         if parts is None or (len(self.ancestors) >= _MOST_ANCESTORS and ancestor not in {"", *self.ancestors}):
             ancestor, sure = "", False
         self.ancestors.update({ancestor} - {""})
-        weight = (
-            10_000 * selector.count("#") + 100 * sum(map(selector.count, ".[:")) + len(_TAG_NAMES.findall(selector))
-        )
+        classes, tags = sum(map(selector.count, ".[:")), len(_TAG_NAMES.findall(selector))
+        weight = 10_000 * selector.count("#") + 100 * classes + tags
         slot = self.rules.setdefault(key.removeprefix("*") or "*", {}).setdefault(ancestor, {})
         for place, (name, value, important) in enumerate(found):
             if sure or not _hides(name, value):
-                _declare(slot, name, (important, False, weight, self.count + place), value if sure else "?")
+                won = ((important, False, weight, self.count + place), value if sure else "?")
+                slot[name] = max(slot.get(name, won), won)
 
     def look(self, tag: str, attributes: Attributes, outer: Look) -> Look:
         """How an element's text looks, in an element that looks so."""
@@ -202,25 +203,21 @@ def _look(tag: str, styles: Mapping[str, str], outer: Look) -> Look:
 
 def _styles(tag: str, attributes: Attributes, slots: list[Declared]) -> dict[str, str]:
     """The value that wins for each property."""
-    found: Declared = {}
+    inline = _declarations(_plain_css(attributes.get("style") or ""))
+    written = ((name, ((important, True, 0, place), value)) for place, (name, value, important) in enumerate(inline))
+    found: Declared = {name: ((False, False, 0, 0), value) for name, value in _hints(tag, attributes)}
+    for name, won in chain(*(slot.items() for slot in slots), written):
+        found[name] = max(found.get(name, won), won)
+    return {name: value for name, (_, value) in found.items()}
+
+
+def _hints(tag: str, attributes: Attributes) -> Iterator[tuple[str, str]]:
     for attribute in _HINTS.keys() & attributes.keys():
         name, fixed, elements = _HINTS[attribute]
         colour = (attributes[attribute] or "").strip().lower().removeprefix("#")
         value = fixed or (f"#{colour}" if _DIGITS.fullmatch(colour) else colour)
         if re.fullmatch(elements, tag) and not _CLEAR.fullmatch(value):
-            _declare(found, name, (False, False, 0, 0), value)
-    for slot in slots:
-        for name, (rank, value) in slot.items():
-            _declare(found, name, rank, value)
-    inline = attributes.get("style") or ""
-    for place, (name, value, important) in enumerate(_declarations(_plain_css(inline))):
-        _declare(found, name, (important, True, 0, place), value)
-    return {name: value for name, (_, value) in found.items()}
-
-
-def _declare(declared: Declared, name: str, rank: Rank, value: str) -> None:
-    if name not in declared or declared[name][0] <= rank:
-        declared[name] = rank, value
+            yield name, value
 
 
 def _hides(name: str, value: str) -> bool:
