@@ -51,6 +51,9 @@ _DETECTED = (
     "cp1254",
     "cp1255",
     "cp1256",
+    "cp1257",
+    "cp874",
+    "iso8859_6",
 )
 _NOT_BASE64 = re.compile(rb"[^A-Za-z0-9+/]+")
 _BASE64_QUANTUM = 4
