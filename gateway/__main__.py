@@ -1,6 +1,7 @@
 """`python -m gateway --host ADDRESS --port PORT`: the gateway behind uvicorn, with every connection bounded."""
 
 import argparse
+import resource
 import sys
 from collections.abc import Sequence
 
@@ -10,8 +11,8 @@ from gateway.app import create
 from gateway.http.bounded_protocol import BoundedProtocol
 from settings import load_or_end
 
-MOST_CONNECTIONS = 1000
-"""A process answers a few hundred requests a second; who waits behind so many is better told to come again: 503."""
+MOST_FILES = 8192
+"""Connections come in bursts of more than are kept; the process must have files left for its database."""
 
 GRACE_S = 20
 """How long requests may go on after SIGTERM, below every stop period that is shipped."""
@@ -27,11 +28,16 @@ def server(host: str, port: int) -> uvicorn.Server:
             factory=True,
             http=BoundedProtocol,
             ws="none",
-            limit_concurrency=MOST_CONNECTIONS,
             timeout_graceful_shutdown=GRACE_S,
             log_config=None,
         )
     )
+
+
+def raise_file_limit() -> None:
+    """Allow this process more files than the 1,024 that many systems begin with, as far as they let it."""
+    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(now, min(most, MOST_FILES)), most))
 
 
 def main(words: Sequence[str]) -> None:
@@ -41,6 +47,7 @@ def main(words: Sequence[str]) -> None:
     parser.add_argument("--port", type=int, default=8000)
     options = parser.parse_args(words)
     load_or_end()
+    raise_file_limit()
     server(options.host, options.port).run()
 
 

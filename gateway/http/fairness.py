@@ -12,7 +12,7 @@ from uuid import UUID
 from domain.jobs.failures import Busy, Scope, Throttled
 
 MOST_WAITING = 50
-"""Requests of an org that wait for a place. Each holds a connection, of which the process takes 1,000 at the most."""
+"""Requests of an org that wait for a place. Each holds a connection, of which the process keeps 800."""
 
 PLACE_WITHIN_S = 2.0
 """How long a request waits for a place. An ordinary one takes milliseconds; what holds its place for longer waits for a

@@ -19,6 +19,7 @@ import pytest
 
 from domain.access.api_keys import Role
 from engine.runtime import Runtime
+from gateway.http.bounded_protocol import MOST_CONNECTIONS
 from sandbox.servers.free_port import find_free_port
 from settings import Settings
 from storage.postgres.database import Database
@@ -32,6 +33,8 @@ HEALTH_WITHIN_S = 1.0
 OTHERS_WITHIN_S = 2.0
 PRIVATE_KEYS = "-----BEGIN " + "PRIVATE KEY" * 5_000
 LONG_KEYS = "-----BEGIN " + "PRIVATE KEY" * 45_000
+TINY_CHUNKS = b"1\r\nx\r\n" * 10_000
+BODY_TO_COME = b"POST /webhooks/discord/interactions HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n"
 HARD_PATTERNS = [f"(a|b)*a(a|b){{{n}}}c" for n in range(100, 150)]
 
 
@@ -75,7 +78,8 @@ def attacked(settings: Settings, process: Runtime, store: Database) -> Iterator[
         "POSTROOM_DATABASE_URL": settings.database_url.get_secret_value(),
         "POSTROOM_API_REQUESTS_PER_MINUTE": "1000000",
     }
-    command = [sys.executable, "-m", "gateway", "--port", str(port)]
+    # Many systems allow a process 1,024 files at first, or fewer.
+    command = ["sh", "-c", f"ulimit -Sn 512 && exec {sys.executable} -m gateway --port {port}"]
     url = f"http://127.0.0.1:{port}"
     with subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.DEVNULL) as gateway:  # noqa: S603  # our own command
         try:
@@ -196,3 +200,46 @@ def test_requests_for_rows_that_the_org_has_locked(attacked: Attacked, settings:
     assert (len(answers), {line.split(b" ")[1] for line in answers}) == (60, {b"503"})
     (after,) = send(attacked.url, request, clients=1, times=1)
     assert after.split(b" ")[1] == b"200"
+
+
+def flood(url: str, head: bytes, piece: bytes, *, clients: int, pieces: int) -> None:
+    """Send a body without an end by several clients at once; each comes anew when its connection is closed."""
+
+    def client(_number: int) -> None:
+        sent = 0
+        while sent < pieces:
+            with suppress(OSError), connections(url, 1) as (connection,):
+                connection.sendall(head)
+                while sent < pieces:
+                    sent += 1
+                    connection.sendall(piece)
+
+    with ThreadPoolExecutor(clients) as pool:
+        list(pool.map(client, range(clients)))
+
+
+def test_bodies_of_tiny_chunks(attacked: Attacked) -> None:
+    keys = f"Authorization: Bearer {attacked.attacker.key}\r\n"
+    for path, caller in (("/v1/jobs", ""), ("/v1/jobs", keys), ("/webhooks/discord/interactions", "")):
+        head = f"POST {path} HTTP/1.1\r\nHost: x\r\n{caller}Content-Type: application/json\r\n"
+        chunked = f"{head}Transfer-Encoding: chunked\r\n\r\n".encode()
+        attacked.during(lambda head=chunked: flood(attacked.url, head, TINY_CHUNKS, clients=8, pieces=20))  # type: ignore[misc]  # the loop's own
+    assert attacked.is_well()
+
+
+def test_more_connections_than_are_kept_that_never_end_a_request(attacked: Attacked) -> None:
+    for begun in (b"GET /healthz HTTP/1.1\r\nX:", BODY_TO_COME):
+        with connections(attacked.url, MOST_CONNECTIONS + 100) as opened:
+            for connection in opened:
+                with suppress(OSError):
+                    connection.sendall(begun)
+            for _ in range(3):
+                attacked.look()
+
+
+def test_bodies_of_many_fields(attacked: Attacked) -> None:
+    request = request_of(attacked.attacker, "POST", "/v1/rules", {f"a{n}": 1 for n in range(80_000)})
+    answers: list[bytes] = []
+    attacked.during(lambda: answers.extend(send(attacked.url, request, clients=16, times=1)))
+    assert attacked.is_well()
+    assert {line.split(b" ")[1] for line in answers} == {b"422"}

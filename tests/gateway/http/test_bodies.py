@@ -7,7 +7,7 @@ from fastapi import Request
 from starlette.types import Message
 
 from domain.jobs.failures import Invalid
-from gateway.http.bodies import LONGEST_JSON, json_body, read_body
+from gateway.http.bodies import LONGEST_JSON, MOST_VALUES, json_body, read_body
 from gateway.http.problems import RefusedPart
 
 
@@ -44,6 +44,8 @@ def test_a_body_is_cut_where_it_is_said_and_refused_where_it_is_too_long() -> No
         (b"[1e400000]", b"application/json", Invalid),
         (b"[" + b"9" * 5000 + b"]", b"application/json", Invalid),
         (b"[" * 5000 + b"]" * 5000, b"application/json", Invalid),
+        (b"[" + b"{}," * MOST_VALUES + b"{}]", b"application/json", Invalid),
+        (b'{"a": [' + b"1," * MOST_VALUES + b"1]}", b"application/json", Invalid),
         (b"{}", b"text/plain", RefusedPart),
         (b" " * (LONGEST_JSON + 1), b"application/json", RefusedPart),
     ],
