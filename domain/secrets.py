@@ -111,9 +111,6 @@ VALUE = (
 LINKED = r"^(?:[?&]|&amp;)(?:token|pwd)$"
 """Names whose values ordinary mail has in its links: to join a meeting, to leave a list."""
 
-PLAIN = "0-9a-fhijl-wyz-"
-"""What is made of this class of characters alone, as ids are, is no secret: the database looks no further."""
-
 MOST_PASSES = 8
 """How often a text is looked through. A secret may be known by its look only once its neighbour is taken out."""
 

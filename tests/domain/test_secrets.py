@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from domain.payloads.payload import payload_types
 from domain.redaction import HIDDEN, redact, redact_document, redact_text
-from domain.secrets import KEYS, LOOKS, PLAIN, looks_secret, names_secret, secret_in
+from domain.secrets import KEYS, LOOKS, looks_secret, names_secret, secret_in
 from settings import Settings
-from tests.doubles.secrets import AWS, NAMED_WAYS, NAMES, SHAPES, VENDORS, WAYS, ordinary_mail, random_letters
+from tests.doubles.secrets import AWS, NAMED_WAYS, NAMES, PLAIN, SHAPES, VENDORS, WAYS, ordinary_mail, random_letters
 
 
 @given(st.sampled_from(SHAPES), random_letters)
@@ -128,7 +128,7 @@ def test_nothing_is_left_of_a_secret_that_has_only_a_name(
 ) -> None:
     value = f"{random.getrandbits(128):032x}"
     text = way.format(name=spelt(prefix + name), value=value)
-    if text.startswith("?") and not prefix and name in {"token", "pwd"}:
+    if f"&{spelt(prefix + name)}=" in text and not prefix and name in {"token", "pwd"}:
         assert redact_text(text) == text, "the links of ordinary mail"
     else:
         nothing_is_left(text, value)

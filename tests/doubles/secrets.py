@@ -57,6 +57,10 @@ NAMED_WAYS = (
 """How a text names a secret that has no look of its own."""
 
 
+PLAIN = "0-9a-fhijl-wyz-"
+"""What is made of this class of characters alone, as ids are, is no secret: the database looks no further."""
+
+
 def ordinary_mail() -> list[str]:
     """Sentences of ordinary mail, with the words that secrets begin with."""
     return [

@@ -69,7 +69,7 @@ def addresses(value: object, path: Path) -> list[str]:
 
 def domains(value: object, path: Path) -> list[str]:
     """One domain or a list of them."""
-    return _each(value, path, lambda text: writable_domain(text.strip(" .@")), "domain such as example.com")
+    return _each(value, path, writable_domain, "domain such as example.com")
 
 
 def _each(value: object, path: Path, check: Callable[[str], str], expected: str) -> list[str]:

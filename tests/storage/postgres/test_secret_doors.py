@@ -23,7 +23,6 @@ from domain.secrets import (
     LOOKS,
     NAME_ENDS,
     NAMED,
-    PLAIN,
     VALUE,
     looks_secret,
     names_secret,
@@ -32,7 +31,7 @@ from domain.secrets import (
 from storage.ledger import audit, effects, ledger
 from storage.postgres.database import Database
 from tests.doubles.factories import HINT_TIMEOUT, claim_one, enqueue_one, make_job_type, make_org
-from tests.doubles.secrets import AWS, NAMED_WAYS, NAMES, SHAPES, VENDORS, WAYS, ordinary_mail
+from tests.doubles.secrets import AWS, NAMED_WAYS, NAMES, PLAIN, SHAPES, VENDORS, WAYS, ordinary_mail
 
 LETTERS = "k3j4h5g6f7d8s9a0Q1W2E3R4T5Y6U7I8"
 SECRETS = [shape.format(LETTERS) for shape in SHAPES] + [AWS]
