@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 import re2
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from domain.payloads.payload import payload_types
@@ -102,6 +102,7 @@ def nothing_is_left(text: str, letters: str) -> None:
 
 @pytest.mark.parametrize("vendor", VENDORS)
 @given(letters=random_letters, way=st.sampled_from(WAYS))
+@settings(max_examples=30)
 def test_nothing_is_left_of_a_vendors_secret_however_it_is_written(vendor: str, letters: str, way: str) -> None:
     nothing_is_left(way.format(VENDORS[vendor].format(letters)), letters)
 
