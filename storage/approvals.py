@@ -1,6 +1,6 @@
 """Actions that wait for a person: asked about, reminded of, expired; and the channel in which an org is asked."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -52,9 +52,15 @@ def standing_of(found: StoredAction) -> ActionStanding:
     )
 
 
-def expire(tx: Transaction, *, limit: int) -> tuple[WaitingAction, ...]:
-    """End actions that nobody decided about in time, at most so many; of all orgs, as the ledger role only."""
-    return tuple(WaitingAction(*row) for row in tx.run("expire_approvals", limit=limit))
+def overdue(tx: Transaction, *, besides: Collection[UUID] = (), limit: int) -> tuple[WaitingAction, ...]:
+    """Actions to end or to remind of, at most so many, but for those of some orgs; as the ledger role only."""
+    rows = tx.run("list_overdue_approvals", besides=list(besides), limit=limit, share=REMIND_AFTER_SHARE)
+    return tuple(WaitingAction(*row) for row in rows)
+
+
+def expire(tx: Transaction, due: Sequence[WaitingAction]) -> tuple[WaitingAction, ...]:
+    """End those of these actions whose time is over; of all orgs, as the ledger role only."""
+    return tuple(WaitingAction(*row) for row in tx.run("expire_approvals", action_ids=[one.action_id for one in due]))
 
 
 def supersede(tx: Transaction, account_id: UUID, message_id: str, enqueue: Enqueue) -> tuple[UUID, ...]:
@@ -65,9 +71,9 @@ def supersede(tx: Transaction, account_id: UUID, message_id: str, enqueue: Enque
     return tuple(one.action_id for one in ended)
 
 
-def due_reminders(tx: Transaction, *, limit: int) -> tuple[WaitingAction, ...]:
-    """Mark the actions whose one reminder is due, and return them; bounded and for the ledger role, as `expire`."""
-    return tuple(WaitingAction(*row) for row in tx.run("mark_reminders", limit=limit, share=REMIND_AFTER_SHARE))
+def mark_reminders(tx: Transaction, due: Sequence[WaitingAction]) -> tuple[WaitingAction, ...]:
+    """Note of those that still wait that a person is reminded, and return them; for the ledger role, as `expire`."""
+    return tuple(WaitingAction(*row) for row in tx.run("mark_reminders", action_ids=[one.action_id for one in due]))
 
 
 def still_waits(tx: Transaction, action_id: UUID) -> bool:

@@ -4,21 +4,22 @@ update actions set approval_expires_at = coalesce(approval_expires_at, now() + %
 where id = any (%(action_ids)s::uuid[]) and state = 'approved_pending'
 returning id
 
+-- name: list_overdue_approvals
+-- Actions that nobody decided about in time, and those whose one reminder is due because so much of their time is over; at most so many,
+-- those first whose time is over longest. What somebody has locked is passed over, and so are these orgs.
+select id as action_id, org_id, account_id from actions
+where state = 'approved_pending' and org_id <> all (%(besides)s::uuid[]) and (approval_expires_at <= now()
+  or (approval_reminded_at is null and created_at + (approval_expires_at - created_at) * %(share)s::double precision <= now()))
+order by approval_expires_at limit %(limit)s
+for update skip locked
+
 -- name: expire_approvals
--- Actions that nobody decided about in time, at most so many, those first whose time is over longest.
-with due as (
-  select id from actions
-  where state = 'approved_pending' and approval_expires_at <= now()
-  order by approval_expires_at
-  limit %(limit)s
-  for update skip locked
-)
-update actions a set
+-- Ends those of these actions that nobody decided about in time.
+update actions set
   state = 'expired', finished_at = now(),
   error = jsonb_build_object('code', 'action.not_approved', 'reason', 'nobody approved it in time; it was not executed')
-from due d
-where a.id = d.id
-returning a.id as action_id, a.org_id, a.account_id
+where id = any (%(action_ids)s::uuid[]) and state = 'approved_pending' and approval_expires_at <= now()
+returning id as action_id, org_id, account_id
 
 -- name: supersede_approvals
 -- Ends the actions of earlier decisions about a message that still wait for a person: a newer decision takes their place. What somebody
@@ -30,19 +31,10 @@ where account_id = %(account_id)s and gmail_message_id = %(message_id)s and stat
 returning id as action_id, org_id, account_id
 
 -- name: mark_reminders
--- Actions whose one reminder is due, at most so many: so much of their time is over.
-with due as (
-  select id from actions
-  where state = 'approved_pending' and approval_reminded_at is null and approval_expires_at > now()
-    and created_at + (approval_expires_at - created_at) * %(share)s::double precision <= now()
-  order by approval_expires_at
-  limit %(limit)s
-  for update skip locked
-)
-update actions a set approval_reminded_at = now()
-from due d
-where a.id = d.id
-returning a.id as action_id, a.org_id, a.account_id
+-- Notes that these actions are reminded of.
+update actions set approval_reminded_at = now()
+where id = any (%(action_ids)s::uuid[]) and state = 'approved_pending' and approval_reminded_at is null and approval_expires_at > now()
+returning id as action_id, org_id, account_id
 
 -- name: hold_action_state
 -- Where an action stands, held until the end of the transaction: a decision waits for it, or has come before.

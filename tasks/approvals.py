@@ -4,10 +4,12 @@ A question in the app, beside Discord, would be asked in `notify` too: the domai
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
+from operator import attrgetter
 from uuid import UUID
 
 from domain.approvals.question import Question, outcome_of
@@ -30,6 +32,7 @@ from storage.actions import actions
 from storage.actions.actions import StoredAction
 from storage.approvals import Notice, WaitingAction
 from storage.doubts import doubts
+from storage.postgres.apart import MOST_OF_JOB, together_or_apart
 from storage.postgres.database import Transaction
 
 PROVIDER = "discord"
@@ -40,7 +43,7 @@ ANSWER_WITHIN_S = 10.0
 BATCH = 500
 """Actions per transaction of the housekeeping."""
 MOST_BATCHES = 20
-"""How many of them each part has in one run; the next tick goes on."""
+"""How many of them one run has; the next tick goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,46 +203,38 @@ def _show(ctx: JobContext, notice: Notice, question: Question, words: str) -> bo
 
 @job(queue=Queue.MAINTENANCE)
 def expire(ctx: JobContext, _payload: ExpirePayload) -> Outcome:
-    """End actions that nobody decided about, and remind of those whose time runs out."""
-    parts = (
-        Part("expired", partial(approvals.expire, limit=BATCH), _shown),
-        Part("reminded", partial(approvals.due_reminders, limit=BATCH), _reminded),
-    )
-    return Done({part.name: _carry_out(ctx, part) for part in parts})
+    """End actions that nobody decided about, and remind of those whose time runs out.
 
+    An org of which somebody has locked an action or a key is left to the next tick.
+    """
+    counts: Counter[str] = Counter(expired=0, reminded=0)
+    orgs_put_off: set[UUID] = set()
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A bounded, set-based part of the housekeeping, and the job that follows for each action."""
+    def carry_out(due: Sequence[WaitingAction]) -> None:
+        with ctx.fleet() as tx:
+            tx.wait_briefly()
+            ended, reminded = approvals.expire(tx, due), approvals.mark_reminders(tx, due)
+            jobs = [_job(ctx, one, ShowOutcomePayload) for one in ended]
+            jobs += [_job(ctx, one, NotifyPayload, reminder=True) for one in reminded]
+            enqueue_jobs(tx, jobs)
+        counts.update(expired=len(ended), reminded=len(reminded))
 
-    name: str
-    move: Callable[[Transaction], Sequence[WaitingAction]]
-    follow: Callable[[WaitingAction], Payload]
-
-
-def _carry_out(ctx: JobContext, part: Part) -> int:
-    moved = 0
     for _ in range(MOST_BATCHES):
         with ctx.fleet() as tx:
-            found = part.move(tx)
-            enqueue_jobs(tx, [_job(ctx, one, part.follow(one)) for one in found])
-        moved += len(found)
-        if len(found) < BATCH:
+            due = approvals.overdue(tx, besides=orgs_put_off, limit=BATCH)
+        left = together_or_apart(due, attrgetter("org_id"), carry_out, most=MOST_OF_JOB)
+        orgs_put_off |= {one.org_id for one in left}
+        if len(due) < BATCH:
             break
         ctx.check()
-    return moved
+    if orgs_put_off:
+        counts.update(orgs_put_off=len(orgs_put_off))
+    return Done({**counts})
 
 
-def _job(ctx: JobContext, one: WaitingAction, payload: Payload) -> NewJob:
-    return payload.job(org_id=one.org_id, origin=ctx.job.origin)
-
-
-def _shown(one: WaitingAction) -> Payload:
-    return ShowOutcomePayload(account_id=one.account_id, action_id=one.action_id)
-
-
-def _reminded(one: WaitingAction) -> Payload:
-    return NotifyPayload(account_id=one.account_id, action_id=one.action_id, reminder=True)
+def _job(ctx: JobContext, one: WaitingAction, payload: type[Payload], **fixed: object) -> NewJob:
+    document = {"account_id": one.account_id, "action_id": one.action_id, **fixed}
+    return payload.model_validate(document).job(org_id=one.org_id, origin=ctx.job.origin)
 
 
 def _channel(ctx: JobContext) -> ApprovalChannel:

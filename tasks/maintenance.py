@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from operator import attrgetter
 from threading import Event
 from uuid import UUID
 
@@ -41,6 +42,7 @@ from storage.audit import deletion
 from storage.doubts import doubts
 from storage.ledger import alerts, audit, end_hooks, invariants, retention
 from storage.money import spending
+from storage.postgres.apart import MOST_OF_JOB, together_or_apart
 from storage.postgres.database import Transaction
 from storage.postgres.execution import StatementAborted
 from storage.rules import corrections
@@ -128,9 +130,10 @@ def delete_finished_jobs(ctx: JobContext, payload: DeleteFinishedJobsPayload) ->
     keep_for = timedelta(seconds=ctx.settings.retention_s)
     after, deleted = payload.after or FIRST_ID, 0
 
-    def delete(tx: Transaction) -> bool:
+    def delete() -> bool:
         nonlocal after, deleted
-        found = retention.delete_finished(tx, keep_for=keep_for, batch=BATCH, after=after)
+        with ctx.fleet() as tx:
+            found = retention.delete_finished(tx, keep_for=keep_for, batch=BATCH, after=after)
         place = next_place(found, BATCH, ctx.now())
         after, deleted = place or FIRST_ID, deleted + found.deleted
         return place is not None
@@ -147,9 +150,10 @@ def delete_exported_audit(ctx: JobContext, _payload: DeleteExportedAuditPayload)
         return Done({"deleted": deleted})
     keep_for = timedelta(seconds=ctx.settings.audit_retention_s)
 
-    def delete(tx: Transaction) -> bool:
+    def delete() -> bool:
         nonlocal deleted
-        found = deletion.delete_some(tx, keep_for=keep_for)
+        with ctx.fleet() as tx:
+            found = deletion.delete_some(tx, keep_for=keep_for)
         deleted += found.deleted
         return found.is_more
 
@@ -165,15 +169,16 @@ def purge_expired_keys(ctx: JobContext, _payload: PurgeExpiredKeysPayload) -> Ou
     """
     purged = 0
 
-    def purge(tx: Transaction) -> bool:
+    def purge() -> bool:
         nonlocal purged
-        batches = (
-            retention.purge_expired_keys(tx, batch=BATCH),
-            expected_writes.purge(tx, limit=BATCH),
-            api_requests.purge(tx, batch=BATCH),
-            corrections.purge(tx, now=ctx.now(), limit=BATCH),
-            consents.end_overdue(tx, batch=BATCH),
-        )
+        with ctx.fleet() as tx:
+            batches = (
+                retention.purge_expired_keys(tx, batch=BATCH),
+                expected_writes.purge(tx, limit=BATCH),
+                api_requests.purge(tx, batch=BATCH),
+                corrections.purge(tx, now=ctx.now(), limit=BATCH),
+                consents.end_overdue(tx, batch=BATCH),
+            )
         purged += sum(batches)
         return max(batches) == BATCH
 
@@ -235,26 +240,34 @@ def check_invariants(ctx: JobContext, _payload: CheckInvariantsPayload) -> Outco
 def reconcile_effects(ctx: JobContext, payload: ReconcileEffectsPayload) -> Outcome:
     """Have providers asked about effects whose job ended in doubt; tell a person of those that nobody can ask about.
 
-    Each effect is asked about once a week at most; one that is in doubt after that is told as well.
+    Each effect is asked about once a week at most; one that is in doubt after that is told as well. An org of which
+    somebody has locked an effect or a key is left to the next tick.
     """
-    place, asked, told = (payload.after or FIRST_ID, payload.after_key or ""), 0, 0
+    place, counts = (payload.after or FIRST_ID, payload.after_key or ""), Counter(asked=0, told=0)
 
-    def look(tx: Transaction) -> bool:
-        nonlocal place, asked, told
-        page = doubts.listed(tx, after=place, batch=BATCH)
-        to_ask, to_tell = sort_out(page.doubts, _can_ask)
-        answers = enqueue_jobs(tx, [_question(ctx, each) for each in to_ask])
-        # Was asked about before, in vain or just now.
-        in_vain = [each for each, answer in zip(to_ask, answers, strict=True) if not answer.created and each.status]
-        doubts.mark_unknown(tx, to_tell)
-        raised = ctx.enqueue(tx, *[payload_of(one) for one in alerts_of_doubts([*to_tell, *in_vain])])
-        asked, told = asked + sum(one.created for one in answers), told + sum(one.created for one in raised)
+    def sort(some: Sequence[Doubt]) -> None:
+        to_ask, to_tell = sort_out(some, _can_ask)
+        with ctx.fleet() as tx:
+            tx.wait_briefly()
+            answers = enqueue_jobs(tx, [_question(ctx, each) for each in to_ask])
+            # Was asked about before, in vain or just now.
+            in_vain = [each for each, answer in zip(to_ask, answers, strict=True) if not answer.created and each.status]
+            doubts.mark_unknown(tx, to_tell)
+            raised = ctx.enqueue(tx, *[payload_of(one) for one in alerts_of_doubts([*to_tell, *in_vain])])
+        counts.update(asked=sum(one.created for one in answers), told=sum(one.created for one in raised))
+
+    def look() -> bool:
+        nonlocal place
+        with ctx.fleet() as tx:
+            page = doubts.listed(tx, after=place, batch=BATCH)
+        if left := together_or_apart(page.doubts, attrgetter("org_id"), sort, most=MOST_OF_JOB):
+            counts.update(put_off=len(left))
         place = page.place or (FIRST_ID, "")
         return page.place is not None
 
     is_more = _at_pace(ctx, look)
     follow_up = ReconcileEffectsPayload(after=place[0], after_key=place[1]) if is_more else None
-    return _go_on(ctx, follow_up, {"asked": asked, "told": told})
+    return _go_on(ctx, follow_up, {**counts})
 
 
 @job(queue=Queue.MAINTENANCE, audits=("effect.resolved", *MAILBOX_AUDITS))
@@ -320,51 +333,51 @@ def _question(ctx: JobContext, doubt: Doubt) -> NewJob:
 def _each_account(ctx: JobContext, payload: type[Payload], **fixed: object) -> Outcome:
     """Enqueue a job for every active account, a part of the fleet per statement.
 
-    Where somebody has locked a key, the part is done org by org; an org whose key is locked comes last, and waits for
-    the next tick if it still is.
+    An org of which somebody has locked a key comes last, and waits for the next tick if it still is.
     """
     with ctx.fleet() as tx:
-        todo: list[tuple[fan_out.Part, UUID | None]] = [(part, None) for part in fan_out.parts(tx, BATCH)]
+        todo: list[tuple[fan_out.Part, Sequence[UUID] | None]] = [(part, None) for part in fan_out.parts(tx, BATCH)]
     batches: list[fan_out.Batch] = []
 
-    def reach(one: tuple[fan_out.Part, UUID | None]) -> Sequence[tuple[fan_out.Part, UUID | None]]:
-        """Reach the accounts of a part, of one org or of all; returns what has to be tried again."""
-        part, org_id = one
-        ctx.check()
-        try:
+    def reach(some: tuple[fan_out.Part, Sequence[UUID] | None]) -> tuple[fan_out.Part, Sequence[UUID]]:
+        """Reach the accounts of a part, of some orgs or of all; returns the orgs that have to be tried again."""
+        part, org_ids = some
+
+        def enqueue(org_ids: Sequence[UUID] | None) -> None:
+            ctx.check()
             with ctx.fleet() as tx:
-                batches.append(fan_out.to_accounts(tx, ctx.job, payload, fixed, part, org_id))
-        except StatementAborted:
-            if org_id is not None:
-                return [one]
-            with ctx.fleet() as tx:
-                orgs = fan_out.orgs(tx, part)
-            return [again for each in orgs for again in reach((part, each))]
-        return ()
+                batches.append(fan_out.to_accounts(tx, ctx.job, payload, fixed, part, org_ids))
+
+        if org_ids is None:
+            try:
+                enqueue(None)
+            except StatementAborted:
+                with ctx.fleet() as tx:
+                    org_ids = fan_out.orgs(tx, part)
+        return part, together_or_apart(org_ids or (), lambda org_id: org_id, enqueue, most=MOST_OF_JOB)
 
     # In a few threads, so that the database is not idle while one of them waits.
     with ThreadPoolExecutor(THREADS, "fan-out") as pool:
         for tries_left in reversed(range(FAN_OUT_TRIES)):
-            todo = [again for left in pool.map(reach, todo) for again in left]
+            todo = [left for left in pool.map(reach, todo) if left[1]]
             if not todo:
                 break
             Event().wait(FAN_OUT_PAUSE_S if tries_left else 0)
     if todo:
-        ctx.log.warning("orgs_not_reached", orgs=len({org_id for _, org_id in todo}))
+        ctx.log.warning("orgs_not_reached", orgs=len({org_id for _, org_ids in todo for org_id in org_ids or ()}))
     created = sum(batch.created for batch in batches)
     return Done({"accounts": sum(batch.accounts for batch in batches), "enqueued": created})
 
 
-def _at_pace(ctx: JobContext, batch: Callable[[Transaction], bool]) -> bool:
-    """Run batches, a transaction each, with rests in between, until none is left or the run's time is over.
+def _at_pace(ctx: JobContext, batch: Callable[[], bool]) -> bool:
+    """Run batches, with rests in between, until none is left or the run's time is over.
 
     `batch` says whether there may be more, and so does this.
     """
     began = ctx.now()
     while True:
         batch_began = ctx.now()
-        with ctx.fleet() as tx:
-            is_more = batch(tx)
+        is_more = batch()
         ended = ctx.now()
         if not is_more or ended - began >= RETENTION_RUN:
             return is_more

@@ -15,8 +15,8 @@ LONGEST_DETAIL = 500
 """An alert is read on a telephone; who wants more looks in the ledger."""
 
 
-class QuarantinePayload(Payload, job_type="deadletter.quarantine", unique=for_ttl("job_id")):
-    """Which job died."""
+class QuarantinePayload(Payload, job_type="deadletter.quarantine"):
+    """Which job died. The ledger enqueues it once with the dead letter, so it is not unique: no guard can be locked."""
 
     job_id: UUID
 

@@ -5,7 +5,6 @@ such a message: its arguments reach neither Celery's events nor its listings, an
 """
 
 import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,8 +19,9 @@ from engine.enqueue import enqueue_jobs
 from engine.messages.foreign import ForeignMessage, RefusedMessage
 from engine.runtime import Runtime
 from storage.ledger import foreign_jobs, refusals, results
+from storage.postgres.apart import together_or_apart
 from storage.postgres.database import Transaction
-from storage.postgres.execution import DatabaseError, StatementAborted, is_away
+from storage.postgres.execution import DatabaseError
 
 log = structlog.get_logger(__name__)
 
@@ -30,9 +30,6 @@ MOST_AT_ONCE = 100
 
 MOST_UNWRITTEN = 100
 """Messages that a worker takes beside hints while it cannot write them; the others wait in the broker."""
-
-MOST_WAITS = 3
-"""Messages of one org, in one turn, that may each wait for a lock that somebody holds."""
 
 LONGEST_REST_S = 30.0
 """How long a message rests at most that is tried again because somebody else holds a lock that it needs."""
@@ -95,45 +92,22 @@ class Adoption:
         due = [one for one in self._unanswered if one.rests_until <= now]
         for start in range(0, len(due), MOST_AT_ONCE):
             batch = due[start : start + MOST_AT_ONCE]
-            try:
-                self._answer(batch, self._write(batch))
-            except (Failure, DatabaseError) as error:
-                if is_away(error):
-                    raise
-                self._write_apart(batch)
+            for one in together_or_apart(batch, _org_of, self._adopt, self._refusal_of):
+                log.warning("adoption_postponed", task=one.received.task, task_id=one.received.task_id)
+                one.rests_until = time.monotonic() + one.rest_s
+                one.rest_s = min(2 * one.rest_s, LONGEST_REST_S)
 
-    def _write_apart(self, batch: Sequence[Unanswered]) -> None:
-        """Write messages one by one. After some waits for one org its other messages rest: all orgs wait here."""
-        waits: Counter[UUID | None] = Counter()
-        for one in batch:
-            org_id = _org_of(one.received)
-            if waits[org_id] >= MOST_WAITS:
-                self._rest(one)
-            elif not self._write_alone(one):
-                waits[org_id] += 1
+    def _adopt(self, batch: Sequence[Unanswered]) -> None:
+        self._answer(batch, self._write(batch))
 
-    def _rest(self, one: Unanswered) -> None:
-        one.rests_until = time.monotonic() + one.rest_s
-        one.rest_s = min(2 * one.rest_s, LONGEST_REST_S)
-
-    def _write_alone(self, one: Unanswered) -> bool:
-        """Write one message; false when it has to wait. Where PostgreSQL refuses it, its refusal is written instead."""
-        try:
-            self._answer([one], self._write([one]))
-        except StatementAborted as error:
-            log.warning("adoption_postponed", task=one.received.task, task_id=one.received.task_id, reason=error.reason)
-            self._rest(one)
-            return False
-        except (Failure, DatabaseError) as error:
-            if is_away(error):
-                raise
-            if isinstance(one.received, RefusedMessage):
-                log.warning("refusal_not_recorded", field=one.received.field, error=type(error).__name__)
-                self._answer([one], [False])
-                return True
-            one.received = one.received.refused(*_field_and_reason(error))
-            return self._write_alone(one)
-        return True
+    def _refusal_of(self, one: Unanswered, error: Failure | DatabaseError) -> Unanswered | None:
+        """The message, to be refused as PostgreSQL refuses it; None where its refusal cannot be recorded either."""
+        if isinstance(one.received, RefusedMessage):
+            log.warning("refusal_not_recorded", field=one.received.field, error=type(error).__name__)
+            self._answer([one], [False])
+            return None
+        one.received = one.received.refused(*_field_and_reason(error))
+        return one
 
     def _answer(self, batch: Sequence[Unanswered], adopted: Sequence[bool]) -> None:
         answered = set(batch)
@@ -205,7 +179,8 @@ class Adoption:
         results.refuse(tx, answered, is_sent=self._is_sent)
 
 
-def _org_of(received: ForeignMessage | RefusedMessage) -> UUID | None:
+def _org_of(one: Unanswered) -> UUID | None:
+    received = one.received
     return received.contract.org_id if isinstance(received, ForeignMessage) and received.contract else None
 
 

@@ -21,6 +21,6 @@ where org_id = %(org_id)s and key = %(key)s
 -- name: purge_api_requests
 -- Forgets requests whose time is over.
 delete from api_requests where (org_id, key) in (
-  select org_id, key from api_requests where expires_at < now() order by expires_at limit %(batch)s
+  select org_id, key from api_requests where expires_at < now() order by expires_at limit %(batch)s for update skip locked
 )
 returning key

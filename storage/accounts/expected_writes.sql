@@ -51,5 +51,5 @@ where m.gmail_message_id is null
 
 -- name: purge_expected_writes
 -- Expectations whose time is over, a bounded number at a time.
-delete from expected_writes where id in (select id from expected_writes where expires_at <= now() order by expires_at limit %(limit)s)
+delete from expected_writes where id in (select id from expected_writes where expires_at <= now() order by expires_at limit %(limit)s for update skip locked)
 returning id

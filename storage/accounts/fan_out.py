@@ -47,9 +47,9 @@ def to_accounts(
     payload: type[Payload],
     fixed: Mapping[str, object],
     part: Part,
-    org_id: UUID | None = None,
+    org_ids: Sequence[UUID] | None = None,
 ) -> Batch:
-    """Enqueue a job for each active account of a part, of one org or of all.
+    """Enqueue a job for each active account of a part, of some orgs or of all.
 
     The relay publishes them at its pace. Ledger role only.
 
@@ -64,7 +64,7 @@ def to_accounts(
         payload_version=payload.declaration.version,
         after=part.after,
         upto=part.upto,
-        org_id=org_id,
+        org_ids=None if org_ids is None else list(org_ids),
         parent_id=parent.job_id,
         actor_id=parent.origin.actor_id,
         request_id=parent.origin.request_id,

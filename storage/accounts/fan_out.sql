@@ -13,7 +13,7 @@ select distinct org_id from accounts where status = 'active' and id > %(after)s:
 -- Enqueues one job for each active account of a part of the fleet, as children of the job that asks; a taken key is passed over.
 with batch as (
   select id, org_id from accounts
-  where status = 'active' and id > %(after)s::uuid and id <= %(upto)s::uuid and (%(org_id)s::uuid is null or org_id = %(org_id)s::uuid)
+  where status = 'active' and id > %(after)s::uuid and id <= %(upto)s::uuid and (%(org_ids)s::uuid[] is null or org_id = any (%(org_ids)s::uuid[]))
   order by id
 ),
 requests as (

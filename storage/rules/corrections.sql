@@ -53,5 +53,5 @@ limit %(limit)s
 -- name: purge_corrections
 -- Deletes corrections that are past their time, of all orgs. Only so many of the oldest are looked at: ids are given out in order of time.
 delete from label_corrections
-where at < %(since)s and id in (select id from label_corrections order by id limit %(limit)s)
+where at < %(since)s and id in (select id from label_corrections order by id limit %(limit)s for update skip locked)
 returning id

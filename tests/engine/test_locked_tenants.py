@@ -188,6 +188,46 @@ def test_a_childs_key_that_is_locked_keeps_no_other_parent_from_its_end(
     assert born == ([] if seen else [(free.org_id,)]), "all other keys have been taken"
 
 
+def test_the_lost_job_of_another_org_dies_while_a_handler_enqueues_the_quarantine_of_its_own(
+    process: Runtime, database: Connection, tenants: tuple[Tenant, Tenant]
+) -> None:
+    busy, free = tenants
+    database.execute("update jobs set losses = 100, suspect = true where id = any (%s)", ([busy.lost, free.lost],))
+    with process.database.tenant(busy.org_id) as tx:
+        tx.raw(
+            "select postroom.enqueue('deadletter.quarantine', %(org)s, jsonb_build_object('job_id', %(job)s::uuid))",
+            {"org": busy.org_id, "job": busy.lost},
+        )
+        Relay(process).turn()
+        assert {state(database, one.lost) for one in tenants} == {"dead"}
+
+
+def test_what_one_org_has_locked_spends_no_time_of_another(
+    process: Runtime, database: Connection, tenants: tuple[Tenant, Tenant]
+) -> None:
+    """The settlements of one org wait, each by itself, for as long as the pinned connection waits for a lock."""
+    busy, free = tenants
+    worker = InlineWorker(process)
+    with process.database.ledger() as tx:
+        asked = [
+            (org, one.job_id)
+            for org, number in ((busy.org_id, 12), (free.org_id, 20))
+            for one in enqueue(tx, *(Ending(word=str(n)) for n in range(number)), org_id=org)
+        ]
+    jobs = [claim_one(process.database, job_id, process.worker) for _, job_id in asked]
+    database.execute(
+        "create function wait_and_refuse() returns trigger language plpgsql as $$"
+        " begin perform pg_sleep(0.1); raise exception 'locked' using errcode = '55P03'; end $$"
+    )
+    database.execute(
+        "create trigger wait_and_refuse before update on jobs for each row"
+        f" when (new.state = 'succeeded' and new.org_id = '{busy.org_id}') execute function wait_and_refuse()".encode()
+    )
+    settle_all(worker, jobs)
+    ends = {state(database, job_id) for org, job_id in asked if org == free.org_id}
+    assert ends == {"succeeded"}
+
+
 def parent_of(process: Runtime, org_id: UUID, word: str) -> UUID:
     """A job whose child has the key of this word."""
     with process.database.ledger() as tx:

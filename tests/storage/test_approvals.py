@@ -45,8 +45,8 @@ def waiting(store: Database, account: Account, *, lasts: timedelta = DAY) -> UUI
 def test_the_housekeeping_writes_that_nobody_decided_in_time(store: Database, account: Account) -> None:
     made = waiting(store, account, lasts=timedelta(0))
     with store.ledger() as tx:
-        ended = approvals.expire(tx, limit=10)
-        assert approvals.expire(tx, limit=10) == ()
+        ended = approvals.expire(tx, approvals.overdue(tx, limit=10))
+        assert approvals.overdue(tx, limit=10) == ()
     assert [one.action_id for one in ended] == [made]
     with store.ledger() as tx:
         found = actions.get(tx, account.account_id, made)
@@ -56,8 +56,8 @@ def test_the_housekeeping_writes_that_nobody_decided_in_time(store: Database, ac
 def test_the_housekeeping_is_bounded(store: Database, account: Account) -> None:
     made = {waiting(store, account, lasts=timedelta(0)) for _ in range(3)}
     with store.ledger() as tx:
-        first = approvals.expire(tx, limit=2)
-        rest = approvals.expire(tx, limit=2)
+        first = approvals.expire(tx, approvals.overdue(tx, limit=2))
+        rest = approvals.expire(tx, approvals.overdue(tx, limit=2))
     assert (len(first), len(rest)) == (2, 1)
     assert {one.action_id for one in (*first, *rest)} == made
 
@@ -67,12 +67,15 @@ def test_one_reminder_comes_when_two_thirds_of_the_time_are_over(
 ) -> None:
     made = waiting(store, account)
     with store.ledger() as tx:
-        assert approvals.due_reminders(tx, limit=10) == ()
+        assert approvals.overdue(tx, limit=10) == ()
     database.execute("update actions set created_at = created_at - interval '2 days 1 minute'")
     with store.ledger() as tx:
-        due: Sequence[approvals.WaitingAction] = approvals.due_reminders(tx, limit=10)
+        due = approvals.overdue(tx, limit=10)
         assert [one.action_id for one in due] == [made]
-        assert approvals.due_reminders(tx, limit=10) == ()
+        assert approvals.overdue(tx, besides=[account.org_id], limit=10) == ()
+        assert approvals.expire(tx, due) == ()
+        assert approvals.mark_reminders(tx, due) == due
+        assert approvals.overdue(tx, limit=10) == ()
 
 
 def test_a_channel_is_one_orgs(store: Database, account: Account) -> None:

@@ -14,6 +14,7 @@ from storage.ledger import ledger
 from tests.doubles.end_hooks import make_hook
 from tests.doubles.factories import HINT_TIMEOUT, make_job_type, make_org, pass_time
 from tests.engine.worker.test_loop import Broker, make_loop
+from tests.waiting import eventually
 
 NOOP = "probe_jobs.noop"
 
@@ -102,8 +103,13 @@ def test_a_settlement_that_waits_for_a_lock_is_written_later_and_holds_up_no_oth
     assert (loop.idle, loop.database_away) == (False, False)
     assert states(database, job_ids) == ["succeeded", "claimed"]
     database.execute("drop trigger refuse on jobs")
-    loop.turn()
-    assert (loop.idle, states(database, job_ids)) == (True, ["succeeded"] * 2)
+
+    def turned() -> bool:
+        loop.turn()
+        return loop.idle
+
+    eventually(turned, describe="the settlement is written once it has rested")
+    assert states(database, job_ids) == ["succeeded"] * 2
 
 
 def test_a_row_that_somebody_holds_keeps_no_other_of_its_batch_from_its_end(
