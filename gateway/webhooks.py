@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from enum import StrEnum
+from operator import attrgetter
 
 import structlog
 from fastapi import APIRouter, Request, Response, status
@@ -18,7 +19,7 @@ from providers.google.push import PushNotification, parse_push
 from storage.accounts import accounts, pushes
 from storage.accounts.accounts import Account
 from storage.ledger import ledger
-from storage.postgres.database import Transaction
+from storage.postgres.apart import together_or_apart
 
 log = structlog.get_logger(__name__)
 router = APIRouter()
@@ -49,17 +50,19 @@ def gmail(request: Request, _caller: PubsubCaller, body: BoundedBody) -> Respons
 
 
 def receive(resources: Resources, body: bytes, origin: Origin) -> PushResult:
-    """Store what follows from a verified push, in one transaction; raises `Transient` to get it again."""
+    """Store what follows from a verified push; raises `Transient` to get it again."""
     try:
         notification = parse_push(body)
     except Invalid as problem:
         log.warning("push_unparsable", field=problem.field, reason=problem.reason)
         notification = None
-    with resources.database.ledger() as tx:
-        pushes.wait_for_nobody(tx)
-        result = _store(tx, resources, notification, origin) if notification else PushResult.UNPARSABLE
+    with resources.database.statements() as tx:
+        found = accounts.by_email(tx, notification.email) if notification else ()
+        result, behind = match_accounts(found, notification.history_id) if notification else (PushResult.UNPARSABLE, ())
         if result in POISON:
             pushes.count_refused(tx, result.value)
+    if notification:
+        _store(resources, [_sync(account, notification, origin) for account in behind])
     return result
 
 
@@ -74,17 +77,21 @@ def match_accounts(found: Sequence[Account], history_id: int) -> tuple[PushResul
     return (PushResult.STORED, behind) if behind else (PushResult.OLD, ())
 
 
-def _store(tx: Transaction, resources: Resources, push: PushNotification, origin: Origin) -> PushResult:
-    result, behind = match_accounts(accounts.by_email(tx, push.email), push.history_id)
-    jobs = [_sync(account, push, origin) for account in behind]
-    try:
+def _store(resources: Resources, syncs: Sequence[NewJob]) -> None:
+    """Store syncs, of one org each; the push must come again where somebody has locked a key of one of them."""
+
+    def enqueue(jobs: Sequence[NewJob]) -> None:
         # Nobody publishes here: the notification wakes the relay, which does.
-        with enqueue_spans(jobs) as traced:
+        with enqueue_spans(jobs) as traced, resources.database.ledger() as tx:
+            tx.wait_briefly()
             ledger.enqueue(tx, traced, publisher=False, hint_timeout=resources.hint_timeout)
+
+    try:
+        if together_or_apart(syncs, attrgetter("org_id"), enqueue):
+            raise Transient("somebody has locked the key of a sync", code="gateway.locked")
     except Invalid as problem:
         # No worker has published the job type of a sync yet; the push must come again, not be thrown away.
         raise Transient(problem.reason, code="gateway.catalogue") from problem
-    return result
 
 
 def _sync(account: Account, push: PushNotification, origin: Origin) -> NewJob:

@@ -17,11 +17,6 @@ class RefusedPushes:
     last_at: datetime
 
 
-def wait_for_nobody(tx: Transaction) -> None:
-    """Let `tx` wait for no lock of a tenant's: the push comes again, and others must find a connection."""
-    tx.raw("set local lock_timeout = '100ms'")
-
-
 def count_refused(tx: Transaction, reason: str) -> int:
     """Count one; `reason` is a word such as `unknown_account`. Returns today's count for it."""
     return int(tx.run("count_refused_push", reason=reason)[0][0])

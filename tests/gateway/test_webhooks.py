@@ -269,3 +269,21 @@ def test_a_push_waits_for_no_row_that_a_tenant_has_locked(
         assert gmail.push("two@example.com", history_id=NEWER) == [204]
         assert monotonic() - began < 2
     assert gmail.push(EMAIL, history_id=NEWER + 1) == [204]
+
+
+@pytest.mark.usefixtures("gateway")
+def test_a_push_of_a_mailbox_of_two_orgs_is_stored_for_the_one_that_has_locked_nothing(
+    gmail: GmailControl, store: Database
+) -> None:
+    held, free = connect(store, "one"), connect(store, "two")
+    with store.tenant(held.org_id) as tx:
+        sync = {"account_id": str(held.account_id), "reason": "fallback"}
+        tx.raw(
+            "select postroom.enqueue('gmail.sync', %(org)s, %(sync)s::jsonb)",
+            {"org": held.org_id, "sync": json.dumps(sync)},
+        )
+        assert gmail.push(EMAIL, history_id=NEWER) == [503]
+        assert [org for org, _, _ in syncs(store)] == [free.org_id]
+    assert gmail.push(EMAIL, history_id=NEWER) == [204]
+    assert {org for org, _, _ in syncs(store)} == {held.org_id, free.org_id}
+    assert len(syncs(store)) == 2
