@@ -25,7 +25,7 @@ returning id
 -- name: hold_consent
 -- Holds a request whose code is being exchanged until the transaction ends. No row when it was ended meanwhile, or is broken off.
 select id from consent_requests
-where id = %(request_id)s and state = 'exchanging' and answered_at > now() - %(exchange_within)s
+where id = %(request_id)s and state = 'exchanging' and answered_at > now() - %(exchange_within)s::interval
 for update
 
 -- name: end_consent
@@ -42,7 +42,7 @@ returning id
 with overdue as (
   select id, case state when 'exchanging' then %(broken_off)s else %(too_late)s end as why from consent_requests
   where (state = 'asked' and link_expires_at <= now()) or (state = 'sent' and answer_by <= now())
-    or (state = 'exchanging' and answered_at <= now() - %(exchange_within)s)
+    or (state = 'exchanging' and answered_at <= now() - %(exchange_within)s::interval)
   order by id limit %(batch)s for update skip locked
 )
 update consent_requests c set
@@ -55,7 +55,7 @@ returning c.id as request_id, c.org_id, c.actor_type, c.actor_id, c.refusal
 select c.id as request_id, c.org_id, o.name as org, c.email, c.owner, c.deletes, c.actor_type, c.actor_id, c.state,
        c.browser_digest, c.sealed_verifier, c.refusal, c.detail,
        c.state = 'asked' and c.link_expires_at <= now() as link_is_old, c.state = 'sent' and c.answer_by <= now() as answer_is_late,
-       c.state = 'exchanging' and c.answered_at <= now() - %(exchange_within)s as is_broken_off
+       c.state = 'exchanging' and c.answered_at <= now() - %(exchange_within)s::interval as is_broken_off
 from consent_requests c
 join orgs o on o.id = c.org_id
 where c.link_digest = %(link_digest)s::bytea or c.state_digest = %(state_digest)s::bytea
