@@ -170,9 +170,9 @@ def refused(tx: Transaction, *, before: int | None = None, limit: int) -> Sequen
 
 def descendants(
     tx: Transaction, job_ids: Sequence[UUID], *, org_id: UUID | None, levels: int, most: int
-) -> Sequence[UUID]:
-    """The unfinished jobs that descend from jobs, parents first; with an org, from its jobs alone."""
+) -> Sequence[tuple[UUID, UUID]]:
+    """The unfinished jobs that descend from jobs, with their orgs, parents first; with an org, from its jobs alone."""
     rows = tx.run(
         "list_descendants", job_ids=list(job_ids), org_id=org_id, system_org=SYSTEM_ORG, levels=levels, most=most
     )
-    return [row.id for row in rows]
+    return [(row.id, row.org_id) for row in rows]

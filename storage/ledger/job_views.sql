@@ -126,6 +126,6 @@ with recursive family as (
   join jobs c on c.parent_id = f.id and (c.org_id = f.org_id or f.org_id = %(system_org)s)
   where f.level < %(levels)s
 )
-select f.id from family f join jobs j on j.id = f.id
+select f.id, f.org_id from family f join jobs j on j.id = f.id
 where f.level > 0 and j.finished_at is null and (j.state = 'queued' or j.cancel_requested_at is null)
 order by f.level, f.id limit %(most)s

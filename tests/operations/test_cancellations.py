@@ -3,7 +3,7 @@
 from uuid import UUID
 
 import pytest
-from psycopg import Connection
+from psycopg import Connection, connect
 
 from domain.jobs.job import SYSTEM_ORG, Cancel, Done, Origin, Outcome, State
 from domain.jobs.lifecycle import settlement_of
@@ -12,6 +12,7 @@ from operations import cancellations
 from operations.cancellations import MOST_LEVELS, Canceled
 from storage.ledger import ledger
 from storage.postgres.database import Database
+from storage.postgres.execution import RowLocked
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_org
 from tests.storage.ledger.test_end_hooks import NOW
 
@@ -109,6 +110,19 @@ def test_no_job_of_another_org_is_reached_except_from_the_system_orgs(
     assert cancel(store, fan_out, org_id=other) == Canceled({}, {})
     assert cancel(store, fan_out).descendants == {fanned: "canceled"}
     assert state(database, foreign) == "queued"
+
+
+def test_a_descendant_that_a_handler_has_locked_keeps_no_other_org_s_from_its_end(
+    store: Database, org: UUID, database: Connection, database_url: str
+) -> None:
+    fan_out = enqueue_one(store, SYSTEM_ORG)
+    held, free = (enqueue_one(store, one, parent_id=fan_out) for one in (org, make_org(database, "another org")))
+    with connect(database_url) as foreign:
+        foreign.execute("select from jobs where id = %s for share", (held,))
+        with pytest.raises(RowLocked):
+            cancel(store, fan_out)
+        assert (state(database, held), state(database, free)) == ("queued", "canceled")
+    assert cancel(store, fan_out).descendants == {held: "canceled"}
 
 
 def test_a_chain_is_followed_so_far_and_a_circle_ends(store: Database, org: UUID, database: Connection) -> None:

@@ -24,7 +24,7 @@ REASONS = {
     "fan_out_to_accounts": "a part that had to wait is done org by org",
     "enqueue_jobs": "is called for one org, or by who tries again org by org",
     "ask_results": "the messages of a batch that had to wait are written org by org",
-    "cancel_jobs": "its caller names the jobs, of one org",
+    "cancel_jobs": "a person names the jobs; descendants of many orgs are canceled org by org",
     "date_approvals": "its caller names the actions, of one account",
     "expire_approvals": "actions of a batch that had to wait are ended org by org",
     "mark_reminders": "the same for those that are reminded of",
