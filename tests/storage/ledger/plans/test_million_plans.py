@@ -123,7 +123,7 @@ def asking_accounts(million: Connection) -> dict[str, Any]:
         "payload_version": 1,
         "after": NOBODY,
         "upto": row[0],
-        "org_id": None,
+        "org_ids": None,
     } | given
 
 
