@@ -10,6 +10,8 @@ as a person would, these lines all of them, and its patterns take time that grow
 import re
 from collections.abc import Sequence
 
+from domain.mail.normal_form import visible
+
 _FROM = re.compile(
     r"(?i)from|von|van|de|da|fra|från|od|od kogo|lähettäjä|feladó|kimden|gönderen|от|від|από|发件人|發件人|寄件者|"
     r"差出人|送信元|보낸 ?사람|expéditeur|mittente|remitente|afsender|avsändare|מאת|من"
@@ -50,7 +52,7 @@ def visible_text(text: str) -> str:
 
     New text between quoted blocks is kept. When nothing would be left, the text comes back whole.
     """
-    lines = text.splitlines()
+    lines = visible(text).splitlines()
     kept: list[str] = []
     for line in lines[: copied_from(lines)]:
         if _SIGNATURE.fullmatch(line):
