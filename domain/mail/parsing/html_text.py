@@ -7,10 +7,16 @@ from itertools import islice
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from domain.mail.parsing.limits import DEEPEST_QUOTE, MOST_TAGS
-from domain.mail.parsing.page_styles import SEEN_BY, Look, StyleSheets
+from domain.mail.normal_form import visible
+from domain.mail.parsing.limits import DEEPEST_QUOTE, LONGEST_STYLES, MOST_ATTRIBUTES, MOST_TAGS
+from domain.mail.parsing.page_styles import SEEN_BY, STRIKING, Look, StyleSheets
 
 _TAG = re.compile(r"</?[a-zA-Z]")
+_CROWDED = re.compile(
+    r"<[a-zA-Z][^\s/>]*+(?:[\s/]*+=?[^\s/>=]++(?:\s*+=\s*+(?:\"[^\"]*+\"|'[^']*+'|[^\s>\"'][^\s>]*+)?+)?+)"
+    rf"{{{MOST_ATTRIBUTES}}}"
+)
+"""A tag with so many attributes."""
 _FORMATTING = re.compile(r"<(a|b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)(?=[\s/>])", re.IGNORECASE)
 _FORMATTING_END = re.compile(r"</(?:a|b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)(?=[\s/>])", re.IGNORECASE)
 """Elements that a browser opens anew in each paragraph that follows: a page could have it do so without end."""
@@ -26,6 +32,10 @@ _BLOCKS = re.compile(
 _APART = frozenset({"p", "table", "ul", "ol", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "hr"})
 _KEEPS_LINES = frozenset({"pre", "listing", "plaintext", "textarea", "xmp"})
 _SPACES = re.compile(r"[ \t\r\n\f\v\u00a0]+")
+_WORDS_OF_LINE = re.compile(r"\S(?:[^\n]*\S)?")
+_STRUCK = "[struck out: "
+"""Before words that the sender took back."""
+_STRUCK_ON = re.compile(rf"\]( ?){re.escape(_STRUCK)}")
 _NO_ATTRIBUTES: Mapping[str, str | None] = {}
 
 
@@ -37,7 +47,7 @@ class PageText:
     hidden: int
     tags: int
     cut: bool
-    """There are more tags than were read."""
+    """There are more tags or attributes than were read."""
 
 
 @dataclass(slots=True)
@@ -52,10 +62,13 @@ class _Lines:
     hidden: int = 0
 
     def write(self, text: str, look: Look) -> None:
+        if look.struck:
+            lines = text if look.keeps_lines else _SPACES.sub(" ", text)
+            text = _WORDS_OF_LINE.sub(lambda words: f"{_STRUCK}{words[0]}]", lines)
         if not look.is_read:
             self.hidden += len("".join(text.split()))
         elif look.keeps_lines:
-            first, *following = text.split("\n")
+            first, *following = visible(text).split("\n")
             self.current.append(first)
             for line in following:
                 self.end_line(keep=True)
@@ -65,7 +78,7 @@ class _Lines:
             self.current.append(text)
 
     def end_line(self, *, keep: bool = False) -> None:
-        line = "".join(self.current)
+        line = _STRUCK_ON.sub(r"\1", "".join(self.current))
         line = line.rstrip() if self.as_written else _SPACES.sub(" ", line).strip()
         self.current.clear()
         self.as_written = keep
@@ -89,7 +102,7 @@ class _Lines:
         if name == "blockquote":
             self.quoted += -1 if closing else 1
         if name == "li" and not closing:
-            self.write("- ", look)
+            self.write("- ", replace(look, struck=False))
 
 
 def html_to_text(markup: str) -> str:
@@ -100,10 +113,13 @@ def html_to_text(markup: str) -> str:
 def read_page(markup: str, most_tags: int = MOST_TAGS) -> PageText:
     """The text a reader would see, and what else is in the page; work is bounded by the markup and its tags."""
     tags = [tag.start() for tag in islice(_TAG.finditer(markup), most_tags + 1)]
-    cut = len(tags) > most_tags
-    plain = _FORMATTING.sub(rf"<span {_TAG_BEFORE}=\1", markup[: tags[-1]] if cut else markup)
+    end = tags[-1] if len(tags) > most_tags else len(markup)
+    crowded = _CROWDED.search(markup, 0, end)
+    cut = crowded is not None or end < len(markup)
+    plain = _FORMATTING.sub(rf"<span {_TAG_BEFORE}=\1", markup[: crowded.start() if crowded else end])
     tree = LexborHTMLParser(_FORMATTING_END.sub("</span", plain), scripting=True)
-    sheets = StyleSheets.read("\n".join(style.text() for style in tree.css("style")))
+    styles = "\n".join(style.text() for style in tree.css("style"))
+    sheets = StyleSheets.read(styles if len(styles) <= LONGEST_STYLES else "")
     lines = _Lines()
     _walk(tree.root, Look(background=None) if sheets.unclear else Look(), sheets, lines)
     lines.end_line()
@@ -136,7 +152,7 @@ def _walk(node: LexborNode | None, look: Look, sheets: StyleSheets, lines: _Line
 def _enter(node: LexborNode, name: str, outer: Look, sheets: StyleSheets, lines: _Lines) -> Look:
     attributes = node.attributes or _NO_ATTRIBUTES
     tag = (attributes.get(_TAG_BEFORE) or name).lower()
-    styled = tag in sheets.rules or not SEEN_BY.isdisjoint(attributes)
+    styled = tag in sheets.rules or tag in STRIKING or not SEEN_BY.isdisjoint(attributes)
     look = sheets.look(tag, attributes, outer) if styled else outer
     if name in _HIDDEN and "open" not in attributes:
         look = replace(look, gone=True)

@@ -15,12 +15,14 @@ Attributes = Mapping[str, str | None]
 _PROPERTIES = re.compile(
     r"display|visibility|opacity|font|font-size|mso-hide|overflow|position|left|right|top|bottom|(?:max-)?(?:width|height)|"
     r"text-indent|margin-left|margin-top|clip|clip-path|transform|color|background|background-color|white-space|"
-    r"content-visibility"
+    r"content-visibility|text-decoration(?:-line)?"
 )
 SEEN_BY = frozenset(
     {"style", "class", "id", "hidden", "color", "bgcolor", "background", "text", "size", "width", "height", "href"}
 )
 """Attributes that say how an element looks."""
+STRIKING = frozenset({"s", "strike", "del"})
+"""Elements whose words are struck out (HTML standard, 15.3.4)."""
 _CSS_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)|<!--|-->", re.DOTALL)
 _ESCAPE = re.compile(r"\\([0-9a-fA-F]{1,6})\s?")
 _BRACES = re.compile(r"[{}]|[^{}]+")
@@ -57,6 +59,7 @@ class Look:
     """None where nobody can tell."""
     background: Colour | None = _WHITE
     keeps_lines: bool = False
+    struck: bool = False
 
     @property
     def is_read(self) -> bool:
@@ -115,6 +118,7 @@ class StyleSheets:
             tiny=_is_tiny(styles, attributes, tiny=outer.tiny),
             colour=_text_colour(tag, styles, attributes, outer),
             background=_background(styles, attributes, outer),
+            struck=outer.struck or _is_struck(tag, styles),
             keeps_lines=styles["white-space"].startswith("pre") if "white-space" in styles else outer.keeps_lines,
         )
 
@@ -179,6 +183,12 @@ def _is_tiny(styles: Styles, attributes: Attributes, *, tiny: bool) -> bool:
     if pixels > _SMALLEST and (size.endswith("%") or (size.endswith("em") and not size.endswith("rem"))):
         return tiny
     return pixels <= _SMALLEST
+
+
+def _is_struck(tag: str, styles: Styles) -> bool:
+    """Whether a line is drawn through the words; nothing inside an element takes its line away."""
+    lines = styles.get("text-decoration-line") or styles.get("text-decoration")
+    return tag in STRIKING if lines is None else "line-through" in lines
 
 
 def _text_colour(tag: str, styles: Styles, attributes: Attributes, outer: Look) -> Colour | None:
