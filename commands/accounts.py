@@ -13,8 +13,8 @@ from domain.jobs.contract import check_text
 from domain.jobs.failures import Conflict, Invalid
 from domain.mail.backfill import check_wish
 from domain.mail.consent import RefusedConsent
-from domain.mail.email_address import check_address
 from domain.payloads.gmail import MOST_BACKFILLED, BackfillPayload
+from domain.payloads.mail_address import check_address
 from engine.enqueue import enqueue, enqueue_jobs
 from engine.runtime import runtime
 from operations.accounts import account_of, target_to_write
@@ -71,7 +71,7 @@ def add_account(  # noqa: PLR0913, PLR0917 - one parameter per option
     A token that is neither an option nor in the environment is read from standard input, a line each, the access
     token first. A mailbox that another org has, or that another Google user connected, is refused, as by browser.
     """
-    email, owner = check_address("email", email), check_address("owner", owner or email)
+    email, owner = check_address("email", email).lower(), check_address("owner", owner or email).lower()
     by = operator(operator_name)
     consent = Consent(
         access_token=_token("access_token", access_token),

@@ -17,7 +17,7 @@ from rich.text import Text
 from domain.jobs.failures import Failure, Invalid
 from domain.jobs.job import ActorType, JsonObject, Origin
 from domain.mail.rule_language.defects import RefusedRules
-from domain.redaction import redact
+from domain.redaction import redact, redact_document
 from observability import logs
 from storage.postgres.execution import DatabaseError, diagnosis_of
 
@@ -150,7 +150,7 @@ def _document(row: object) -> dict[str, Any]:
     facts = asdict(row) if is_dataclass(row) and not isinstance(row, type) else row
     if not isinstance(facts, Mapping):
         raise TypeError(f"{type(row).__name__} has no fields")
-    return {str(name): redact({name: value})[name] for name, value in facts.items()}  # type: ignore[index] # a mapping in, a mapping out
+    return redact_document(facts)
 
 
 def _print_json(document: object) -> None:

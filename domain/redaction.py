@@ -7,11 +7,9 @@ from domain.secrets import names_secret, without_secrets
 
 HIDDEN = "[redacted]"
 
-DEEPEST_DOCUMENT = 200
-"""Deeper than any document that is kept (`domain/jobs/nesting.py`), and far from the end of Python's stack."""
-
-DEEPEST = 12
-"""Structures are followed this far; what lies deeper is hidden, so that a hostile nesting cannot exhaust the stack."""
+DEEPEST = 200
+"""Deeper than any document that is kept (`domain/jobs/nesting.py`), and far from the end of Python's stack: what lies
+deeper is hidden, so that a hostile nesting cannot exhaust the stack."""
 
 
 def redact_text(text: str, most: int | None = None) -> str:
@@ -24,23 +22,12 @@ def redact_text(text: str, most: int | None = None) -> str:
     return without_secrets(text, HIDDEN)
 
 
-def redact_document(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The same document without what looks like a secret in its texts; names and all other values are kept."""
-    return {key: _without(value, 0) for key, value in document.items()}
-
-
-def _without(value: object, depth: int) -> object:
-    if depth > DEEPEST_DOCUMENT:
-        return HIDDEN
-    match value:
-        case str():
-            return redact_text(value)
-        case Mapping():
-            return {key: _without(item, depth + 1) for key, item in value.items()}
-        case list() | tuple():
-            return [_without(item, depth + 1) for item in value]
-        case _:
-            return value
+def redact_document(document: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
+    """The same document without secrets: what stands under a secret's name, and what looks like one in a text."""
+    return {
+        key: HIDDEN if names_secret(str(key)) and value is not None else redact(value, depth + 1)
+        for key, value in document.items()
+    }
 
 
 def redact(value: object, depth: int = 0) -> object:
@@ -51,10 +38,7 @@ def redact(value: object, depth: int = 0) -> object:
         case str():
             return redact_text(value)
         case Mapping():
-            return {
-                key: HIDDEN if names_secret(str(key)) and item is not None else redact(item, depth + 1)
-                for key, item in value.items()
-            }
+            return redact_document(value, depth)
         case list() | tuple() | set() | frozenset():
             return [redact(item, depth + 1) for item in value]
         case _:

@@ -8,7 +8,7 @@ from typing import Any
 import structlog
 from structlog.types import Processor
 
-from domain.redaction import redact, redact_text
+from domain.redaction import redact_document, redact_text
 
 LONGEST_ERROR = 2000
 """Characters of an error that a row and a log keep."""
@@ -52,7 +52,7 @@ def configure(level: str) -> None:
 
 def hide_secrets(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     """Redact a record by the names of its fields and the look of its values."""
-    return {key: redact({key: value})[key] for key, value in event.items()}  # type: ignore[index] # a mapping in, a mapping out
+    return redact_document(event)
 
 
 def sanitise(error: BaseException) -> str:

@@ -30,6 +30,7 @@ from domain.mail.mailbox import Draft
 from domain.mail.outgoing.automatic_answers import ONE_ANSWER_PER, addresses_of, kind_of
 from domain.mail.outgoing.composing import choose_sender, compose
 from domain.mail.outgoing.outgoing_mail import message_bytes
+from domain.payloads.mail_address import address_key
 from domain.payloads.outbound import SendPayload
 from engine.catalogue import job
 from engine.context import JobContext
@@ -144,7 +145,7 @@ def _prepare(ctx: JobContext, mailbox: Mailbox, case: OutgoingCase) -> Prepared:
         files=files,
         automatic=kind_of(case.order) if case.automatic else None,
     )
-    addresses = tuple(sorted(one.address for one in own if one.is_verified))
+    addresses = tuple(sorted({address_key(one.address) for one in own if one.is_verified}))
     return Prepared(message_bytes(mail), plan, addresses)
 
 

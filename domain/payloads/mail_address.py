@@ -1,7 +1,7 @@
 """Which addresses mail can be sent to, how they are written, and how they are compared.
 
-This is the only notion of it: payloads, actions, rules, drafts and sent mail ask here. What the reader of mail takes
-for an address can be written, unless its local part is not ASCII.
+This is the only notion of it: the reader of mail, payloads, actions, rules, drafts and sent mail ask here. What the
+reader takes for an address can be written, unless its local part is not ASCII.
 """
 
 import re
@@ -9,6 +9,8 @@ from functools import lru_cache
 
 import idna
 import idna.uts46data  # the package would read its tables at the first address, as that message's work
+
+from domain.jobs.failures import Invalid
 
 LONGEST_ADDRESS = 320
 """Characters: 64 before the at-sign and 255 after it (RFC 3696). Real local parts are longer at times, such as those
@@ -27,6 +29,7 @@ _QUOTED = re.compile(r'"((?:[ !#-\[\]-~]|\\[ -~])*+)"')
 _QUOTED_PAIR = re.compile(r"\\(.)")
 _DOMAIN = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_-]{0,62}\.)*[A-Za-z0-9_][A-Za-z0-9_-]{0,62}")
 """An underscore is in no host's name (RFC 1123, 2.1), and in the domains of some senders."""
+_OTHER_LETTERS = re.compile(r"[^\x00-\x7f]")
 _LITERAL = re.compile(r"\[(?:\d{1,3}(?:\.\d{1,3}){3}|IPv6:[0-9A-Fa-f:.]{2,45})\]")
 
 
@@ -40,7 +43,35 @@ def writable_address(text: str) -> str:
     if len(address) > LONGEST_ADDRESS:
         raise ValueError(f"is no address that mail can be sent to: it has more than {LONGEST_ADDRESS} characters")
     local, _, domain = address.rpartition("@")
-    return f"{_local_part(local)}@{_domain(domain)}"
+    return f"{_local_part(local)}@{writable_domain(domain)}"
+
+
+def check_address(field: str, text: str) -> str:
+    """The address as it is written; raises `Invalid` with the field when no mail can be sent to it."""
+    try:
+        return writable_address(text)
+    except ValueError as refusal:
+        raise Invalid(field, str(refusal)) from None
+
+
+def is_readable(text: str) -> bool:
+    """Whether the text is an address that a sender may have: other letters may stand in front of the @ (RFC 6531)."""
+    local, _, domain = text.rpartition("@")
+    try:
+        writable_address(f"{_OTHER_LETTERS.sub('x', local)}@{domain}")
+    except ValueError:
+        return False
+    return True
+
+
+def writable_domain(domain: str) -> str:
+    """The domain as it is written in an address; raises `ValueError` when it is none."""
+    written = domain.strip().removesuffix(".")
+    if not written.isascii():
+        written = _a_labels(written)
+    if not _DOMAIN.fullmatch(written) and not _LITERAL.fullmatch(written):
+        raise ValueError("is no address that mail can be sent to: no domain stands after its @")
+    return written
 
 
 def address_key(text: str) -> str:
@@ -56,7 +87,7 @@ def address_key(text: str) -> str:
 def domain_key(text: str) -> str:
     """A domain as it is compared: its A-labels in lower case, without a dot at its end; never refuses a text."""
     try:
-        return _domain(text).casefold()
+        return writable_domain(text).casefold()
     except ValueError:
         return text.casefold().strip().rstrip(".")
 
@@ -75,15 +106,6 @@ def _local_part(local: str) -> str:
         return name
     escaped = name.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
-
-
-def _domain(domain: str) -> str:
-    written = domain.strip().removesuffix(".")
-    if not written.isascii():
-        written = _a_labels(written)
-    if not _DOMAIN.fullmatch(written) and not _LITERAL.fullmatch(written):
-        raise ValueError("is no address that mail can be sent to: no domain stands after its @")
-    return written
 
 
 @lru_cache(_KEPT)

@@ -18,7 +18,9 @@ LARGEST_ATTACHMENT = 180_000
 every entry point, and the rest is left to the words."""
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-_MAILBOX = re.compile(r'(?:(?P<quoted>"(?:[^"\\]|\\.)*+")|(?P<words>[^"\\<>()\[\],;:@]*+))\s*+<(?P<address>[^<>]++)>')
+_MAILBOX = re.compile(
+    r'(?:(?P<quoted>"(?:[^"\\]|\\.)*+")|(?P<words>[^"\\<>()\[\],;:@]*+))\s*+<(?P<address>(?:"(?:[^"\\]|\\.)*+"|[^<>"])++)>'
+)
 _QUOTED_PAIR = re.compile(r"\\(.)")
 _CONTENT_TYPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,63}/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,100}")
 

@@ -15,8 +15,6 @@ GO_ON = "Go on."
 """For a turn that was answered with nothing else: the last message must be a user's."""
 NO_TEXT = "(nothing)"
 """In place of blanks: the vendor refuses a text without words."""
-CACHE_MARKS = 4
-"""So many blocks may be marked for the cache: the last tool, the system prompt, the opening, and the latest results."""
 
 
 def conversation_body(request: ConversationRequest) -> dict[str, Any]:

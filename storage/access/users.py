@@ -8,7 +8,7 @@ from uuid import UUID
 from domain.access.users import UserRole, check_snowflake, check_zone
 from domain.jobs.failures import Conflict, Gone
 from domain.jobs.job import JsonObject
-from domain.mail.email_address import check_address
+from domain.payloads.mail_address import check_address
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
 
@@ -50,7 +50,7 @@ class UserChanges:
 
 def add(tx: Transaction, org_id: UUID, email: str, changes: UserChanges) -> User:
     """Add a person; raises `Conflict` when the address or the Discord id is somebody's in the org already."""
-    rows = tx.run("add_user", org_id=org_id, email=check_address("email", email), **changes.checked())
+    rows = tx.run("add_user", org_id=org_id, email=check_address("email", email).lower(), **changes.checked())
     if not rows:
         raise Conflict("email: somebody of the org has the address or the Discord id already", code="user.exists")
     return _user(rows[0])
@@ -85,7 +85,7 @@ def by_discord(tx: Transaction, org_id: UUID, discord_user_id: str) -> User | No
 
 
 def _found(tx: Transaction, org_id: UUID, email: str) -> User:
-    address = check_address("email", email)
+    address = check_address("email", email).lower()
     rows = _rows(tx, org_id, email=address)
     if not rows:
         raise Gone(f"email: the org has nobody of the address {address}")

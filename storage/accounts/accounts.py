@@ -20,9 +20,9 @@ from domain.jobs.job import JsonObject
 from domain.mail.account_settings import offered_actions
 from domain.mail.actions.kinds import ActionKind
 from domain.mail.correspondence import DEFAULT_PARENT
-from domain.mail.email_address import check_address
 from domain.mail.onboarding import ONBOARDED_WITHIN
 from domain.mail.triage.classification import OFFERED_ACTIONS
+from domain.payloads.mail_address import address_key, check_address
 from storage.ledger import gates, orgs
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
@@ -84,8 +84,8 @@ class Account:
 
     @property
     def addresses(self) -> frozenset[str]:
-        """Every address that is the account's own, in lower case."""
-        return frozenset({self.email, *self.own_addresses})
+        """Every address that is the account's own, as addresses are compared (`address_key`)."""
+        return frozenset(map(address_key, (self.email, *self.own_addresses)))
 
 
 class AccountPosition(NamedTuple):
@@ -126,7 +126,10 @@ def ensure_org(tx: Transaction, name: str) -> UUID:
 def open_account(tx: Transaction, org_id: UUID, email: str, owner: str) -> tuple[UUID, bool]:
     """The open account of a mailbox in an org, and whether it is new and has no tokens yet. For the ledger role."""
     row = tx.run(
-        "open_account", org_id=org_id, email=check_address("email", email), owner=check_address("owner", owner)
+        "open_account",
+        org_id=org_id,
+        email=check_address("email", email).lower(),
+        owner=check_address("owner", owner).lower(),
     )[0]
     return row.id, bool(row.created)
 
@@ -254,8 +257,9 @@ def save_settings(tx: Transaction, account_id: UUID, changes: JsonObject) -> Non
 
 
 def save_own_addresses(tx: Transaction, account_id: UUID, addresses: Sequence[str]) -> None:
-    """The accepted aliases that the account may send as; the same list again changes nothing."""
-    _found(tx.run("save_own_addresses", account_id=account_id, addresses=list(addresses)), account_id)
+    """The accepted aliases that the account may send as; they are kept as addresses are compared."""
+    keys = sorted(set(map(address_key, addresses)))
+    _found(tx.run("save_own_addresses", account_id=account_id, addresses=keys), account_id)
 
 
 def _account(row: Row) -> Account:

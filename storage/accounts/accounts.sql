@@ -198,7 +198,7 @@ where id = %(account_id)s
 returning id
 
 -- name: save_own_addresses
--- The addresses the account may send as, besides its own.
-update accounts set own_addresses = (select coalesce(array_agg(distinct lower(a collate "pg_c_utf8")), '{}') from unnest(%(addresses)s::text[]) as a)
+-- The addresses the account may send as, besides its own, as they are compared.
+update accounts set own_addresses = %(addresses)s::text[]
 where id = %(account_id)s
 returning id

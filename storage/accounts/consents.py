@@ -24,7 +24,7 @@ from domain.mail.consent import (
     link_address,
     mail_scopes,
 )
-from domain.mail.email_address import check_address
+from domain.payloads.mail_address import check_address
 from settings import Settings
 from storage.audit import deeds
 from storage.postgres.database import Transaction
@@ -49,7 +49,7 @@ class ConsentWish:
     @classmethod
     def of(cls, email: str, owner: str | None = None, *, deletes: bool = False) -> "ConsentWish":
         """What somebody asks for; by default a mailbox is its owner's own. Raises `Invalid` by the field."""
-        return cls(check_address("email", email), check_address("owner", owner or email), deletes)
+        return cls(check_address("email", email).lower(), check_address("owner", owner or email).lower(), deletes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,10 +83,10 @@ limit %(limit)s
 select turn, stop_reason, said, calls, cost_microcents from agent_turns where run_id = %(run_id)s order by turn
 
 -- name: search_messages
--- The newest messages that hold all the words and, where addresses are given, that everybody has seen whom they name: each is the
--- sender or among the recipients. Only the account's last 2,000 messages are looked through, so that the cost is bounded.
+-- The newest messages that hold all the words and, where addresses are given, that everybody has seen whom they name: each is one of
+-- the message's people. Only the account's last 2,000 messages are looked through, so that the cost is bounded.
 with recent as (
-  select gmail_message_id, gmail_thread_id, direction, received_at, labels, subject, body, document, sender, automation_kind,
+  select gmail_message_id, gmail_thread_id, direction, received_at, labels, subject, body, document, automation_kind,
          automation_weight, automation_evidence
   from messages
   where account_id = %(account_id)s and org_id = (select org_id from accounts where id = %(account_id)s)
@@ -98,9 +98,6 @@ select r.gmail_message_id as message_id, r.gmail_thread_id as thread_id, r.direc
        r.document, r.automation_kind, r.automation_weight, r.automation_evidence
 from recent r
 where not exists (select from unnest(%(words)s::text[]) w where position(w in lower((r.subject || ' ' || r.body) collate "pg_c_utf8")) = 0)
-  and not exists (
-    select from unnest(%(seen_by)s::text[]) a
-    where a is distinct from r.sender and not exists (
-      select from jsonb_array_elements((r.document -> 'to') || (r.document -> 'cc')) as known where lower((known ->> 'address') collate "pg_c_utf8") = a))
+  and (%(seen_by)s::text[] = '{}' or r.document -> 'people' ?& %(seen_by)s::text[])
 order by r.received_at desc
 limit %(limit)s

@@ -66,24 +66,7 @@ def wrong_slots(tx: Statements) -> Sequence[str]:
     return [row.wrong for row in tx.run("find_wrong_slots", batch=RECENT)]
 
 
-def stray_guards(tx: Statements) -> Sequence[str]:
-    """Guards that name a job whose key they are not."""
-    rows = tx.run("find_stray_guards")
-    return [
-        f"the guard {row.key}, which says {row.status}, names job {row.id} ({row.state}), whose key it is not"
-        for row in rows
-    ]
-
-
-def wrong_parks(tx: Statements) -> Sequence[str]:
-    """Parked jobs that wait for nothing; in a fleet at work, such as the relay has not come to yet."""
-    return [row.wrong for row in tx.run("find_wrong_parks")]
-
-
 Look = Callable[[Statements], Sequence[str]]
 
 BOUNDED: tuple[Look, ...] = (missing_letters, wrong_guards, wrong_slots)
 """What a fleet at work can afford, and finds nothing in it either, besides `audit_gaps`."""
-
-WHOLE: tuple[Look, ...] = (*BOUNDED, stray_guards)
-"""The same with what reads whole tables."""

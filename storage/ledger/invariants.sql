@@ -45,26 +45,3 @@ select wrong from (
   where j.state in ('claimed', 'running') and j.serial_key is not null
     and not exists (select from serial_slots s where s.job_id = j.id and s.serial_key = j.serial_key)
 ) as found
-
--- name: find_stray_guards
--- Guards that name a job whose key they are not. Reads the whole table.
-select k.key, k.status, j.id, j.state
-from idempotency_keys k join jobs j on j.id = k.job_id
-where k.kind <> 'effect' and (k.owner_token is not null or j.idempotency_key <> k.key or not j.guarded)
-
--- name: find_wrong_parks
--- Parked jobs that wait for nothing: for another key than their own, a key with room, or a gate that is open.
-select wrong from (
-  select format('job %%s with the key %%s is parked by %%s', id, serial_key, parked_by) as wrong
-  from jobs where parked_by like 'key:%%' and parked_by <> 'key:' || coalesce(serial_key, '')
-  union all
-  select distinct format('jobs are parked by %%s, which has room', serial_key)
-  from jobs
-  where parked_by like 'key:%%' and postroom.serial_limit(serial_key)
-    > (select count(*) from serial_slots s where s.serial_key = jobs.serial_key)
-  union all
-  select distinct format('jobs are parked by %%s, which is open', parked_by)
-  from jobs
-  where parked_by like 'gate:%%' and not exists (
-    select from gates g where (g.until is null or g.until > now()) and parked_by = 'gate:' || g.scope || ':' || g.key)
-) as found

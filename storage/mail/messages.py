@@ -70,7 +70,9 @@ def upsert(tx: Transaction, account_id: UUID, message: Message) -> bool:
         sender=None if content.from_ is None else content.from_.key[:LONGEST_ADDRESS],
         subject=content.subject,
         body=content.text,
-        document=Jsonb(_DOCUMENT.dump_python(content, mode="json", exclude=_COLUMNS)),
+        document=Jsonb(
+            _DOCUMENT.dump_python(content, mode="json", exclude=_COLUMNS) | {"people": sorted(content.people)}
+        ),
         rfc_message_id=content.message_id,
         defects=[str(defect) for defect in content.defects],
         **_automation_columns(message.automation),

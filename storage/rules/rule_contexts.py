@@ -8,6 +8,7 @@ from domain.jobs.failures import Gone
 from domain.mail.rule_language.label_names import LabelNames
 from domain.mail.rule_language.rule_context import RuleContext, mailbox_of
 from domain.mail.rule_language.rule_words import WrittenRule, forwarded_to, labels_named
+from domain.payloads.mail_address import address_key
 from storage.accounts import accounts, labels
 from storage.agents import profiles
 from storage.ledger import ledger
@@ -37,7 +38,7 @@ def read_checked(begin: Begin, org_id: UUID, account_id: UUID | None, read: Read
     # An org has up to 100,000 mailboxes: only what the rules name is looked for.
     written = read(RuleContext(now=now, profiles=agents))
     named, to = labels_named(written), forwarded_to(written)
-    reached = sorted({form for one in to for form in (one.casefold(), mailbox_of(one))})
+    reached = sorted({form for one in to for form in (address_key(one), mailbox_of(one))})
     with begin() as tx:
         found = tx.run("find_vanished_labels", org_id=org_id, account_id=None, ids=list(named))
         own = frozenset(row.address for row in tx.run("find_own_addresses", org_id=org_id, addresses=reached))

@@ -46,13 +46,6 @@ def add(tx: Transaction, org_id: UUID, rule: Rule, *, account_id: UUID | None = 
     return insert(tx, org_id, columns_of_rule(rule, account_id))
 
 
-def add_in_words(
-    tx: Transaction, org_id: UUID, reach: Reach, *, name: str, content: str, label_ids: tuple[str, ...] = ()
-) -> UUID:
-    """Save a rule in plain words; `label_ids` are the labels it names."""
-    return insert(tx, org_id, columns_of_words("tell", reach, content, name=name, label_ids=label_ids))
-
-
 def add_direction(tx: Transaction, org_id: UUID, reach: Reach, *, content: str) -> UUID:
     """Save a standing order to the model."""
     return insert(tx, org_id, columns_of_words("direction", reach, content))

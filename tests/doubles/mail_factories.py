@@ -14,6 +14,8 @@ from storage.accounts.accounts import Account, Consent
 from storage.mail import messages
 from storage.mail.messages import Direction, Message
 from storage.postgres.database import Database, Transaction
+from storage.rules import rules
+from storage.rules.rules import Reach
 from storage.secrets.sealing import Sealer
 
 SEALER = Sealer(["a key for tests"])
@@ -79,3 +81,11 @@ def store_message(store: Database, account: Account, message: Message | None = N
 def token_of(version: int) -> UUID:
     """An id for the owner of a refresh lease."""
     return UUID(int=version)
+
+
+def add_in_words(
+    tx: Transaction, org_id: UUID, reach: Reach, *, name: str, content: str, label_ids: tuple[str, ...] = ()
+) -> UUID:
+    """Save a rule in plain words; `label_ids` are the labels it names."""
+    words = rules.columns_of_words("tell", reach, content, name=name, label_ids=label_ids)
+    return rules.insert(tx, org_id, words)

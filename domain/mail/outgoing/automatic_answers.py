@@ -38,12 +38,11 @@ def why_not(
         return None
     there = automation or Automation(AutomationKind.HUMAN, Weight.NONE)
     to = addresses_of(order)
-    senders = (*((original.from_,) if original.from_ else ()), *original.reply_to)
-    known = {one.key for one in (*senders, *original.to, *original.cc)}
+    known = original.people | {one.key for one in original.reply_to}
     doubts = (
         (there.kind is AutomationKind.SELF, "the original is the account's own mail"),
         (not replies_allowed(there), f"the original is automated ({there.kind}, {there.weight})"),
-        (bool(to & {address_key(one) for one in own}), "the answer would go to the account itself"),
+        (not to.isdisjoint(own), "the answer would go to the account itself"),
         (not to <= known, "the answer would go to somebody who is not in the conversation"),
     )
     return next((reason for applies, reason in doubts if applies), None)

@@ -11,7 +11,7 @@ from email.header import Header
 from domain.clean_text import clean_text
 from domain.jobs.failures import Invalid
 from domain.mail.parsing.parsed_message import Address
-from domain.payloads.mail_address import writable_address
+from domain.payloads.mail_address import check_address
 
 LONGEST_NAME = 100
 """Characters of a display name; the rest is cut."""
@@ -101,10 +101,7 @@ def _check(field: str, value: str) -> None:
 def _mailbox(field: str, one: Address) -> str:
     _check(field, one.name)
     _check(field, one.address)
-    try:
-        address = writable_address(one.address)
-    except ValueError as refusal:
-        raise Invalid(field.lower(), str(refusal)) from None
+    address = check_address(field.lower(), one.address)
     name = " ".join(clean_text(one.name)[:LONGEST_NAME].split())
     if not name:
         return address

@@ -14,7 +14,7 @@ from domain.mail.actions.requested_action import AutoReply, Forward
 from domain.mail.outgoing.header_lines import mailbox_text
 from domain.mail.outgoing.subjects import plain_subject
 from domain.mail.parsing.html_text import html_to_text
-from domain.mail.parsing.parsed_message import Address, ParsedMessage
+from domain.mail.parsing.parsed_message import ParsedMessage
 from domain.payloads.mail_address import address_key
 from domain.payloads.mail_fields import mailbox_parts
 from domain.payloads.outbound import AttachmentField, SendPayload
@@ -39,9 +39,10 @@ class ActionContext:
 def send_order(
     action: Forward | AutoReply, about: ActionContext, own: Collection[str], files: Sequence[AttachmentField] = ()
 ) -> SendPayload:
-    """What `outbound.send` needs to carry the action out; `own` are the account's addresses, which are not answered.
+    """What `outbound.send` needs to carry the action out.
 
-    `files` are those that the action names. The text and the files of a forwarded message are fetched when it is sent.
+    `own` are the account's addresses, as they are compared, which are not answered. `files` are those that the action
+    names. The text and the files of a forwarded message are fetched when it is sent.
     Raises `Invalid` with the field for a recipient that mail cannot be sent to, and for a message without a sender that
     can be answered.
     """
@@ -92,9 +93,8 @@ def check_words(order: SendPayload, asked: SendPayload, original: ParsedMessage)
 
 def answered(original: ParsedMessage, own: Collection[str]) -> tuple[str, ...]:
     """Whom a reply goes to: Reply-To, or else From, without the account's own addresses."""
-    mine = {address_key(one) for one in own}
     asked = original.reply_to or ((original.from_,) if original.from_ else ())
-    people = dict.fromkeys(mailbox_text(one) for one in asked if one.key not in mine and _can_get_mail(one))
+    people = dict.fromkeys(mailbox_text(one) for one in asked if one.key not in own and one.is_writable)
     if not people:
         raise Invalid("original", "has no sender who could be answered")
     return tuple(people)[:MOST_ANSWERED]
@@ -110,12 +110,3 @@ def _order(about: ActionContext, **fields: Any) -> SendPayload:  # noqa: ANN401 
         )
     except ValidationError as error:
         raise first_problem(error, under="parameters.") from error
-
-
-def _can_get_mail(address: Address) -> bool:
-    """Whether a payload takes the address: strangers write what they like into Reply-To."""
-    try:
-        mailbox_parts(mailbox_text(address))
-    except ValueError:
-        return False
-    return True

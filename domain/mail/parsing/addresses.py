@@ -8,26 +8,31 @@ from domain.clean_text import clean_text
 from domain.mail.parsing.encoded_words import decode_words
 from domain.mail.parsing.header_text import bare_text, unescape_pairs
 from domain.mail.parsing.limits import (
-    LONGEST_ADDRESS,
     LONGEST_HEADER,
     LONGEST_NAME,
     MOST_ADDRESS_TOKENS,
     MOST_ADDRESSES,
 )
 from domain.mail.parsing.parsed_message import Address
+from domain.payloads.mail_address import is_readable
 
 _QUOTED = r'"(?:[^"\\]|\\.)*+"'
 _TOKEN = re.compile(
     rf"(?<![\w\\]){_QUOTED}(?!\w)|=\?[^?\s]{{1,80}}\?[bBqQ]\?[^?\s]*+\?=|[(),;:]|"
-    rf'<(?:@[^<>:]*+:)?+(?:{_QUOTED}|[^<>,;"])*+>?|(?:[^"(),;:<=]|=(?!\?))+|["=]',
+    rf'<(?:@[^<>:]*+:)?+(?:{_QUOTED}|[^<>,;"])*+>?|(?:@\[[^\[\]\s<>@]*+\]|[^"(),;:<=]|=(?!\?))++|["=]',
     re.DOTALL,
 )
 """A quote inside a word, or without another one, is a letter like any other. An angle that is never closed ends at the
-next comma. So what is wrong with a mailbox costs no other. The signs in an encoded word are letters."""
-_ADDR_SPEC = re.compile(r'(?:"[^"\x00-\x1f\x7f]*"|[^@\s<>"(),;:\x00-\x1f\x7f]+)@[^@\s<>"(),;:\x00-\x1f\x7f]+')
-_LOOSE = re.compile(r'[^\s<>,;:"()@\x00-\x1f\x7f]{1,64}@[^\s<>,;:"()@\x00-\x1f\x7f]{1,255}')
+next comma. So what is wrong with a mailbox costs no other. The signs in an encoded word are letters, and an address of
+a host (RFC 5321, 4.1.3) may hold colons."""
+_WORD = r'[^\s<>,;:"()@\x00-\x1f\x7f]'
+_LOOSE = re.compile(rf"(?<!{_WORD})(?<!@){_WORD}{{1,320}}+@{_WORD}{{1,255}}+(?!@)")
+"""Where a text has two at-signs in one word, nobody can tell which address it means."""
 _PREFIX = re.compile(r"(?:@[^:]*|mailto):", re.IGNORECASE)
 """A route (RFC 5322, 4.4), or a link."""
+_INVISIBLE = re.compile(r"[\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
+"""Signs that no reader sees, which programs copy along with an address; two others belong to words of some scripts."""
+_AROUND = "\"'`<>()[] \u2018\u2019\u201c\u201d\u200c\u200d"
 _BLANKS_AROUND = re.compile(r"(?<!\s)\s*+([@.])\s*+")
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
 _SPACES = re.compile(r"\s+")
@@ -44,7 +49,8 @@ def parse_addresses(value: str, most: int = MOST_ADDRESSES) -> tuple[tuple[Addre
     if not found and "=?" in cut:
         found, more = _read(decode_words(cut), most)
     if not found:
-        found = [Address("", clean_text(match[0])) for match in islice(_LOOSE.finditer(cut), most + 1)]
+        loose = (_address([], match[0]) for match in islice(_LOOSE.finditer(cut), most + 1))
+        found = [one for one in loose if one is not None]
     return tuple(found[:most]), more or len(value) > LONGEST_HEADER or len(found) > most
 
 
@@ -106,13 +112,13 @@ def _never_closed(pieces: list[str]) -> set[int]:
 
 
 def _address(name: list[str], text: str) -> Address | None:
-    stripped = text.strip()
+    stripped = _INVISIBLE.sub("", clean_text(text)).strip()
     prefix = _PREFIX.match(stripped)
     spec = stripped[prefix.end() :].strip() if prefix else stripped
     plain = spec if '"' in spec else bare_text(spec)
-    for one in (spec, _BLANKS_AROUND.sub(r"\1", plain), spec.strip('"<>(')):
-        if len(one) <= LONGEST_ADDRESS and _ADDR_SPEC.fullmatch(one):
-            return Address(_display(name), clean_text(one))
+    for one in (spec, _BLANKS_AROUND.sub(r"\1", plain), spec.strip(_AROUND)):
+        if is_readable(one):
+            return Address(_display(name), one)
     return None
 
 

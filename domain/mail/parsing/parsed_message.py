@@ -46,6 +46,11 @@ class Address:
         return address_key(self.address)
 
     @property
+    def is_writable(self) -> bool:
+        """Whether mail can be sent to it: of what is read, all but an address with other letters before its @."""
+        return self.key.isascii()
+
+    @property
     def local_part(self) -> str:
         """The part before the last at-sign, case-folded."""
         return self.key.rpartition("@")[0]
@@ -94,6 +99,12 @@ class ParsedMessage:
     """The topmost Authentication-Results header, undecoded; a sender writes such headers too, but none above it."""
     defects: tuple[Defect, ...]
     size: int
+
+    @property
+    def people(self) -> frozenset[str]:
+        """Whoever sent or received the message, as its headers say and as addresses are compared."""
+        sender = () if self.from_ is None else (self.from_,)
+        return frozenset(one.key for one in (*sender, *self.to, *self.cc))
 
     def header(self, name: str) -> str | None:
         """The first value of a header, by its lower-case name."""

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from domain.jobs.failures import Invalid
 from domain.mail.parsing.parsed_message import Address, ParsedMessage
-from domain.payloads.mail_address import writable_address
+from domain.payloads.mail_address import check_address
 
 MOST_RECIPIENTS = 10
 """Whoever writes to more people than that chooses them."""
@@ -13,7 +13,7 @@ MOST_RECIPIENTS = 10
 def recipients(
     asked: ParsedMessage, thread: Sequence[ParsedMessage], own: Collection[str] = frozenset()
 ) -> tuple[Address, ...]:
-    """The addresses that a reply to `asked` goes to; `own` are the account's, case-folded, and never among them.
+    """The addresses that a reply to `asked` goes to; `own` are the account's, as compared, and never among them.
 
     They are Reply-To when it is one address, or when all of its addresses took part in the thread; without a Reply-To
     the sender. To the account's own message answer those whom it went to. Raises `Invalid(field, reason)` when nobody
@@ -61,14 +61,6 @@ def _bounded(field: str, addresses: tuple[Address, ...]) -> tuple[Address, ...]:
         raise Invalid(
             field, f"names {len(addresses)} addresses; at most {MOST_RECIPIENTS} are written to by themselves"
         )
-    check_writable(field, addresses)
-    return addresses
-
-
-def check_writable(field: str, addresses: Iterable[Address]) -> None:
-    """Raise `Invalid` with the field for an address that no mail can be sent to."""
     for one in addresses:
-        try:
-            writable_address(one.address)
-        except ValueError as refusal:
-            raise Invalid(field, str(refusal)) from None
+        check_address(field, one.address)
+    return addresses

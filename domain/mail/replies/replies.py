@@ -11,7 +11,8 @@ from domain.mail.outgoing.outgoing_mail import MailMessage, message_bytes
 from domain.mail.outgoing.subjects import reply_subject
 from domain.mail.outgoing.thread_ids import known_references, thread_ids
 from domain.mail.parsing.parsed_message import Address, ParsedMessage
-from domain.mail.replies.recipients import check_writable, recipients
+from domain.mail.replies.recipients import recipients
+from domain.payloads.mail_address import check_address
 
 LONGEST_BODY = 100_000
 
@@ -61,7 +62,8 @@ class Envelope:
     def check(self) -> None:
         """Raise `Invalid` with the header for an address that no mail can be sent to; before a model is paid."""
         for name, addresses in (("from", (self.sender,)), ("to", self.to), ("cc", self.cc), ("bcc", self.bcc)):
-            check_writable(name, addresses)
+            for one in addresses:
+                check_address(name, one.address)
 
 
 def reply_message(
@@ -83,7 +85,7 @@ def threaded_message(
     Subject, In-Reply-To and References keep it in its thread (docs: gmail.md#drafts). `token` is written to
     `X-Postroom-Token` and as a made-up entry into References, one of which survives Gmail. Raises as `reply_message`.
     """
-    parents = thread_references(original, token)
+    parents = thread_ids(original.references, original.message_id, token)
     mail = MailMessage(
         sender=mended(envelope.sender),
         to=tuple(map(mended, envelope.to)),
@@ -98,11 +100,6 @@ def threaded_message(
         references=parents,
     )
     return message_bytes(mail)
-
-
-def thread_references(original: Original, token: str | None = None) -> tuple[str, ...]:
-    """The ids for References of a reply."""
-    return thread_ids(original.references, original.message_id, token)
 
 
 def _body(body: str) -> str:

@@ -12,7 +12,7 @@ from domain.mail.actions.requested_action import KINDS, AutoReply, Forward, Requ
 from domain.mail.actions.snooze import Snooze
 from domain.mail.rule_language.defects import Defects, Path, defect
 from domain.mail.rule_language.rule_context import UNCHECKED, RuleContext
-from domain.mail.rule_language.values import ADDRESS, label, mapping, one_of, text, texts
+from domain.mail.rule_language.values import addresses, label, mapping, one_of, text
 from domain.mail.triage.rules import MOST_ACTIONS
 
 Parameters = tuple[dict[str, Any], Path]
@@ -106,12 +106,12 @@ def _answer(value: object, path: Path) -> Parameters:
 
 def _forward(value: object, path: Path) -> Parameters:
     if not isinstance(value, Mapping):
-        return {"to": texts(value, path, ADDRESS, "address")}, path
+        return {"to": addresses(value, path)}, path
     given = mapping(value, path, ("to", "cc", "note"))
     fields: dict[str, Any] = {}
     for word in ("to", "cc"):
         if word in given or word == "to":
-            fields[word] = texts(given.get(word), (*path, word), ADDRESS, "address")
+            fields[word] = addresses(given.get(word), (*path, word))
     if "note" in given:
         fields["note"] = text(given["note"], (*path, "note"))
     return fields, path

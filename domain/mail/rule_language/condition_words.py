@@ -10,16 +10,15 @@ from domain.mail.normal_form import normal_pattern
 from domain.mail.rule_language.defects import Defects, Path, defect
 from domain.mail.rule_language.label_names import AS_GIVEN, LabelNames
 from domain.mail.rule_language.values import (
-    ADDRESS,
-    DOMAIN,
+    addresses,
     bytes_of,
+    domains,
     hours,
     label,
     made,
     mapping,
     one_of,
     text,
-    texts,
     truth,
 )
 from domain.mail.triage.automation_signals import AutomationKind
@@ -41,7 +40,7 @@ from domain.mail.triage.conditions import (
     Size,
 )
 from domain.mail.triage.rules import DEEPEST_CONDITION, MOST_CONDITIONS
-from domain.mail.triage.safe_pattern import compiled, matches_everything
+from domain.mail.triage.safe_pattern import check_boundaries, compiled, matches_everything
 from domain.mail.triage.text_conditions import Body, FrozenCondition, Header, Subject
 
 _COMPARED = {"equals": "equals", "contains": "contains", "matches": "pattern"}
@@ -100,6 +99,7 @@ class ConditionReader:
 
 def _check_pattern(pattern: str, path: Path, *, has_lines: bool) -> None:
     try:
+        check_boundaries(pattern)
         compiled(normal_pattern(pattern))
         finds_all = matches_everything(normal_pattern(pattern), has_lines=has_lines)
     except Invalid as refused:
@@ -109,8 +109,7 @@ def _check_pattern(pattern: str, path: Path, *, has_lines: bool) -> None:
 
 
 def _sender(value: object, path: Path) -> FrozenCondition:
-    addresses = texts(value, path, ADDRESS, "address such as ada@example.com")
-    return made(Sender, {"kind": "sender", "addresses": addresses}, path, {"addresses": path})
+    return made(Sender, {"kind": "sender", "addresses": addresses(value, path)}, path, {"addresses": path})
 
 
 def _domain(value: object, path: Path) -> FrozenCondition:
@@ -120,15 +119,13 @@ def _domain(value: object, path: Path) -> FrozenCondition:
         place = (*path, "names")
         names = given.get("names")
         subdomains = truth(given.get("subdomains", False), (*path, "subdomains"))
-    domains = texts(names, place, DOMAIN, "domain such as example.com")
-    fields = {"kind": "domain", "domains": domains, "subdomains": subdomains}
+    fields = {"kind": "domain", "domains": domains(names, place), "subdomains": subdomains}
     return made(SenderDomain, fields, path, {"domains": place})
 
 
 def _recipient(position: Literal["to", "cc", "any"]) -> Callable[[object, Path], FrozenCondition]:
     def read(value: object, path: Path) -> FrozenCondition:
-        addresses = texts(value, path, ADDRESS, "address such as ada@example.com")
-        fields = {"kind": "recipient", "addresses": addresses, "position": position}
+        fields = {"kind": "recipient", "addresses": addresses(value, path), "position": position}
         return made(Recipient, fields, path, {"addresses": path})
 
     return read

@@ -7,7 +7,7 @@ from domain.clean_text import clean_text
 from domain.jobs.failures import Invalid
 from domain.mail.rule_language.defects import DefectError, as_field, defect
 from domain.mail.rule_language.rule_words import told
-from domain.mail.rule_language.values import ADDRESS, DOMAIN, mapping, texts
+from domain.mail.rule_language.values import addresses, domains, mapping
 from domain.mail.triage.prompts import RuleScope
 from domain.payloads.mail_address import address_key, domain_key
 
@@ -40,7 +40,7 @@ def _reach(given: Mapping[str, object], *, of_account: bool) -> tuple[RuleScope,
     if domain is not None and sender is not None:
         raise Invalid("domain", "goes with no sender: give one of the two")
     if sender is not None:
-        return RuleScope.SENDER, address_key(texts(sender, ("sender",), ADDRESS, "address")[0])
+        return RuleScope.SENDER, address_key(addresses(sender, ("sender",))[0])
     if domain is not None:
-        return RuleScope.DOMAIN, domain_key(texts(domain, ("domain",), DOMAIN, "domain")[0])
+        return RuleScope.DOMAIN, domain_key(domains(domain, ("domain",))[0])
     return (RuleScope.ACCOUNT if of_account else RuleScope.GLOBAL), None

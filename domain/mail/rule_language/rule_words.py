@@ -15,7 +15,7 @@ from domain.mail.rule_language.condition_words import ConditionReader
 from domain.mail.rule_language.defects import Defects, Path, defect
 from domain.mail.rule_language.label_names import LabelNames
 from domain.mail.rule_language.rule_context import UNCHECKED, RuleContext
-from domain.mail.rule_language.values import ADDRESS, DOMAIN, label, made, mapping, one_of, text, texts, truth, whole
+from domain.mail.rule_language.values import addresses, domains, label, made, mapping, one_of, text, truth, whole
 from domain.mail.triage.classification import MODEL_CLASSES
 from domain.mail.triage.conditions import All, AnyOf, Condition, Label, Not
 from domain.mail.triage.prompts import LONGEST_RULE, RuleScope
@@ -166,9 +166,9 @@ def _reach(value: object, path: Path) -> tuple[RuleScope, str | None]:
     if len(given) != 1:
         raise defect(path, "must be account, global, {domain: …} or {sender: …}")
     ((word, ref),) = given.items()
-    form, expected = (DOMAIN, "domain") if word == RuleScope.DOMAIN else (ADDRESS, "address")
-    (found,) = texts(text(ref, (*path, word)), (*path, word), form, expected)
-    return RuleScope(word), domain_key(found) if word == RuleScope.DOMAIN else address_key(found)
+    read, key = (domains, domain_key) if word == RuleScope.DOMAIN else (addresses, address_key)
+    (found,) = read(text(ref, (*path, word)), (*path, word))
+    return RuleScope(word), key(found)
 
 
 def _labels(value: object, path: Path, known: LabelNames) -> tuple[str, ...]:

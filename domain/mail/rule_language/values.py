@@ -1,20 +1,18 @@
 """Plain values of a rule's document, each read with a reason that says what was expected."""
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
 from domain.mail.rule_language.defects import Defect, DefectError, Path, defect, defects_of
+from domain.payloads.mail_address import writable_address, writable_domain
 
 Made = TypeVar("Made", bound=BaseModel)
 
 LONGEST_LABEL = 225
 """Gmail refuses longer names."""
-# A * would be taken for a letter that no address has, and the condition would never hold.
-ADDRESS = re.compile(r"[^@\s<>,;*]{1,64}@[^@\s<>,;*]{1,255}")
-DOMAIN = re.compile(r"(?=[^@]*\w)[^@\s<>,;*]{1,255}")
 _NUMBER = r"(?P<number>[0-9]{1,15}(?:\.[0-9]{1,20})?(?:e[-+]?[0-9]{1,3})?)"
 _DURATION = re.compile(_NUMBER + r"\s*(?P<unit>minute|hour|day|week)s?")
 _SIZE = re.compile(_NUMBER + r"\s*(?P<unit>bytes?|KB|MB)", re.IGNORECASE)
@@ -64,8 +62,17 @@ def whole(value: object, path: Path) -> int:
     return value
 
 
-def texts(value: object, path: Path, form: re.Pattern[str], expected: str) -> list[str]:
-    """One text or a list of texts, each of a form."""
+def addresses(value: object, path: Path) -> list[str]:
+    """One address that mail can be sent to, or a list of them."""
+    return _each(value, path, writable_address, "address such as ada@example.com")
+
+
+def domains(value: object, path: Path) -> list[str]:
+    """One domain or a list of them."""
+    return _each(value, path, writable_domain, "domain such as example.com")
+
+
+def _each(value: object, path: Path, check: Callable[[str], str], expected: str) -> list[str]:
     several = value if isinstance(value, list) else [value]
     if not several:
         raise defect(path, "must not be an empty list")
@@ -75,10 +82,10 @@ def texts(value: object, path: Path, form: re.Pattern[str], expected: str) -> li
         here = (*path, place) if isinstance(value, list) else path
         try:
             found.append(text(one, here))
+            check(found[-1].replace("*", "\0"))  # A * would be one letter of an address, not any letters.
         except DefectError as error:
             wrong.extend(error.defects)
-            continue
-        if not form.fullmatch(found[-1]):
+        except ValueError:
             wrong.append(Defect(here, f"is no {expected}"))
     if wrong:
         raise DefectError(*wrong)

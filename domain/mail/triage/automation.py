@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from domain.mail.parsing.limits import MOST_EVIDENCE
 from domain.mail.parsing.parsed_message import ParsedMessage
 from domain.mail.triage.automation_signals import FINDERS, AutomationKind, Owner, Signal, Weight
-from domain.payloads.mail_address import address_key
 
 _STRENGTH = {Weight.NONE: 0, Weight.CLASS: 1, Weight.MEDIUM: 2, Weight.STRONG: 3, Weight.CERTAIN: 4}
 _FORBIDS_REPLY = frozenset({Weight.CERTAIN, Weight.STRONG})
@@ -64,4 +63,4 @@ def _kind(signals: list[Signal], *, known: bool) -> AutomationKind:
 
 
 def _is_known(message: ParsedMessage, owner: Owner) -> bool:
-    return message.from_ is not None and message.from_.key in {address_key(one) for one in owner.correspondents}
+    return message.from_ is not None and message.from_.key in owner.correspondents

@@ -34,7 +34,7 @@ class Weight(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Who reads this mailbox; addresses in any case."""
+    """Who reads this mailbox; addresses as they are compared (`address_key`)."""
 
     addresses: frozenset[str] = frozenset()
     """The account's own address and its sendAs aliases."""
@@ -135,7 +135,7 @@ def suppressed_replies(message: ParsedMessage, _owner: Owner, _labels: frozenset
 
 def own_mail(message: ParsedMessage, owner: Owner, _labels: frozenset[str]) -> Iterator[Signal]:
     """The owner's own address, or a mark that we put on a mail ourselves: a loop."""
-    if message.from_ is not None and message.from_.key in {one.casefold() for one in owner.addresses}:
+    if message.from_ is not None and message.from_.key in owner.addresses:
         yield Signal(AutomationKind.SELF, Weight.CERTAIN, "from the account itself")
     if message.header("x-postroom-token") in owner.draft_tokens:
         yield Signal(AutomationKind.SELF, Weight.CERTAIN, "our own draft token")

@@ -66,7 +66,7 @@ class Workplace:
 
     @property
     def recipients(self) -> frozenset[str]:
-        """Whoever could get words of this run: to whom answers would go, in lower case.
+        """Whoever could get words of this run: to whom answers would go, as addresses are compared.
 
         Nobody where a message names several senders: who of them will read an answer cannot be told.
         """
@@ -80,12 +80,6 @@ def answered_to(message: ParsedMessage) -> frozenset[str]:
     """To whom an answer to a message goes: Reply-To, or else From."""
     sender = () if message.from_ is None else (message.from_,)
     return frozenset(address.key for address in (message.reply_to or sender))
-
-
-def was_seen_by(message: ParsedMessage, address: str) -> bool:
-    """Whether an address sent or received a message, as its headers say."""
-    sender = () if message.from_ is None else (message.from_,)
-    return any(one.key == address for one in (*sender, *message.to, *message.cc))
 
 
 class Toolbox:
@@ -161,7 +155,7 @@ class Toolbox:
         is_private = is_other and self._place.offer.search is SearchScope.ACCOUNT
         if is_other and not is_private:
             others = self._place.recipients - self._place.account.addresses
-            thread = tuple(one for one in thread if all(was_seen_by(one.parsed, other) for other in others))
+            thread = tuple(one for one in thread if others <= one.parsed.people)
         shown = shown_thread([one.parsed for one in thread], self._place.boundary)
         return ToolResult(call.call_id, shown, is_private=is_private)
 

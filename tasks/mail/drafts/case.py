@@ -12,7 +12,6 @@ from domain.mail.replies.replies import Original
 from domain.mail.replies.voice import Voice
 from domain.mail.triage.prompts import Guidance
 from domain.payloads.drafts import WritePayload
-from domain.payloads.mail_address import address_key
 from storage.accounts import accounts, labels, voices
 from storage.accounts.accounts import Account
 from storage.mail import emails, messages
@@ -87,8 +86,7 @@ class DraftCase:
 
 def original_of(account: Account, asked: Message, thread: Sequence[Message]) -> Original:
     """What a reply needs to know of a message; raises `Invalid` when a person has to choose whom to answer."""
-    own = frozenset(map(address_key, account.addresses))
-    return Original.of(asked.parsed, [one.parsed for one in thread], own)
+    return Original.of(asked.parsed, [one.parsed for one in thread], account.addresses)
 
 
 def read_case(tx: Transaction, account_id: UUID, thread_id: str) -> DraftCase | None:

@@ -4,8 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from domain.jobs.failures import Invalid
+from domain.mail.outgoing.header_lines import mailbox_text
 from domain.mail.parsing.addresses import parse_addresses
-from domain.payloads.mail_address import address_key, writable_address
+from domain.payloads.mail_address import address_key, check_address, writable_address
 from domain.payloads.mail_fields import mailbox_parts
 
 WRITTEN = {
@@ -61,6 +63,12 @@ def test_an_address_that_no_mail_can_be_sent_to_is_refused_with_the_reason(given
     assert reason in str(refusal.value)
 
 
+def test_what_somebody_types_is_refused_by_its_field() -> None:
+    assert check_address("email", " Anna@Example.ORG ") == "Anna@Example.ORG"
+    with pytest.raises(Invalid, match="owner: is no address"):
+        check_address("owner", "an na@example.org")
+
+
 LOCAL = st.text("abzABZ019.+-_!#$%&'*/=?^`{|}~[]", min_size=1, max_size=12)
 LABEL = st.text(st.characters(categories=["Ll", "Lo", "Nd"]), min_size=1, max_size=10)
 
@@ -77,6 +85,19 @@ def test_what_the_reader_takes_can_be_written_and_is_read_as_the_same(local: str
         assert written.isascii()
         (again,) = parse_addresses(written)[0]
         assert again.key == read.key
+
+
+SIGNS = [*"ab.'\"`<>()[]@:;, \u200b\u200e\u00ad\u201c❤ü", "[mailto:", "[IPv6:::1]", "x.org"]
+JUNK = st.lists(st.sampled_from(SIGNS), max_size=24)
+
+
+@given(JUNK.map("".join), st.sampled_from(["{}", "ada@x.org{}", "Ann <{}@x.org>", "{}@x.org, b@x.org"]))
+def test_the_writer_writes_whatever_the_reader_gives(junk: str, way: str) -> None:
+    for read in parse_addresses(way.format(junk))[0]:
+        if read.is_writable:
+            assert mailbox_parts(mailbox_text(read))[1] == writable_address(read.address)
+        else:
+            assert not read.local_part.isascii()
 
 
 @given(st.text(max_size=400))

@@ -115,10 +115,11 @@ def test_everything_is_off_until_the_owner_turns_it_on(store: Database) -> None:
         accounts.save_settings(tx, account.account_id, {"send_allowed": True})
         accounts.save_settings(tx, account.account_id, {"label_parent": "Mail"})
         accounts.save_own_addresses(tx, account.account_id, ["B@example.com", "a@example.com", "b@example.com"])
+        accounts.save_own_addresses(tx, account.account_id, ["B@example.com", '"a"@example.com', "b@BÜCHER.example"])
         changed = accounts.get(tx, account.account_id)
     assert changed.settings == AccountSettings(label_parent="Mail", send_allowed=True, agent_enabled=False)
-    assert changed.own_addresses == ("a@example.com", "b@example.com")
-    assert changed.addresses == {"me@example.com", "a@example.com", "b@example.com"}
+    assert changed.own_addresses == ("a@example.com", "b@example.com", "b@xn--bcher-kva.example")
+    assert changed.addresses == {"me@example.com", *changed.own_addresses}
 
 
 HALF_ACCOUNTS = (

@@ -9,7 +9,7 @@ from storage.accounts import labels
 from storage.postgres.database import Database
 from storage.rules import kept_rules, rules
 from storage.rules.rules import Reach
-from tests.doubles.mail_factories import make_account
+from tests.doubles.mail_factories import add_in_words, make_account
 
 INBOX = MailboxLabel("INBOX", "INBOX", "system")
 DONE = MailboxLabel("Label_1", "Postroom/Done", "user")
@@ -50,7 +50,7 @@ def test_a_vanished_label_disables_the_rules_that_name_it(store: Database) -> No
         in_condition = rules.add(tx, org, condition)
         elsewhere = rules.add(tx, org, parse_rule(rule_naming("Label_2")), account_id=other.account_id)
         unrelated = rules.add(tx, org, parse_rule(rule_naming("Label_1")), account_id=account.account_id)
-        in_words = rules.add_in_words(tx, org, Reach(), name="w", content="work mail", label_ids=("Label_2",))
+        in_words = add_in_words(tx, org, Reach(), name="w", content="work mail", label_ids=("Label_2",))
         found = labels.sync(tx, account.account_id, [INBOX, DONE])
         again = labels.sync(tx, account.account_id, [INBOX, DONE])
         stored = kept_rules.listed(tx, org, account_id=account.account_id)

@@ -180,6 +180,11 @@ def test_a_search_finds_what_all_have_seen_and_no_other_account(store: Database)
     assert found("code") == ["boss", "both", "to-ada", "from-ada"]
     assert found("code", "nobody@example.com") == []
     assert found("%", ada) == []
+    spellings = ('"Info"@bücher.example', "info@BÜCHER.example", "info@xn--bcher-kva.example")
+    for place, spelling in enumerate(spellings):
+        text = raw(spelling, me, "code six") if place else raw(me, spelling, "code six")
+        store_message(store, account, make_message(f"six-{place}", f"t-six-{place}", raw=text))
+    assert set(found("six", "info@xn--bcher-kva.example")) == {"six-0", "six-1", "six-2"}
 
 
 def test_a_job_knows_by_itself_what_it_does_again(store: Database, database: Connection) -> None:

@@ -7,6 +7,8 @@ from uuid import UUID
 
 import psycopg
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from psycopg import Connection
 
 from domain.jobs.effects import EffectStatus, Strategy
@@ -14,14 +16,27 @@ from domain.jobs.failures import Invalid
 from domain.jobs.job import ActorType, NewJob, Origin, State
 from domain.jobs.lifecycle import Settlement
 from domain.redaction import HIDDEN
-from domain.secrets import HARMLESS_NAMES, LOOKS, MARKS, NAME_ENDS, PLAIN, looks_secret, names_secret, secret_in
+from domain.secrets import (
+    HARMLESS_NAMES,
+    KEYS,
+    LINKED,
+    LOOKS,
+    NAME_ENDS,
+    NAMED,
+    VALUE,
+    looks_secret,
+    names_secret,
+    secret_in,
+)
 from storage.ledger import audit, effects, ledger
 from storage.postgres.database import Database
 from tests.doubles.factories import HINT_TIMEOUT, claim_one, enqueue_one, make_job_type, make_org
-from tests.doubles.secrets import AWS, NAMES, SHAPES, ordinary_mail
+from tests.doubles.secrets import AWS, NAMED_WAYS, NAMES, PLAIN, SHAPES, VENDORS, WAYS, ordinary_mail
 
 LETTERS = "k3j4h5g6f7d8s9a0Q1W2E3R4T5Y6U7I8"
 SECRETS = [shape.format(LETTERS) for shape in SHAPES] + [AWS]
+WRITTEN = [way.format(look.format(LETTERS)) for look in VENDORS.values() for way in WAYS]
+NAMED_SECRETS = [way.format(name=name, value=LETTERS) for name in (*NAMES, "PAGE_TOKEN", "key") for way in NAMED_WAYS]
 
 
 @pytest.fixture
@@ -33,7 +48,7 @@ def org(database: Connection, store: Database) -> UUID:
 def test_the_database_has_the_same_list(database: Connection) -> None:
     sources: dict[str, str] = dict(database.execute("select proname, prosrc from pg_proc").fetchall())
     for function, patterns in {
-        "looks_secret": (*MARKS, "|".join(LOOKS)),
+        "looks_secret": ("|".join(LOOKS), NAMED, f"(?={VALUE})", LINKED),
         "names_secret": (NAME_ENDS, HARMLESS_NAMES),
     }.items():
         for pattern in patterns:
@@ -52,6 +67,7 @@ def test_the_database_passes_over_what_is_plain_in_the_same_sense(database: Conn
 
 def test_python_and_the_database_judge_alike(database: Connection) -> None:
     texts = [*SECRETS, *ordinary_mail(), *(f"x {secret} y" for secret in SECRETS), "", "sk-1", "key=", "\n=\n"]
+    texts += [*WRITTEN, *NAMED_SECRETS, *(text.upper() for text in WRITTEN), *(text.upper() for text in NAMED_SECRETS)]
     query = (
         "select array_agg(postroom.looks_secret(t) order by place)"
         " from unnest(%s::text[]) with ordinality as u (t, place)"
@@ -60,6 +76,15 @@ def test_python_and_the_database_judge_alike(database: Connection) -> None:
     names = [*NAMES, *(name.upper() for name in NAMES), "userPassword", "X-Api-Key", "page_token", "tokens", "key", ""]
     query = query.replace("looks", "names")
     assert database.execute(query, (names,)).fetchone() == ([names_secret(name) for name in names],)
+
+
+@given(st.sampled_from(KEYS).flatmap(lambda key: st.from_regex(f"^(?:{key})$", fullmatch=True)))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_each_key_is_known_to_the_database(database: Connection, key: str) -> None:
+    """The database first looks for a part of the key, to be quick."""
+    assert database.execute("select postroom.looks_secret(%s)", (key.strip(),)).fetchone() == (True,)
+    document = as_json({"a": {"note": key.strip()}})
+    assert database.execute("select postroom.carries_secret(%s::text::jsonb)", (document,)).fetchone() == ("note",)
 
 
 @pytest.mark.parametrize("place", ["payload", "a list", "a name", "deep"])
@@ -79,6 +104,13 @@ def test_a_document_with_a_secret_is_named_by_its_field(database: Connection, pl
         assert database.execute("select postroom.carries_secret(%s::text::jsonb)", (as_json(document),)).fetchone() == (
             name,
         )
+
+
+def test_the_database_takes_time_in_proportion_to_a_text_made_to_hold_it(database: Connection) -> None:
+    hard = ["page_token=", "key=", "pwd=aaaa ", 'pwd:"', "token:aa ", "-----BEGIN PRIVATE KEY", "key:" + " " * 40_000]
+    database.execute("set statement_timeout = '2s'")
+    for text in hard:
+        database.execute("select postroom.looks_secret(%s)", ((text * 10_000)[:40_000],))
 
 
 def test_a_name_may_be_split_anywhere(database: Connection) -> None:

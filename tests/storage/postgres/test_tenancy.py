@@ -289,6 +289,7 @@ def writable_columns(database: Connection, table: str) -> str:
 
 
 FOR_TENANTS = {
+    "begins_secret",  # pure
     "announce_call",
     "append_event",
     "are_few_unfinished",  # tells whether, of all orgs
@@ -303,6 +304,7 @@ FOR_TENANTS = {
     "finish_effect",
     "hold_claim",
     "is_channel_of_another",
+    "mentions_secret",  # pure
     "look_back_at_jobs",  # tells a time, of all orgs
     "looks_secret",  # pure
     "named_labels",  # pure

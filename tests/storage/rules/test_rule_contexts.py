@@ -32,7 +32,7 @@ def account(store: Database) -> Account:
     account = make_account(store)
     with store.tenant(account.org_id) as tx:
         labels.sync(tx, account.account_id, [MailboxLabel("Label_7", "Receipts", "user")])
-        accounts.save_own_addresses(tx, account.account_id, ["other@example.net"])
+        accounts.save_own_addresses(tx, account.account_id, ["other@example.net", "me@bücher.example"])
     return account
 
 
@@ -48,7 +48,7 @@ def refused(store: Database, account: Account, action: dict[str, Any], *, of_org
 def test_a_rule_that_could_never_do_what_it_says_is_refused(store: Database, account: Account, of_org: bool) -> None:
     past = refused(store, account, {"snooze": {"until": "2026-01-01T00:00:00Z"}}, of_org=of_org)
     assert "is in the past" in past
-    for address in (account.email, "Other+x@example.net"):
+    for address in (account.email, "Other+x@example.net", '"Me+x"@BÜCHER.example'):
         assert "comes back" in refused(store, account, {"forward": address}, of_org=of_org)
     assert "names no label of" in refused(store, account, {"apply_label": "Label_8"}, of_org=of_org)
 

@@ -13,7 +13,7 @@ from domain.mail.triage.rules import Rule, parse_rule
 from storage.postgres.database import Database
 from storage.rules import kept_rules, rules
 from storage.rules.rules import Reach
-from tests.doubles.mail_factories import make_account
+from tests.doubles.mail_factories import add_in_words, make_account
 
 ADA = Address("Ada", "Ada@Example.org")
 
@@ -79,7 +79,7 @@ def test_guidance_is_what_is_in_scope(store: Database) -> None:
     with store.tenant(account.org_id) as tx:
         for content, reach in reversed(reaches.items()):
             rules.add_direction(tx, account.org_id, reach, content=content)
-            rules.add_in_words(tx, account.org_id, reach, name="a rule", content=content)
+            add_in_words(tx, account.org_id, reach, name="a rule", content=content)
         full = rules.guidance(tx, account.account_id, ADA)
         nobody = rules.guidance(tx, account.account_id, None)
     assert full.directions == ("everyone", "mine", "her domain", "her")
@@ -99,7 +99,7 @@ def test_a_rule_that_says_the_same_in_a_narrower_scope_is_told_once(store: Datab
             (Reach(), "File her bills."),
             (Reach(RuleScope.SENDER, ref=ADA.key), "file  her bills."),
         ):
-            rules.add_in_words(tx, account.org_id, reach, name="a rule", content=content)
+            add_in_words(tx, account.org_id, reach, name="a rule", content=content)
         found = rules.guidance(tx, account.account_id, ADA).rules
     assert [rule.text for rule in found] == ["File her bills."]
 
@@ -107,7 +107,7 @@ def test_a_rule_that_says_the_same_in_a_narrower_scope_is_told_once(store: Datab
 def test_a_rule_in_words_that_is_off_is_silent(store: Database) -> None:
     account = make_account(store)
     with store.tenant(account.org_id) as tx:
-        rule_id = rules.add_in_words(tx, account.org_id, Reach(), name="w", content="words")
+        rule_id = add_in_words(tx, account.org_id, Reach(), name="w", content="words")
         kept_rules.turn(tx, account.org_id, rule_id, on=False, reason="no longer")
         assert rules.guidance(tx, account.account_id, ADA).rules == ()
 
@@ -135,7 +135,7 @@ def test_a_scope_says_exactly_what_it_reaches(store: Database, database: Connect
     account = make_account(store)
     with store.tenant(account.org_id) as tx:
         rules.add_direction(tx, account.org_id, Reach(), content="x")
-        rules.add_in_words(tx, account.org_id, Reach(), name="x", content="x")
+        add_in_words(tx, account.org_id, Reach(), name="x", content="x")
     for kind in ("tell", "direction"):
         for change in ODD_SCOPES:
             with pytest.raises(CheckViolation):

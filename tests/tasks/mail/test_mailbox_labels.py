@@ -14,6 +14,7 @@ from storage.rules import kept_rules, rules
 from storage.rules.rules import Reach
 from tasks.mail import mailbox_labels
 from tests.doubles.mail_environment import MailEnvironment
+from tests.doubles.mail_factories import add_in_words
 from tests.doubles.triggers import refuse
 from tests.sandbox.sdk import gmail_users
 
@@ -52,7 +53,7 @@ def test_a_deleted_label_disables_the_rules_that_name_it_with_the_reason(env: Ma
         for name, named in (("Projects", label_id), ("Other", "INBOX")):
             rules.add(tx, org_id, about(name, named), account_id=account_id)
         reach = Reach(RuleScope.ACCOUNT, account_id)
-        rules.add_in_words(tx, org_id, reach, name="words", content="File it.", label_ids=(label_id,))
+        add_in_words(tx, org_id, reach, name="words", content="File it.", label_ids=(label_id,))
     delete(env, label_id)
     assert sync_labels(env) == {"labels": 21, "vanished": 1, "disabled_rules": 2}
     with env.process.database.ledger() as tx:

@@ -119,3 +119,29 @@ def test_more_than_allowed_is_said() -> None:
     found, more = parse_addresses("a@example.org, b@example.org, c@example.org", most=2)
     assert len(found) == 2
     assert more
+
+
+@pytest.mark.parametrize(
+    ("header", "meant"),
+    [
+        ("'ada@x.org'", ["ada@x.org"]),
+        ("'ada@x.org', 'bob@x.org'", ["ada@x.org", "bob@x.org"]),
+        ("Ada <'ada@x.org'>", ["ada@x.org"]),
+        ("\u201cada@x.org\u201d", ["ada@x.org"]),
+        ("`ada@x.org`", ["ada@x.org"]),
+        ("\u200eada@x.org", ["ada@x.org"]),
+        ("Ada <\u200bada@x.org\ufeff>", ["ada@x.org"]),
+        ("\u202aada@x.org\u202c", ["ada@x.org"]),
+        ("ada@x.org [mailto:ada@x.org]", ["ada@x.org"]),
+        ("Ada [mailto:ada@x.org]", ["ada@x.org"]),
+        ("ada@[IPv6:::1]", ["ada@[IPv6:::1]"]),
+        ("Ada <ada@[IPv6:2001:db8::1]>, bob@x.org", ["ada@[IPv6:2001:db8::1]", "bob@x.org"]),
+        ("o'brien@x.org", ["o'brien@x.org"]),
+        ("i@i\u2764.ws", []),
+        ("a@b@c.org", []),
+        ("Eve <a@bb@c.org>, ada@x.org", ["ada@x.org"]),
+        ("ann@a..example", []),
+    ],
+)
+def test_an_address_is_read_as_its_writer_meant_it_or_not_at_all(header: str, meant: list[str]) -> None:
+    assert [one.address for one in parse_addresses(header)[0]] == meant

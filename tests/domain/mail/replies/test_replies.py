@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from domain.jobs.failures import Invalid
 from domain.mail.outgoing.subjects import plain_subject
-from domain.mail.outgoing.thread_ids import LONGEST_REFERENCES
+from domain.mail.outgoing.thread_ids import LONGEST_REFERENCES, thread_ids
 from domain.mail.parsing.encoded_words import decode_words
 from domain.mail.parsing.mime import parse_message
 from domain.mail.parsing.parsed_message import Address
-from domain.mail.replies.replies import Original, reply_message, thread_references
+from domain.mail.replies.replies import Original, reply_message
 from tests.domain.mail.messages import make_message
 
 OWNER = Address("Öwner", "owner@example.com")
@@ -138,7 +138,7 @@ IDS = st.integers(1, 10_000).map("<{}@example.org>".format)
 @given(st.lists(IDS, max_size=300, unique=True), IDS)
 def test_references_are_bounded_and_keep_root_and_parent(references: list[str], parent: str) -> None:
     original = Original("s", ORIGINAL.to, parent, tuple(references))
-    chosen = thread_references(original, "token-12345")
+    chosen = thread_ids(original.references, original.message_id, "token-12345")
     assert chosen[-1] == parent
     assert len(" ".join(chosen)) <= LONGEST_REFERENCES
     assert len(set(chosen)) == len(chosen)

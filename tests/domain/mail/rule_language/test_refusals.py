@@ -1,14 +1,17 @@
 """Each mistake in a rule is told with its line, column, field and reason."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from domain.jobs.failures import Invalid
 from domain.mail.actions.label_actions import ApplyLabel
 from domain.mail.mailbox import MailboxLabel
 from domain.mail.rule_language.defects import MOST_SHOWN, RefusedRules
+from domain.mail.rule_language.direction import read_direction
 from domain.mail.rule_language.label_names import LabelNames
 from domain.mail.rule_language.rule_context import RuleContext
 from domain.mail.rule_language.rule_file import MOST_PATTERNS_AT_ONCE, read_rule_document, read_rule_file
@@ -288,3 +291,50 @@ def test_a_size_that_no_message_has_is_refused(size: str) -> None:
 def test_a_number_of_bytes_that_no_message_has_is_refused() -> None:
     with pytest.raises(RefusedRules, match="less than or equal to"):
         read_rule_document({"name": "x", "when": {"size": {"under": 10**400}}, "then": {"class": "fyi"}})
+
+
+@pytest.mark.parametrize(
+    ("written", "is_taken"),
+    [
+        ("ada@x.org", True),
+        ('"a b"@x.org', True),
+        ("info@bücher.example", True),
+        ("a@[IPv6:::1]", True),
+        ("a@b..c", False),
+        ("jörg@x.org", False),
+        ("a@i\u2764.ws", False),
+        ("a@b@c.org", False),
+        ("*@x.org", False),
+        ("a@*.org", False),
+    ],
+)
+def test_rules_and_directions_take_the_addresses_that_mail_can_be_sent_to(written: str, is_taken: bool) -> None:
+    places: list[Callable[[], object]] = [
+        lambda: read_direction({"content": "x", "sender": written}, of_account=True),
+        lambda: read_rule_document({"name": "x", "when": {"from": written}, "then": {"class": "fyi"}}),
+        lambda: read_rule_document({"name": "x", "when": {"to": [written]}, "then": {"class": "fyi"}}),
+        lambda: read_rule_document({"name": "x", "tell": "x", "for": {"sender": written}}),
+    ]
+    for read in places:
+        if is_taken:
+            read()
+        else:
+            with pytest.raises((Invalid, RefusedRules)):
+                read()
+
+
+@pytest.mark.parametrize("pattern", [r"\bщит\b", r"\bcafé\b", r"x\\\bé", r"\b\pL+", r"\Bß"])
+def test_a_word_boundary_beside_other_letters_is_refused_with_the_way_to_write_it(pattern: str) -> None:
+    with pytest.raises(RefusedRules, match=r"at character \d.*\(\^\|\\W\)"):
+        read_rule_document({"name": "x", "when": {"subject": {"matches": pattern}}, "then": {"class": "fyi"}})
+
+
+@pytest.mark.parametrize(
+    ("domain", "is_taken"), [("bücher.example", True), ("b..c", False), ("\u2764.ws", False), ("*.ws", False)]
+)
+def test_directions_take_the_domains_that_mail_can_be_sent_to(domain: str, is_taken: bool) -> None:
+    if is_taken:
+        assert read_direction({"content": "x", "domain": domain}, of_account=True).ref == "xn--bcher-kva.example"
+    else:
+        with pytest.raises(Invalid, match="is no domain"):
+            read_direction({"content": "x", "domain": domain}, of_account=True)

@@ -7,7 +7,8 @@ from domain.mail.triage.automation import detect_automation, replies_allowed
 from domain.mail.triage.automation_signals import AutomationKind, Owner, Weight
 from tests.domain.mail.messages import make_message, raw_message
 
-OWNER = Owner(frozenset({"Owner@Example.com"}), frozenset({"Known@example.org"}), frozenset({"token-12345"}))
+OTHER_LETTERS = Owner(frozenset({"me@xn--bcher-kva.example"}))
+OWNER = Owner(frozenset({"owner@example.com"}), frozenset({"known@example.org"}), frozenset({"token-12345"}))
 
 # One row of docs: automated-mail.md#signals each: headers, kind, weight.
 TABLE = [
@@ -148,3 +149,9 @@ def test_signs_that_forbid_a_reply_are_never_outweighed(rows: set[int], forbiddi
     )
     message = parse_message(lines.encode() + raw_message(**headers))
     assert not replies_allowed(detect_automation(message, owner=OWNER))
+
+
+@pytest.mark.parametrize("sender", ["me@b\u00fccher.example", '"Me"@B\u00dcCHER.example', "me@xn--bcher-kva.example"])
+def test_own_mail_is_known_however_its_address_is_written(sender: str) -> None:
+    message = parse_message(f"From: {sender}\r\n\r\nHello.".encode())
+    assert detect_automation(message, owner=OTHER_LETTERS).kind is AutomationKind.SELF

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.jobs.failures import Invalid
+from domain.mail.normal_form import normal_pattern, searched_forms
 from domain.mail.triage.safe_pattern import LARGEST_PROGRAM, LONGEST_SEARCHED, compiled, found_in, matches_everything
 
 ORDINARY = [
@@ -94,3 +95,22 @@ def test_a_pattern_that_compares_nothing_is_found_in_every_text(pattern: str, te
 @pytest.mark.parametrize("pattern", SOMETHING)
 def test_a_pattern_that_leaves_something_out_is_not_told_to_match_everything(pattern: str) -> None:
     assert not matches_everything(pattern, has_lines=False)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "is_found"),
+    [
+        (r"^\w+ hat", "Jörg hat", True),
+        (r"[\w.]+@x", "ü@x", True),
+        (r"caf\w!", "CAFÉ!", True),
+        (r"(^|\W)щит(\W|$)", "ваш щит: 5", True),
+        (r"(^|\W)щит(\W|$)", "щитовой щиты", False),
+        (r"\w+", "\u201c\u2014\u201d \u2764", False),
+        (r"\binvoice\b", "an invoice.", True),
+        (r"a\\w", r"a\w", True),
+        (r"\Q\w\E", r"\w", True),
+        (r"[]\w]\W[^\w]x", "é\u201c x", True),
+    ],
+)
+def test_a_word_has_letters_of_all_languages(pattern: str, text: str, is_found: bool) -> None:
+    assert any(found_in(normal_pattern(pattern), form) for form in searched_forms(text)) is is_found
