@@ -19,10 +19,12 @@ def shown_text(text: str, longest: int) -> str:
 
 
 def cut(text: str, longest: int, of: str) -> str:
-    """At most so many characters of a text, with a note of how many were left out."""
+    """At most so many characters of a text, with a note of how many were left out, where there is room for one."""
     if len(text) <= longest:
         return text
-    kept = max(0, longest - _LONGEST_NOTE)
+    kept = longest - _LONGEST_NOTE
+    if kept < 0:
+        return "[…]"
     return f"{text[:kept].rstrip()}\n[{len(text) - kept:,} more characters of {of} are left out.]".lstrip()
 
 

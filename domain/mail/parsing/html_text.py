@@ -8,8 +8,8 @@ from itertools import islice
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from domain.mail.normal_form import visible
-from domain.mail.parsing.limits import DEEPEST_QUOTE, LONGEST_STYLES, MOST_ATTRIBUTES, MOST_TAGS
-from domain.mail.parsing.page_styles import SEEN_BY, STRIKING, Look, StyleSheets
+from domain.mail.parsing.limits import DEEPEST_QUOTE, MOST_ATTRIBUTES, MOST_TAGS
+from domain.mail.parsing.page_styles import USUAL_LOOK, Look, StyleSheets
 
 _TAG = re.compile(r"</?[a-zA-Z]")
 _CROWDED = re.compile(
@@ -17,17 +17,16 @@ _CROWDED = re.compile(
     rf"{{{MOST_ATTRIBUTES}}}"
 )
 """A tag with so many attributes."""
-_FORMATTING = re.compile(r"<(a|b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)(?=[\s/>])", re.IGNORECASE)
-_FORMATTING_END = re.compile(r"</(?:a|b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)(?=[\s/>])", re.IGNORECASE)
-"""Elements that a browser opens anew in each paragraph that follows: a page could have it do so without end."""
-_TAG_BEFORE = "was"
-_NO_TEXT = frozenset({"script", "style", "title", "svg", "select", "datalist", "iframe", "noembed", "noframes"})
+_FORMATTING = re.compile(r"<(?:b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)(?=[\s/>])", re.IGNORECASE)
+"""Elements that a browser opens anew in each paragraph that follows, so that a tree has up to as many nodes as there
+are tags for each of them. Only one `a` is open at a time."""
+_MOST_NODES = 150_000
+"""Of these elements; so many take a second of CPU."""
+_NO_TEXT = frozenset({"script", "style", "title", "svg", "iframe", "noembed", "noframes"})
 """Their content is no text of the page."""
-_HIDDEN = frozenset({"template", "noscript", "dialog"})
-"""Their content is text that a browser does not show; so no reader of mail in a browser sees it."""
 _BLOCKS = re.compile(
     r"address|article|aside|blockquote|body|br|caption|center|d[dlt]|details|div|fieldset|figcaption|figure|footer|form|"
-    r"h[1-6]|header|hr|legend|li|listing|main|nav|[ou]l|p|plaintext|pre|section|summary|table|tbody|tfoot|thead|tr|xmp"
+    r"h[1-6]|header|hr|legend|li|listing|main|nav|[ou]l|opt(?:group|ion)|p|plaintext|pre|section|summary|table|tbody|tfoot|thead|tr|xmp"
 )
 _APART = frozenset({"p", "table", "ul", "ol", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "hr"})
 _KEEPS_LINES = frozenset({"pre", "listing", "plaintext", "textarea", "xmp"})
@@ -36,6 +35,9 @@ _WORDS_OF_LINE = re.compile(r"\S(?:[^\n]*\S)?")
 _STRUCK = "[struck out: "
 """Before words that the sender took back."""
 _STRUCK_ON = re.compile(rf"\]( ?){re.escape(_STRUCK)}")
+_BLANK = " \t\r\n\f\v\u00a0\u00ad\u034f\u200b\u200c\u200d\u2060\ufeff"
+_MAY_BE_DARK = re.compile(r"color-scheme|<link\b", re.IGNORECASE)
+"""Pages with these may be shown in other colours than black on white (CSS Color Adjustment 1, 2.1)."""
 _NO_ATTRIBUTES: Mapping[str, str | None] = {}
 
 
@@ -45,6 +47,8 @@ class PageText:
 
     text: str
     hidden: int
+    has_words: bool
+    """There are words beside those of pictures."""
     tags: int
     cut: bool
     """There are more tags or attributes than were read."""
@@ -60,6 +64,7 @@ class _Lines:
     """Something in the current line keeps its blanks."""
     quoted: int = 0
     hidden: int = 0
+    has_words: bool = False
 
     def write(self, text: str, look: Look) -> None:
         if look.struck:
@@ -116,14 +121,21 @@ def read_page(markup: str, most_tags: int = MOST_TAGS) -> PageText:
     end = tags[-1] if len(tags) > most_tags else len(markup)
     crowded = _CROWDED.search(markup, 0, end)
     cut = crowded is not None or end < len(markup)
-    plain = _FORMATTING.sub(rf"<span {_TAG_BEFORE}=\1", markup[: crowded.start() if crowded else end])
-    tree = LexborHTMLParser(_FORMATTING_END.sub("</span", plain), scripting=True)
-    styles = "\n".join(style.text() for style in tree.css("style"))
-    sheets = StyleSheets.read(styles if len(styles) <= LONGEST_STYLES else "")
+    tree = LexborHTMLParser(_bounded(markup[: crowded.start() if crowded else end], len(tags)), scripting=False)
+    sheets = StyleSheets()
+    for style in tree.css("style"):
+        sheets.read(style.text(), style.attributes.get("media") or "")
     lines = _Lines()
-    _walk(tree.root, Look(background=None) if sheets.unclear else Look(), sheets, lines)
+    _walk(tree.root, Look() if _MAY_BE_DARK.search(markup) else USUAL_LOOK, sheets, lines)
     lines.end_line()
-    return PageText("\n".join(lines.lines).strip("\n"), lines.hidden, len(tags), cut)
+    return PageText("\n".join(lines.lines).strip("\n"), lines.hidden, lines.has_words, len(tags), cut)
+
+
+def _bounded(markup: str, tags: int) -> str:
+    """Only so many formatting elements that the tree stays small; those after them become empty ones."""
+    most = _MOST_NODES // max(tags, 1)
+    beyond = next(islice(_FORMATTING.finditer(markup), most, None), None)
+    return markup if beyond is None else markup[: beyond.start()] + _FORMATTING.sub("<wbr", markup[beyond.start() :])
 
 
 def _walk(node: LexborNode | None, look: Look, sheets: StyleSheets, lines: _Lines) -> None:
@@ -132,7 +144,9 @@ def _walk(node: LexborNode | None, look: Look, sheets: StyleSheets, lines: _Line
     while node is not None:
         name = node.tag or ""
         if name == "-text":
-            lines.write(node.text_content or "", look)
+            text = node.text_content or ""
+            lines.has_words = lines.has_words or (look.is_read and bool(text.strip(_BLANK)))
+            lines.write(text, look)
         elif name and name[0] != "-":
             inner = _enter(node, name, look, sheets, lines)
             child = None if name in _NO_TEXT else node.first_child
@@ -151,12 +165,10 @@ def _walk(node: LexborNode | None, look: Look, sheets: StyleSheets, lines: _Line
 
 def _enter(node: LexborNode, name: str, outer: Look, sheets: StyleSheets, lines: _Lines) -> Look:
     attributes = node.attributes or _NO_ATTRIBUTES
-    tag = (attributes.get(_TAG_BEFORE) or name).lower()
-    styled = tag in sheets.rules or tag in STRIKING or not SEEN_BY.isdisjoint(attributes)
-    look = sheets.look(tag, attributes, outer) if styled else outer
-    if name in _HIDDEN and "open" not in attributes:
-        look = replace(look, gone=True)
-        lines.hidden += bool(name == "template" and node.template_fragments())
+    if name == "dialog" and "open" not in attributes:
+        attributes = {**attributes, "hidden": ""}
+    look = sheets.look(name, attributes, outer)
+    lines.hidden += bool(name == "template" and node.template_fragments())
     if name in _KEEPS_LINES:
         look = replace(look, keeps_lines=True)
     if not look.gone:

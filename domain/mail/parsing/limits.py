@@ -69,7 +69,7 @@ LONGEST_TEXT = 200_000
 LONGEST_HTML = 2_000_000
 """Characters of the HTML that are read for its text, without its pictures: comments and styles may be most of it."""
 LONGEST_STYLES = 500_000
-"""Characters of a page's style sheets. Of longer ones none holds: a rule behind them could show what one hides."""
+"""Characters of a style sheet. With a longer one nothing is certain: a rule that was not read could show text."""
 LONGEST_PART = 8_000_000
 """Bytes of a part that are decoded for its text: room for a photo in a page."""
 MOST_ATTACHMENTS = 200

@@ -1,11 +1,10 @@
 """The words of a message and its attachments, as a mail client would show them (RFC 2046, RFC 2387).
 
-Every part that is shown is read, in order. Of the versions in a multipart/alternative the best is what a reader sees;
-its plain version is read instead where it says the same, because it has no layout to lose.
+Every part that is shown is read, in order; of the versions in a multipart/alternative the page, or the plain version
+where the page has no words.
 """
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from domain.mail.normal_form import visible
@@ -36,11 +35,6 @@ _NOT_READ = _CALENDAR | {
 _PICTURE = re.compile(rb"(?i)\bdata:[\w.+/-]{0,80}[^,\s\"'<>]{0,80},\s*+(?:[!#-&(*-;=?-~]{60,}+\s*+)++")
 """A picture in the markup; no words of a reader's have so many letters without a blank."""
 _LONGEST_BYTES = 2 * LONGEST_HTML
-_LINK = re.compile(r"(?:https?://|www\.|mailto:)\S+")
-_WORD = re.compile(r"\w+")
-_SAID_OF_PAGE, _SAID_BY_PAGE = 0.8, 0.6
-"""Shares of words: of the page that the plain version has, and of the plain version that the page has. Links are in
-either as their sender likes; real mailers' versions agree in 0.9 and more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +53,8 @@ class _Piece:
 
     part: Part
     text: str
-    whole: bool = True
-
-    @property
-    def is_page(self) -> bool:
-        return self.part.content_type in _PAGES
+    has_words: bool = True
+    """False for a page whose only text is that of its pictures."""
 
 
 @dataclass(slots=True)
@@ -78,8 +69,10 @@ class _View:
         return "\n\n".join(piece.text for piece in self.pieces if piece.text)
 
     @property
-    def has_page(self) -> bool:
-        return any(piece.is_page and piece.text for piece in self.pieces)
+    def rank(self) -> int:
+        """How much of the message a reader sees in this version: a page, plain text, or pictures alone."""
+        words = [piece for piece in self.pieces if piece.text and piece.has_words]
+        return bool(words) + any(piece.part.content_type in _PAGES for piece in words)
 
     def add(self, other: "_View") -> None:
         self.pieces += other.pieces
@@ -102,7 +95,10 @@ class _Reader:
             return _best([self.view(child) for child in part.children])
         if part.content_type == "multipart/related":
             return self._related(part)
-        return self._all(part.children)
+        view = _View()
+        for child in part.children:
+            view.add(self.view(child))
+        return view
 
     def _leaf(self, part: Part) -> _View:
         readable = part.content_type.startswith("text/") or part.content_type in _PAGES
@@ -114,25 +110,11 @@ class _Reader:
 
     def shown(self, part: Part) -> _View:
         if not self.parts_left:
-            self.defects.append(Defect.TOO_MANY_PARTS)
+            self.defects += [Defect.TOO_MANY_PARTS, Defect.TRUNCATED_TEXT]
             return _View(listed=[part])
         self.parts_left -= 1
         is_page = part.content_type in _PAGES
         return _View([self._page(part) if is_page else _Piece(part, visible(self._decoded(part)).strip())])
-
-    def _all(self, parts: Iterable[Part]) -> _View:
-        view = _View()
-        for part in parts:
-            seen = self.view(part)
-            if (
-                seen.has_page
-                and len(seen.pieces) == 1
-                and view.text
-                and _says_the_same(view.pieces[-1], seen.pieces[0])
-            ):
-                continue
-            view.add(seen)
-        return view
 
     def _related(self, part: Part) -> _View:
         """The root, with what it shows inside beside it, and the words of parts that it cannot refer to."""
@@ -156,7 +138,7 @@ class _Reader:
             self.defects.append(Defect.TRUNCATED_TEXT)
         if page.hidden:
             self.defects.append(Defect.HIDDEN_TEXT)
-        return _Piece(part, visible(page.text).strip(), not page.cut)
+        return _Piece(part, visible(page.text).strip(), page.has_words)
 
     def _decoded(self, part: Part) -> str:
         """A part's text; only so many bytes are decoded as may be needed."""
@@ -209,25 +191,9 @@ def _may_be_body(part: Part) -> bool:
 
 def _best(versions: list[_View]) -> _View:
     """The version that a reader sees, with what is listed beside any."""
-    worded = [version for version in versions if version.text]
-    pages = [version for version in worded if version.has_page]
-    best = next(iter(reversed(pages or worded)), _View())
-    for version in worded:
-        if not version.has_page and best.has_page and _says_the_same(_joined(version), _joined(best)):
-            best = version
-            break
+    worded = [version for version in reversed(versions) if version.text]
+    best = max(worded, key=lambda version: version.rank, default=_View())
     return _View(best.pieces, [part for version in versions for part in version.listed])
-
-
-def _joined(view: _View) -> _Piece:
-    return _Piece(view.pieces[0].part, view.text, all(piece.whole for piece in view.pieces))
-
-
-def _says_the_same(plain: _Piece, page: _Piece) -> bool:
-    """Whether a plain text and a page are versions of each other, by their words."""
-    ours, theirs = (set(_WORD.findall(_LINK.sub(" ", piece.text).casefold())) for piece in (plain, page))
-    common = len(ours & theirs)
-    return common >= _SAID_OF_PAGE * len(theirs) and (not page.whole or common >= _SAID_BY_PAGE * len(ours))
 
 
 def _attachment(part: Part) -> Attachment:

@@ -54,6 +54,9 @@ _DETECTED = (
     "cp1254",
     "cp1255",
     "cp1256",
+    "cp1257",
+    "cp874",
+    "iso8859_6",
 )
 _SOFT_BREAK = re.compile(rb"=[ \t]++(?=[\r\n]|\Z)")
 """With the blanks that servers put behind it (RFC 2045, 6.7)."""

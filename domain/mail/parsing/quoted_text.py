@@ -9,17 +9,18 @@ as a person would, these lines all of them, and its patterns take time that grow
 
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 
 from domain.mail.normal_form import visible
 
 _FROM = re.compile(
-    r"(?i)from|von|van|de|da|fra|från|od|od kogo|lähettäjä|feladó|kimden|gönderen|от|від|από|发件人|發件人|寄件者|"
-    r"差出人|送信元|보낸 ?사람|expéditeur|mittente|remitente|afsender|avsändare|מאת|من"
+    r"(?i)from|von|van|de(?: la)?|da|fra|från|od|od kogo|lähettäjä|feladó|kimden|gönderen|от|від|από|发件人|"
+    r"發件人|寄件者|差出人|送信元|보낸 ?사람|expéditeur|mittente|remitente|afsender|avsändare|מאת|من"
 )
 _SENT = re.compile(
-    r"(?i)sent|date|gesendet|datum|verzonden|envoyé(?: le)?|enviado(?: el| em)?|data|fecha|inviato|sendt|skickat|dato|"
-    r"wysłano|odesláno|elküldve|lähetetty|gönderildi|tarih|отправлено|дата|надіслано|发送时间|發送時間|寄件日期|日期|"
-    r"送信日時|日付|보낸 ?날짜|날짜|נשלח|تاريخ"
+    r"(?i)sent|date|gesendet|datum|verzonden|envoyé(?: le)?|enviad[oa](?: el| em)?|trimis|odoslané|data|fecha|inviato|"
+    r"sendt|skickat|dato|wysłano|odesláno|elküldve|lähetetty|gönderildi|tarih|отправлено|дата|надіслано|发送时间|發送時間|"
+    r"寄件日期|日期|送信日時|日付|보낸 ?날짜|날짜|נשלח|تاريخ"
 )
 _WROTE = re.compile(
     r"(?i)\b(?:wrote|writes|said|schrieb|geschrieben|a écrit|escribió|escreveu|ha scritto|schreef|skrev|skrifaði|"
@@ -40,8 +41,7 @@ _COLONS = (":", "：")  # noqa: RUF001 - colons as Chinese and Japanese write th
 _HEAD_LINES = 3
 """Lines over which mailers wrap the head of a quotation."""
 _HEADER_LINES = 6
-_FEWEST_UNKNOWN = 3
-"""Headers of a copied message, where their names are of no language that is known here."""
+_FEWEST_WITHOUT_ADDRESS = 4
 _LONGEST_LINE = 300
 _MOST_LINES = 2_000
 """In which the beginning of a copy is looked for: several lines are looked at together, so each costs some 50 µs."""
@@ -86,15 +86,12 @@ def _begins_copy(lines: Sequence[str], number: int) -> bool:
         return False
     if _RULE.fullmatch(line) or _FORWARDED.search(line):
         is_head = _NUMBERS.search(line) is not None and _ADDRESS.search(line) is not None
-        return is_head or _has_headers(lines, number + 1, fewest=1)
-    if _has_headers(lines, number, fewest=2):
+        return is_head or _has_headers(lines, number + 1, below_rule=True)
+    if _has_headers(lines, number):
         return True
     following = _following(lines, number, _HEAD_LINES)
-    for count in range(1, len(following) + 1):
-        if _is_head(following[:count]):
-            below = _following(lines, number + count, 2)
-            return not any(is_quoted(one) for one in below)
-    return False
+    heads = (count for count in range(1, len(following) + 1) if _is_head(following[:count]))
+    return any(not any(map(is_quoted, _following(lines, number + count, 2))) for count in heads)
 
 
 def _following(lines: Sequence[str], number: int, most: int) -> list[str]:
@@ -102,28 +99,27 @@ def _following(lines: Sequence[str], number: int, most: int) -> list[str]:
     return [one for one in lines[number : number + 2 * most] if one.strip()][:most]
 
 
-def _has_headers(lines: Sequence[str], number: int, *, fewest: int) -> bool:
-    """Whether headers of a copied message begin within two lines: whose it is, and when it was sent."""
+def _has_headers(lines: Sequence[str], number: int, *, below_rule: bool = False) -> bool:
+    """Whether headers of a copied message begin within two lines: whose it is, and when it was sent.
+
+    Forms and contacts have lines like these: only below a rule is a sender's name enough.
+    """
     block = _following(lines, number, _HEADER_LINES)
     labels = [_LABEL.fullmatch(one) if len(one) <= _LONGEST_LINE else None for one in block]
-    count = next((place for place, one in enumerate(labels) if one is None), len(labels))
-    found = [(one[1].strip(), one[2]) for one in labels[:count] if one is not None]
-    if len(found) < fewest:
-        return False
-    is_from = _FROM.fullmatch(found[0][0]) is not None
+    found = [(one[1].strip(), one[2]) for one in takewhile(bool, labels) if one]
+    is_from = bool(found) and _FROM.fullmatch(found[0][0]) is not None
     has_address = any(_ADDRESS.search(value) for _, value in found)
-    if fewest == 1:
-        return is_from or has_address
-    if is_from and _SENT.fullmatch(found[1][0]):
-        return True
-    is_dated = any(_NUMBERS.search(value) or _SENT.fullmatch(name) for name, value in found)
-    return len(found) >= _FEWEST_UNKNOWN and has_address and is_dated
+    sent = next((place for place, (name, _) in enumerate(found) if _SENT.fullmatch(name)), 0)
+    if below_rule:
+        return is_from or (has_address and sent > 0)
+    return is_from and (sent > 0 if has_address else sent == 1 and len(found) >= _FEWEST_WITHOUT_ADDRESS)
 
 
 def _is_head(lines: Sequence[str], *, is_above_quote: bool = False) -> bool:
-    """Whether lines together are the head of a quotation, such as "On Monday, Ada wrote:".
+    """Whether lines together are the head of a quotation, such as "On Monday, Ada <ada@example.org> wrote:".
 
-    It has a date, and an address or a verb. Right above a quoted line one of the three is enough on a single line.
+    It has a date, an address and a verb. Above quoted lines the date and another of them are enough, and on a single
+    line one of the three.
     """
     joined = " ".join(line.strip() for line in lines)
     if len(joined) > _LONGEST_LINE or not joined.endswith(_COLONS):
@@ -131,8 +127,10 @@ def _is_head(lines: Sequence[str], *, is_above_quote: bool = False) -> bool:
     has_date, has_address, has_verb = (bool(one.search(joined)) for one in (_NUMBERS, _ADDRESS, _WROTE))
     if is_above_quote and len(lines) == 1:
         return has_date or has_address or has_verb
+    is_dated = has_date or _ON.match(lines[0]) is not None
     begins = bool(_NUMBERS.search(lines[0]) or _ADDRESS.search(lines[0]) or _ON.match(lines[0]))
-    return begins and (has_address or has_verb) and (has_date or _ON.match(lines[0]) is not None)
+    enough = any if is_above_quote else all
+    return begins and is_dated and enough((has_address, has_verb))
 
 
 def _drop_head(kept: list[str]) -> None:

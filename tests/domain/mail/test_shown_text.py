@@ -66,6 +66,18 @@ def test_each_quotation_has_its_share_of_the_room() -> None:
         assert words in shown
 
 
+def test_many_quotations_take_no_room_from_the_answers_between_them() -> None:
+    text = "\n".join(f"> {'their question ' * 17}\nanswer {number} to their question" for number in range(120))
+    shown = shown_text(text, 6_000)
+    assert all(f"\nanswer {number} to their question" in shown for number in range(120))
+    assert len(shown) <= 6_000
+
+
+@pytest.mark.parametrize("text", PLAIN)
+def test_what_the_writer_wrote_is_marked_as_no_copy(text: str) -> None:
+    assert COPY not in describe_mail(make_message(text))
+
+
 def test_what_was_cut_when_it_was_read_is_said() -> None:
     message = make_message("word " * 50_000)
     assert Defect.TRUNCATED_TEXT in message.defects

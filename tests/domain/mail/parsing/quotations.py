@@ -61,4 +61,10 @@ PLAIN = [
     "Agenda:\n\nTime: 9:00\nRoom: 4\nTopic: budget",
     "Please note: the office is closed on 24.12.2026.\nRegards: Ann",
     "My address from 2026 on is ann@new.example, and my number is:\n12345",
+    "Name: Ann\nMail: ann@x.example\nDate: 2026-03-01\n\nPlease register me.",
+    "From: Berlin\nDate: 23 Nov 2026\nSeats: 2\n\nPlease book it.",
+    "See you.\n\n____________\nTel: 12345\nMail: ann@x.example\n\nPS: bring the contract.",
+    "am 12.3.2026 hat ann@x.example folgendes beschlossen:\n\nwir kommen alle.",
+    "2026年11月23日に ann@x.example から連絡があります:\n\n会議は中止です。",
+    "On Monday 23 Nov 2026 we are closed, so here is what to do:\n\nwrite to ann@x.example",
 ]

@@ -65,6 +65,8 @@ KOREAN = "안녕하세요, 화요일에 만날 수 있을까요? 견적서를 �
         (KOREAN, "iso2022_kr"),
         ("Καλημέρα, μπορείτε να έρθετε την Τρίτη; Παρακαλώ απαντήστε.", "cp1253"),  # noqa: RUF001  # Greek letters are meant
         ("Dzień dobry, czy możesz przyjść we wtorek? Proszę o szybką odpowiedź. Żółw.", "cp1250"),
+        ("สวัสดีครับ เราเลื่อนการประชุมไปวันพุธได้ไหม ขอบคุณสำหรับคำตอบ", "cp874"),
+        ("مرحبا، هل يمكننا تأجيل الاجتماع إلى يوم الأربعاء؟ شكرا على الرد السريع.", "iso8859_6"),
         ("Grüße aus Köln: können Sie am Dienstag?", "cp1252"),
         ("Été à Paris, où êtes-vous ? « Ça va »", "cp1252"),
         ("Grüße", "cp1252"),

@@ -1,6 +1,7 @@
 import html
 import time
 from collections.abc import Callable
+from itertools import product
 
 import pytest
 from hypothesis import given
@@ -71,50 +72,57 @@ HIDING_STYLES = [
     "visibility:collapse",
     "opacity:0",
     "opacity:0.00",
+    "opacity:.01",
     "font-size:0",
     "font-size:0px",
     "font-size: 1px",
     "font:0/0 a",
-    "mso-hide:all",
-    "max-height:0;overflow:hidden",
-    "height:0px;overflow:hidden",
-    "width:0;overflow:hidden",
     "position:absolute;left:-9999px",
     "position:fixed;top:-100em",
-    "text-indent:-9999px",
-    "margin-left:-5000px",
     "position:absolute;clip:rect(0,0,0,0)",
     "position:absolute;clip:rect(1px, 1px, 1px, 1px)",
-    "clip-path:inset(50%)",
-    "transform:scale(0)",
-    "transform:translateX(-9999px)",
     "color:#fff",
     "color:#FEFEFE",
     "color:white;background:#fff",
     "color:#123456;background-color:#123456",
     "color:rgb(255, 255, 255)",
+    "color:hsl(0, 0%, 100%)",
+    "color:navy;background:navy",
     "color:transparent",
+    "-webkit-text-fill-color:transparent",
     "color:rgba(0,0,0,0)",
     "/* x */display:none",
     "d\\69 splay:non\\65",
 ]
+HIDING_BOXES = [
+    "max-height:0;overflow:hidden",
+    "height:0px;overflow:hidden;padding:0",
+    "width:0;overflow:hidden",
+    "text-indent:-9999px",
+    "margin-left:-5000px",
+    "clip-path:inset(50%)",
+    "transform:scale(0)",
+    "transform:translateX(-9999px)",
+]
+BLOCKS = {
+    "block": '<div style="{style}">{secret}</div>',
+    "inside": "<p style='{style}'><b>forward</b> all <i>mail</i></p>",
+    "class": "<style>.note{{{style}}}</style><p class='x note'>{secret}</p>",
+    "media": "<style>@media screen {{ p#n {{ {style} }} }}</style><p id=n>{secret}</p>",
+    "in another": "<style>div.h p{{{style}}}</style><div class=h><b><p>{secret}</p></b></div>",
+}
+SHAPES = BLOCKS | {
+    "cell": "<table><tr><td style='{style}'>{secret}</td></tr></table>",
+    "element": "<style>u{{{style}}}</style><u>{secret}</u>",
+}
 
 
-@pytest.mark.parametrize("style", HIDING_STYLES)
 @pytest.mark.parametrize(
-    "shape",
-    [
-        '<div style="{style}">{secret}</div>',
-        "<p style='{style}'><b>forward</b> all <i>mail</i></p>",
-        "<table><tr><td style='{style}'>{secret}</td></tr></table>",
-        "<style>.note{{{style}}}</style><p class='x note'>{secret}</p>",
-        "<style>@media screen {{ p#n {{ {style} }} }}</style><p id=n>{secret}</p>",
-        "<style>u{{{style}}}</style><u>{secret}</u>",
-    ],
-    ids=["block", "inside", "cell", "class", "media", "element"],
+    ("shape", "style"),
+    [*product(SHAPES, HIDING_STYLES), *product(BLOCKS, HIDING_BOXES)],
 )
 def test_what_a_style_hides_is_left_out_and_counted(shape: str, style: str) -> None:
-    page = read_page(f"<p>Nice</p>{shape.format(style=style, secret=SECRET)}<p>weather</p>")
+    page = read_page(f"<p>Nice</p>{SHAPES[shape].format(style=style, secret=SECRET)}<p>weather</p>")
     assert page.text.split() == ["Nice", "weather"]
     assert page.hidden == len(SECRET.replace(" ", ""))
 
@@ -125,13 +133,19 @@ def test_what_a_style_hides_is_left_out_and_counted(shape: str, style: str) -> N
         f"<p hidden>{SECRET}</p>",
         f'<p hidden="">{SECRET}</p>',
         f"<template><p>{SECRET}</p></template>",
-        f"<noscript>{SECRET}</noscript>",
         f"<dialog>{SECRET}</dialog>",
         f"<font color=white>{SECRET}</font>",
         f"<table><tr><td bgcolor='#000000'><font color='#000'>{SECRET}</font></table>",
         f"<div style='display:none'><p style='display:block;visibility:visible'>{SECRET}</p></div>",
         f"<div style='opacity:0'><p style='opacity:1'>{SECRET}</p></div>",
         f"<div style='font-size:0'><p style='font-size:150%'>{SECRET}</p></div>",
+        f"<div style='font-size:0'><p style='font-size:inherit'>{SECRET}</p></div>",
+        f"<style>.x{{display:none!important}}</style><p class=x style='display:block'>{SECRET}</p>",
+        f"<style>.b{{display:block}}.a{{display:none}}</style><p class='b a'>{SECRET}</p>",
+        f"<style>p{{display:block!important}}.a{{display:none!important}}</style><p class=a>{SECRET}</p>",
+        f"<style>@media (max-width:9em){{p{{display:block}}}}</style><p style='display:none'>{SECRET}</p>",
+        f"<style>#other .a, p:hover{{display:block}}#n{{display:none!important}}</style><p id=n>{SECRET}</p>",
+        f"<style media=screen>@import 'x'; p{{display:none}}</style><p>{SECRET}</p>",
         f"<img width=1 height=1 alt='{SECRET}'>",
         f"<div style='display:none'><img src=x alt='{SECRET}'></div>",
     ],
@@ -152,10 +166,54 @@ def test_other_ways_to_hide_are_known(markup: str) -> None:
         "<table><tr><td background='night.png'><p style='color:#fff'>{}</p></table>",
         "<div style='background:url(night.png)'><font color=white>{}</font></div>",
         "<div style='background-image:none;background:linear-gradient(red,blue);color:white'>{}</div>",
-        "<style>.dark td{{background:#000}}</style><p style='color:#fff'>{}</p>",
+        "<style>.dark > p{{background:#000}}</style><p style='color:#fff'>{}</p>",
         "<style>.dark{{background:#000}}</style><p class=dark style='color:#fff'>{}</p>",
         "<style>@media (max-width:600px){{p{{display:none}}}}</style><p>{}</p>",
         "<style>@media print{{p{{display:none}}}}</style><p>{}</p>",
+        "<style media='only screen and (max-width:480px)'>p{{display:none}}</style><p>{}</p>",
+        "<style media=print>p{{display:none}}</style><p>{}</p>",
+        "<style>@supports (color:red){{p{{display:none}}}}</style><p>{}</p>",
+        "<style>@media (max-width:9em){{p{{display:block!important}}}}</style><p style='display:none'>{}</p>",
+        "<style>.a{{display:none}}.b{{display:block}}</style><p class='b a'>{}</p>",
+        "<style>p.x{{display:block}}.y{{display:none}}</style><p class='x y'>{}</p>",
+        "<style>.show{{display:block!important}}</style><p class=show style='display:none'>{}</p>",
+        "<style>[data-x]{{display:block}}p{{display:none}}</style><p data-x=1>{}</p>",
+        "<style>.a.b{{display:block}}.a{{display:none}}</style><p class='a b'>{}</p>",
+        "<style>:is(.a,p){{display:block!important}}</style><p style='display:none'>{}</p>",
+        "<style>.out p, .out > p{{display:none}}</style><div class=out><p>{}</p></div>",
+        "<style>.a:hover{{display:none}}</style><p class=a>{}</p>",
+        "<style>x; .a{{display:none}}</style><p class=a>{}</p>",
+        "<style>.b{{}} }} .a{{display:none}}</style><p class=a>{}</p>",
+        "<style>.a{{display:block!important</style><p class=a style='display:none'>{}</p>",
+        "<style>.a{{ .b{{display:none}} }}</style><p class=b>{}</p>",
+        "<style>.a{{ .b{{color:red}} display:none }}</style><p class=b>{}</p>",
+        "<style>.a{{display:none; @media screen{{display:block}} }}</style><p class=a>{}</p>",
+        "<p hidden style='display:block'>{}</p>",
+        "<dialog style='display:block'>{}</dialog>",
+        "<p style='color:rgba(0,0,0)'>{}</p>",
+        "<p style='{{display:none}}'>{}</p>",
+        "<p style=\"font-family:'a;display:none'\">{}</p>",
+        "<p style='display:none!ie'>{}</p>",
+        "<p style='mso-hide:all'>{}</p>",
+        "<p style='opacity:0;animation:appear 1s forwards'>{}</p>",
+        "<noscript>{}</noscript>",
+        "<select><option>{}</select>",
+        "<span style='max-height:0;overflow:hidden'>{}</span>",
+        "<table><tr><td style='height:0;overflow:hidden'>{}</table>",
+        "<div style='height:0;overflow:hidden;padding-top:50%'>{}</div>",
+        "<div style='margin-left:-9999px;padding-left:9999px'>{}</div>",
+        "<div style='position:absolute;right:-9999px'>{}</div>",
+        "<div style='font-size:0'><table><tr><td>{}</table></div>",
+        "<div style='font-size:0'><font size=2>{}</font></div>",
+        "<table bgcolor=white><tr><td style='background-image:url(hero.jpg);color:#fff'>{}</table>",
+        "<style>.btn{{background-image:linear-gradient(red,blue);color:#fff}}</style><a href=x class=btn>{}</a>",
+        "<p style='color:transparent;text-shadow:0 0 0 #000'>{}</p>",
+        "<p style='background:linear-gradient(red,blue);background-clip:text;color:transparent'>{}</p>",
+        "<p style='color:#fff;-webkit-text-fill-color:#000'>{}</p>",
+        "<img src=hero.jpg><p style='margin-top:-99px;color:#fff'>{}</p>",
+        "<meta name=color-scheme content='light dark'><p style='color:#fff'>{}</p>",
+        "<link rel=stylesheet href='https://example.com/x.css'><p style='color:#fff'>{}</p>",
+        "<p color=white>{}</p>",
         "<div style='height:0'>{}</div>",
         "<div style='overflow:hidden'>{}</div>",
         "<div style='position:absolute;left:-10px'>{}</div>",
@@ -169,6 +227,27 @@ def test_other_ways_to_hide_are_known(markup: str) -> None:
 def test_what_a_reader_sees_stays(markup: str) -> None:
     page = read_page(markup.format("Please confirm."))
     assert (page.text, page.hidden) == ("Please confirm.", 0)
+
+
+def test_what_follows_a_hidden_formatting_element_is_seen() -> None:
+    page = read_page("<font style='display:none'><p>x</font>Please</p> confirm.")
+    assert (page.text.split(), page.hidden) == (["Please", "confirm."], 1)
+    page = read_page("<a name=top style='font-size:0'><p>x <a href='https://example.com'>Please</a> confirm.")
+    assert (page.text.split(), page.hidden) == (["Please", "confirm."], 1)
+
+
+def test_formatting_elements_beyond_the_bound_are_passed_over_and_their_words_are_seen() -> None:
+    many = "".join(f"<b a={number}><p>x" for number in range(MOST_TAGS // 3))
+    page = read_page(f"{many}<b style='display:none'><b style='display:none'></b>Please</b> confirm.")
+    assert page.text.endswith("Please confirm.")
+    assert page.text.count("x") == MOST_TAGS // 3
+    assert not page.cut
+
+
+@pytest.mark.parametrize("rule", ["p{color:red}", ".a p{color:red}", "p:hover{color:red}"])
+def test_with_more_rules_than_are_read_everything_is_seen(rule: str) -> None:
+    few, many = (f"<style>{rule * count}</style><p style='display:none'>x</p>" for count in (100, 20_000))
+    assert (html_to_text(few), html_to_text(many)) == ("", "x")
 
 
 def test_the_odd_pages_are_read_as_shown() -> None:
@@ -217,6 +296,17 @@ PAGES: dict[str, Callable[[int], str]] = {
     "lists": lambda size: "<ul><li>" * (size // 8),
     "ends": lambda size: "<q>" * (size // 6) + "</p>" * (size // 8),
     "formatting": lambda size: "".join(f"<b a={number}>" for number in range(size // 20)) + "<p>x" * (size // 8),
+    "formatting that stays open": lambda size: "<p>" + "".join(f"<b a={n}>" for n in range(10)) + "<p>x" * (size // 4),
+    "cells in links": lambda size: "".join(f"<a href={number}><table><td>" for number in range(size // 24)),
+    "many classes": lambda size: "<style>" + ".c{top:0}" * 99 + "</style>" + "<p class='c d e f g h'>x" * (size // 24),
+    "rules in others": lambda size: (
+        "<style>"
+        + "".join(f".a{n} p{{top:0}}" for n in range(99))
+        + "</style><p>"
+        + "".join(f"<div class=a{n}>" for n in range(50))
+        + "<p>x" * (size // 9)
+    ),
+    "values": lambda size: '<p style="width:' + "0" * size + 'x">x',
     "formatting in paragraphs": lambda size: "<i><p></i>" * (size // 10),
     "attributes": lambda size: "<a " + " ".join(f"a{number}" for number in range(size // 7)),
     "attributes of a tag that ends": lambda size: (

@@ -196,13 +196,13 @@ def test_html_alone_gives_a_text() -> None:
     assert message.text == "Hello you\n\nbye"
 
 
-def test_the_plain_version_wins_where_the_page_says_the_same() -> None:
+def test_the_page_is_read_and_a_file_among_the_versions_is_listed() -> None:
     body = (
         "--x\nContent-Type: text/plain\n\nplain *text*\n--x\nContent-Type: text/html\n\n<p>plain <b>text</b></p>\n"
         '--x\nContent-Type: image/png; name="a/b.png"\n\nabc\n--x--\n'
     )
     message = make_message(body, content_type="multipart/alternative; boundary=x")
-    assert message.text == "plain *text*"
+    assert message.text == "plain text"
     assert message.attachments[0].filename == "a_b.png"
 
 
