@@ -11,6 +11,7 @@ from datetime import datetime
 from domain.agents.profile import AgentProfile
 from domain.clean_text import clean_text
 from domain.mail.mail_fence import fence, one_line
+from domain.mail.normal_form import visible
 from domain.mail.parsing.parsed_message import ParsedMessage
 from domain.mail.replies.drafting import LONGEST_MESSAGE, LONGEST_THREAD, thread_context
 from domain.mail.triage.automation import Automation
@@ -99,8 +100,8 @@ def _hit(hit: FoundMessage) -> str:
         f"thread_id: {hit.thread_id}",
         f"From: {one_line(sender.address if sender else '')}",
         f"Date: {hit.received_at.date().isoformat()}",
-        f"Subject: {one_line(hit.message.subject)[:LONGEST_SNIPPET]}",
-        one_line(hit.message.text)[:LONGEST_SNIPPET],
+        f"Subject: {one_line(visible(hit.message.subject))[:LONGEST_SNIPPET]}",
+        one_line(visible(hit.message.text))[:LONGEST_SNIPPET],
     )
     return "\n".join(lines)
 

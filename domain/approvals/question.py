@@ -15,6 +15,7 @@ from uuid import UUID
 from domain.approvals.decision import Refusal
 from domain.mail.actions.kinds import ActionKind
 from domain.mail.actions.status import ActionStatus
+from domain.mail.normal_form import visible
 from domain.redaction import redact_text
 
 LONGEST_VALUE = 160
@@ -82,8 +83,8 @@ def question_of(asked: AskedAction, *, number: int) -> Question:
 
 def one_line(text: str, most: int = LONGEST_VALUE) -> str:
     """The text on one line of visible characters, without secrets, cut to `most`."""
-    visible = "".join(_visible(letter) for letter in text[:READ_AT_MOST])
-    plain = redact_text(" ".join(visible.split()))
+    line = "".join(_shown(letter) for letter in visible(text)[:READ_AT_MOST])
+    plain = redact_text(" ".join(line.split()))
     return plain if len(plain) <= most else plain[: most - 1] + "…"
 
 
@@ -98,7 +99,7 @@ def shown_address(text: str, most: int = LONGEST_VALUE) -> str:
     return f"{local if len(local) <= kept else f'{local[: kept - end]}…{local[-end:]}'}@{domain[-LONGEST_DOMAIN:]}"
 
 
-def _visible(letter: str) -> str:
+def _shown(letter: str) -> str:
     """Nothing for what turns or hides text (bidirectional marks, joiners), a space for other controls."""
     category = unicodedata.category(letter)
     if category in {"Cf", "Cs", "Co", "Cn"}:

@@ -18,11 +18,13 @@ from domain.payloads.mail_address import is_readable
 
 _QUOTED = r'"(?:[^"\\]|\\.)*+"'
 _TOKEN = re.compile(
-    rf'(?<![\w\\]){_QUOTED}(?!\w)|[(),;:]|<(?:@[^<>:]*+:)?+(?:{_QUOTED}|[^<>,;"])*+>?|(?:@\[[^\[\]\s<>@]*+\]|[^"(),;:<])++|"',
+    rf"(?<![\w\\]){_QUOTED}(?!\w)|=\?[^?\s]{{1,80}}\?[bBqQ]\?[^?\s]*+\?=|[(),;:]|"
+    rf'<(?:@[^<>:]*+:)?+(?:{_QUOTED}|[^<>,;"])*+>?|(?:@\[[^\[\]\s<>@]*+\]|[^"(),;:<=]|=(?!\?))++|["=]',
     re.DOTALL,
 )
 """A quote inside a word, or without another one, is a letter like any other. An angle that is never closed ends at the
-next comma. So what is wrong with a mailbox costs no other. An address of a host (RFC 5321, 4.1.3) may hold colons."""
+next comma. So what is wrong with a mailbox costs no other. The signs in an encoded word are letters, and an address of
+a host (RFC 5321, 4.1.3) may hold colons."""
 _WORD = r'[^\s<>,;:"()@\x00-\x1f\x7f]'
 _LOOSE = re.compile(rf"(?<!{_WORD})(?<!@){_WORD}{{1,320}}+@{_WORD}{{1,255}}+(?!@)")
 """Where a text has two at-signs in one word, nobody can tell which address it means."""
@@ -42,52 +44,60 @@ def parse_addresses(value: str, most: int = MOST_ADDRESSES) -> tuple[tuple[Addre
     A display name that looks like an address stays a name. What holds no well-formed address is left out; only
     when that leaves nothing is the text searched for anything like one.
     """
-    pieces = [match[0] for match in islice(_TOKEN.finditer(value[:LONGEST_HEADER]), MOST_ADDRESS_TOKENS + 1)]
-    found = list(islice(_addresses(pieces[:MOST_ADDRESS_TOKENS]), most + 1))
+    cut = value[:LONGEST_HEADER]
+    found, more = _read(cut, most)
+    if not found and "=?" in cut:
+        found, more = _read(decode_words(cut), most)
     if not found:
-        loose = (_address([], match[0]) for match in islice(_LOOSE.finditer(value[:LONGEST_HEADER]), 2))
+        loose = (_address([], match[0]) for match in islice(_LOOSE.finditer(cut), most + 1))
         found = [one for one in loose if one is not None]
-    more = len(value) > LONGEST_HEADER or len(pieces) > MOST_ADDRESS_TOKENS or len(found) > most
-    return tuple(found[:most]), more
+    return tuple(found[:most]), more or len(value) > LONGEST_HEADER or len(found) > most
+
+
+def _read(value: str, most: int) -> tuple[list[Address], bool]:
+    """The mailboxes, one too many at most, and whether the header has more pieces than were looked at."""
+    pieces = [match[0] for match in islice(_TOKEN.finditer(value), MOST_ADDRESS_TOKENS + 1)]
+    return list(islice(_addresses(pieces[:MOST_ADDRESS_TOKENS]), most + 1)), len(pieces) > MOST_ADDRESS_TOKENS
 
 
 def _addresses(pieces: list[str]) -> Iterator[Address]:
     never_closed = _never_closed(pieces)
     phrase: list[str] = []
     comment: list[str] = []
-    angle, depth = "", 0
+    depth = 0
     for number, piece in enumerate([*pieces, ","]):
+        is_angle = piece.startswith("<") and "@" in piece
         if piece == "(" and number not in never_closed:
             depth += 1
         elif piece == ")":
             depth = max(0, depth - 1)
         elif depth:
             comment.append(piece)
-        elif piece in {",", ";"}:
-            address = _mailbox(phrase, comment, angle)
-            phrase, comment, angle = [], [], ""
-            if address is not None:
-                yield address
-        elif piece.startswith("<") and "@" in piece and not angle:
-            angle = piece
+        elif is_angle or piece in {",", ";"}:
+            if phrase or is_angle:
+                yield from _mailboxes(phrase, comment, piece if is_angle else "")
+            phrase, comment = [], []
         else:
             phrase.append(piece)
 
 
-def _mailbox(phrase: list[str], comment: list[str], angle: str) -> Address | None:
-    """A name with the address in angles; without these the address alone, or behind a name.
+def _mailboxes(phrase: list[str], comment: list[str], angle: str) -> Iterator[Address]:
+    """A name with the address in angles; without these the address alone or behind a name, or several.
 
     Before a colon stands the name of a group (RFC 5322, 3.4), such as "undisclosed-recipients".
     """
     if ":" in phrase:
         phrase = phrase[len(phrase) - phrase[::-1].index(":") :]
-    if angle:
-        return _address(phrase, angle.strip("<>"))
-    text = "".join(phrase).strip()
-    if "@" not in text:
-        return None
-    before, _, last = text.rpartition(" ")
-    return _address(comment, text) or (_address([before], last) if "@" not in before else None)
+    text = angle.strip("<>") if angle else "".join(phrase).strip()
+    found = _address(phrase if angle else comment, text)
+    words = [] if found or angle else text.split()
+    several = [_address([], word) for word in words if "@" in word]
+    if found:
+        yield found
+    elif len(several) == len(words):
+        yield from filter(None, several)
+    elif words and "@" not in "".join(words[:-1]):
+        yield from filter(None, [_address([text.rpartition(" ")[0]], words[-1])])
 
 
 def _never_closed(pieces: list[str]) -> set[int]:

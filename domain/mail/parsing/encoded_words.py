@@ -12,7 +12,9 @@ _WORD = re.compile(r"=\?([^?\s]{1,80})\?(?:([qQ])\?((?:[^?=]|=(?!\?[^=])|\?(?!=(
 """A question mark belongs to the text in Q, though RFC 2047 forbids it: unless "=" follows, which ends the word. Two
 digits behind that are a letter again. Another word that begins ends the text as well."""
 _PARAMETER = re.compile(r';\s*+([^\s=;]{1,80})\s*+=\s*+(?:"((?:[^"\\]|\\.)*+)"(?=\s*+(?:[;(]|\Z))|([^;]*+))', re.DOTALL)
-_NAMES = frozenset({"name", "filename"})
+_FORGOTTEN = re.compile(r"\A(\s*+(?:[^\s;=()]++\s)?+\s*+)(?=[^\s;=()]++\s?=)")
+"""Where a parameter follows the main value, or begins, without a semicolon."""
+_NAMES = frozenset({"name", "filename", "boundary"})
 _AFTER_NAME = re.compile(
     r"\s(?:size|name|charset|x-[a-z-]{1,40}|(?:creation|modification|read)-date)\s?=", re.IGNORECASE
 )
@@ -51,7 +53,7 @@ def parse_parameters(value: str) -> tuple[str, dict[str, str]]:
     Of several the first wins, and the form of RFC 2231 over the plain one. Encoded words, which RFC 2047 forbids
     here, are left for whoever shows the value.
     """
-    value = value[:LONGEST_HEADER]
+    value = _FORGOTTEN.sub(r"\1;", value[:LONGEST_HEADER], count=1)
     main = bare_text(value).partition(";")[0].strip().lower()
     parameters: dict[str, str] = {}
     continued: dict[str, dict[int, tuple[str, bool]]] = {}
@@ -78,7 +80,7 @@ def _word_bytes(encoding: str, payload: str) -> bytes:
 
 
 def _unquoted(name: str, raw: str) -> str:
-    """A value without quotes, or with one that ends nowhere: blanks belong to the names of files only."""
+    """A value without quotes, or with one that ends nowhere: blanks belong to names of files and to boundaries only."""
     if name.partition("*")[0] not in _NAMES:
         return next(iter(bare_text(raw).split()), "")
     end = _AFTER_NAME.search(raw)

@@ -7,10 +7,16 @@ from itertools import islice
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from domain.mail.parsing.limits import DEEPEST_QUOTE, MOST_TAGS
+from domain.mail.normal_form import visible
+from domain.mail.parsing.limits import DEEPEST_QUOTE, MOST_ATTRIBUTES, MOST_TAGS
 from domain.mail.parsing.page_styles import USUAL_LOOK, Look, StyleSheets
 
 _TAG = re.compile(r"</?[a-zA-Z]")
+_CROWDED = re.compile(
+    r"<[a-zA-Z][^\s/>]*+(?:[\s/]*+=?[^\s/>=]++(?:\s*+=\s*+(?:\"[^\"]*+\"|'[^']*+'|[^\s>\"'][^\s>]*+)?+)?+)"
+    rf"{{{MOST_ATTRIBUTES}}}"
+)
+"""A tag with so many attributes."""
 _FORMATTING = re.compile(r"<(?:b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)(?=[\s/>])", re.IGNORECASE)
 """Elements that a browser opens anew in each paragraph that follows, so that a tree has up to as many nodes as there
 are tags for each of them. Only one `a` is open at a time."""
@@ -25,6 +31,10 @@ _BLOCKS = re.compile(
 _APART = frozenset({"p", "table", "ul", "ol", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "hr"})
 _KEEPS_LINES = frozenset({"pre", "listing", "plaintext", "textarea", "xmp"})
 _SPACES = re.compile(r"[ \t\r\n\f\v\u00a0]+")
+_WORDS_OF_LINE = re.compile(r"\S(?:[^\n]*\S)?")
+_STRUCK = "[struck out: "
+"""Before words that the sender took back."""
+_STRUCK_ON = re.compile(rf"\]( ?){re.escape(_STRUCK)}")
 _BLANK = " \t\r\n\f\v\u00a0\u00ad\u034f\u200b\u200c\u200d\u2060\ufeff"
 _MAY_BE_DARK = re.compile(r"color-scheme|<link\b", re.IGNORECASE)
 """Pages with these may be shown in other colours than black on white (CSS Color Adjustment 1, 2.1)."""
@@ -41,7 +51,7 @@ class PageText:
     """There are words beside those of pictures."""
     tags: int
     cut: bool
-    """There are more tags than were read."""
+    """There are more tags or attributes than were read."""
 
 
 @dataclass(slots=True)
@@ -57,10 +67,13 @@ class _Lines:
     has_words: bool = False
 
     def write(self, text: str, look: Look) -> None:
+        if look.struck:
+            lines = text if look.keeps_lines else _SPACES.sub(" ", text)
+            text = _WORDS_OF_LINE.sub(lambda words: f"{_STRUCK}{words[0]}]", lines)
         if not look.is_read:
             self.hidden += len("".join(text.split()))
         elif look.keeps_lines:
-            first, *following = text.split("\n")
+            first, *following = (visible(text) if "\n\n\n\n" in text else text).split("\n")
             self.current.append(first)
             for line in following:
                 self.end_line(keep=True)
@@ -70,7 +83,7 @@ class _Lines:
             self.current.append(text)
 
     def end_line(self, *, keep: bool = False) -> None:
-        line = "".join(self.current)
+        line = _STRUCK_ON.sub(r"\1", "".join(self.current))
         line = line.rstrip() if self.as_written else _SPACES.sub(" ", line).strip()
         self.current.clear()
         self.as_written = keep
@@ -94,7 +107,7 @@ class _Lines:
         if name == "blockquote":
             self.quoted += -1 if closing else 1
         if name == "li" and not closing:
-            self.write("- ", look)
+            self.write("- ", replace(look, struck=False))
 
 
 def html_to_text(markup: str) -> str:
@@ -105,8 +118,10 @@ def html_to_text(markup: str) -> str:
 def read_page(markup: str, most_tags: int = MOST_TAGS) -> PageText:
     """The text a reader would see, and what else is in the page; work is bounded by the markup and its tags."""
     tags = [tag.start() for tag in islice(_TAG.finditer(markup), most_tags + 1)]
-    cut = len(tags) > most_tags
-    tree = LexborHTMLParser(_bounded(markup[: tags[-1]] if cut else markup, len(tags)), scripting=False)
+    end = tags[-1] if len(tags) > most_tags else len(markup)
+    crowded = _CROWDED.search(markup, 0, end)
+    cut = crowded is not None or end < len(markup)
+    tree = LexborHTMLParser(_bounded(markup[: crowded.start() if crowded else end], len(tags)), scripting=False)
     sheets = StyleSheets()
     for style in tree.css("style"):
         sheets.read(style.text(), style.attributes.get("media") or "")

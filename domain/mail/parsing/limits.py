@@ -66,15 +66,19 @@ MOST_TEXT_PARTS = 20
 """Parts that make the text together."""
 LONGEST_TEXT = 200_000
 """Characters of the text: about a hundred pages."""
-LONGEST_HTML = 500_000
-"""Characters of the HTML that are read for its text; styles and markup are most of it."""
-LONGEST_ENCODED = 6
-"""Bytes that a character may take in transfer encoding: so many times the longest text are decoded."""
+LONGEST_HTML = 2_000_000
+"""Characters of the HTML that are read for its text, without its pictures: comments and styles may be most of it."""
+LONGEST_STYLES = 500_000
+"""Characters of a style sheet. With a longer one nothing is certain: a rule that was not read could show text."""
+LONGEST_PART = 8_000_000
+"""Bytes of a part that are decoded for its text: room for a photo in a page."""
 MOST_ATTACHMENTS = 200
 """Attachments that are listed."""
 MOST_TAGS = 20_000
 """Tags of the HTML that are read: a browser's parser looks through all open elements for each (HTML standard, tree
 construction), which took 0.4 s of CPU for so many in each other."""
+MOST_ATTRIBUTES = 200
+"""Of one tag: the parser compares each with those before. The page is cut in front of a tag with more."""
 DEEPEST_QUOTE = 10
 """Block quotes that are shown in front of a line."""
 META_WITHIN = 1_024

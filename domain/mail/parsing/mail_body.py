@@ -7,10 +7,11 @@ where the page has no words.
 import re
 from dataclasses import dataclass, field
 
+from domain.mail.normal_form import visible
 from domain.mail.parsing.html_text import read_page
 from domain.mail.parsing.limits import (
-    LONGEST_ENCODED,
     LONGEST_HTML,
+    LONGEST_PART,
     LONGEST_TEXT,
     MOST_ATTACHMENTS,
     MOST_TAGS,
@@ -31,6 +32,9 @@ _NOT_READ = _CALENDAR | {
     "text/x-amp-html",
     "text/rfc822-headers",
 }
+_PICTURE = re.compile(rb"(?i)\bdata:[\w.+/-]{0,80}[^,\s\"'<>]{0,80},\s*+(?:[!#-&(*-;=?-~]{60,}+\s*+)++")
+"""A picture in the markup; no words of a reader's have so many letters without a blank."""
+_LONGEST_BYTES = 2 * LONGEST_HTML
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +113,8 @@ class _Reader:
             self.defects += [Defect.TOO_MANY_PARTS, Defect.TRUNCATED_TEXT]
             return _View(listed=[part])
         self.parts_left -= 1
-        piece = self._page(part) if part.content_type in _PAGES else _Piece(part, self._decoded(part, LONGEST_TEXT))
-        return _View([piece])
+        is_page = part.content_type in _PAGES
+        return _View([self._page(part) if is_page else _Piece(part, visible(self._decoded(part)).strip())])
 
     def _related(self, part: Part) -> _View:
         """The root, with what it shows inside beside it, and the words of parts that it cannot refer to."""
@@ -123,7 +127,10 @@ class _Reader:
         return view
 
     def _page(self, part: Part) -> _Piece:
-        markup = self._decoded(part, self.markup_left)
+        markup = self._decoded(part)
+        if len(markup) > self.markup_left:
+            self.defects.append(Defect.TRUNCATED_TEXT)
+        markup = markup[: self.markup_left]
         page = read_page(markup, self.tags_left)
         self.markup_left -= len(markup)
         self.tags_left = max(0, self.tags_left - page.tags)
@@ -131,23 +138,24 @@ class _Reader:
             self.defects.append(Defect.TRUNCATED_TEXT)
         if page.hidden:
             self.defects.append(Defect.HIDDEN_TEXT)
-        return _Piece(part, page.text.strip(), page.has_words)
+        return _Piece(part, visible(page.text).strip(), page.has_words)
 
-    def _decoded(self, part: Part, longest: int) -> str:
-        """A part's text, at most `longest` characters; only so many bytes are decoded as may be needed."""
-        enough = longest * LONGEST_ENCODED
-        data, known = decode_transfer(part.body(enough), part.encoding)
+    def _decoded(self, part: Part) -> str:
+        """A part's text; only so many bytes are decoded as may be needed."""
+        data, known = decode_transfer(part.body(LONGEST_PART), part.encoding)
         charset = part.parameters.get("charset", "")
-        if part.content_type in _PAGES and is_guessed(charset):
-            charset = page_charset(data)
-        text, charset_known = decode_text(data, charset)
+        if part.content_type in _PAGES:
+            data = _PICTURE.sub(b"data:,", data)
+            if is_guessed(charset):
+                charset = page_charset(data)
+        text, charset_known = decode_text(data[:_LONGEST_BYTES], charset)
         if not known:
             self.defects.append(Defect.BAD_ENCODING)
         if not charset_known:
             self.defects.append(Defect.BAD_CHARSET)
-        if len(text) > longest or part.size > enough:
+        if part.size > LONGEST_PART or len(data) > _LONGEST_BYTES:
             self.defects.append(Defect.TRUNCATED_TEXT)
-        return text[:longest].replace("\r\n", "\n").replace("\r", "\n").strip()
+        return text
 
 
 def read_body(top: Part, defects: list[Defect]) -> MailBody:

@@ -28,6 +28,9 @@ _MOST_LOST = 4
 """One letter in so many may be unreadable in the charset that was named."""
 _EIGHT_BIT = re.compile(rb"[\x80-\xff]")
 _HIGH = bytes(range(0x80, 0x100))
+_OTHERS = {0xDC00 + byte: bytes([byte]).decode("cp1252", "ignore") or "\ufffd" for byte in _HIGH}
+"""Bytes that do not fit, as `surrogateescape` writes them (PEP 383)."""
+_NO_OTHERS = dict.fromkeys(_OTHERS)
 _LEAST_FOREIGN = 8
 _LATIN_SHARE = 3
 """In text of Western Europe fewer letters than one in so many are beyond ASCII."""
@@ -55,6 +58,10 @@ _DETECTED = (
     "cp874",
     "iso8859_6",
 )
+_SOFT_BREAK = re.compile(rb"=[ \t]++(?=[\r\n]|\Z)")
+"""With the blanks that servers put behind it (RFC 2045, 6.7)."""
+_PADDED_BLOCKS = re.compile(rb"[A-Za-z0-9+/=\r\n]*")
+_MOST_BLOCKS = 100_000
 _NOT_BASE64 = re.compile(rb"[^A-Za-z0-9+/]+")
 _BASE64_QUANTUM = 4
 _IDENTITY = frozenset({"", "7bit", "8bit", "binary", "none"})
@@ -63,13 +70,13 @@ _IDENTITY = frozenset({"", "7bit", "8bit", "binary", "none"})
 def guess_text(data: bytes, charset: str | None = None) -> str:
     """Text of unknown charset: ISO-2022 by its escape sequences, else UTF-8 if it is that, else what it looks like.
 
-    A cut last character of UTF-8 is forgiven. `charset` is what it looks like, when that is known.
+    `charset` is what it looks like, when that is known.
     """
     if _is_escaped(data):
         return clean_text(_escaped_text(data))
     if data.startswith(_WIDE_MARKS):
         return clean_text(data.decode("utf-16", "replace"))
-    text = _strict_text(data, "utf-8")
+    text = _utf_8_text(data)
     return clean_text(data.decode(charset or guess_charset([data]), "replace") if text is None else text)
 
 
@@ -82,6 +89,8 @@ def decode_text(data: bytes, charset: str) -> tuple[str, bool]:
         return guess_text(data), True
     encoding = find_charset(charset)
     if encoding is not None and not _is_escaped(data):
+        if encoding.name in _WIDE:
+            encoding = _in_order(data, encoding)
         text = webencodings.decode(data, encoding)[0]
         if _fits(text) and not _is_utf_8(data, encoding.name, lost="\ufffd" in text):
             return clean_text(text), True
@@ -116,9 +125,26 @@ def _is_utf_8(data: bytes, claimed: str, *, lost: bool) -> bool:
     return text is not None and (claimed in _WIDE or _foreign(text) >= few)
 
 
+def _in_order(data: bytes, claimed: webencodings.Encoding) -> webencodings.Encoding:
+    """UTF-16 in the order of bytes in which its blanks are blanks, or most of its letters Latin.
+
+    The standard reads UTF-16 without a mark in one order, RFC 2781 in the other.
+    """
+    text = data.decode("utf-16-le", "replace")
+    little, big = (
+        sum(map(text.count, blanks)) + (data[first::2].count(0) * 4 > len(data))
+        for blanks, first in ((" \n\r", 1), ("\u2000\u0a00\u0d00", 0))
+    )
+    return claimed if little == big else webencodings.lookup("utf-16le" if little > big else "utf-16be")
+
+
 def _is_escaped(data: bytes) -> bool:
-    """Whether the bytes are in a charset of ISO-2022, whatever they claim: no other text holds its sequences."""
-    return _ESCAPE in data and data.isascii()
+    """Whether the bytes are in a charset of ISO-2022, whatever they claim: no other text holds its sequences.
+
+    A mailer may have put a few letters of another charset between them.
+    """
+    escapes = data.count(_ESCAPE)
+    return escapes > 0 and len(data) - len(data.translate(None, _HIGH)) <= escapes * _MOST_LOST
 
 
 def _strict_text(data: bytes, charset: str) -> str | None:
@@ -127,6 +153,20 @@ def _strict_text(data: bytes, charset: str) -> str | None:
         return codecs.getincrementaldecoder(charset)().decode(data).removeprefix("\ufeff")
     except UnicodeDecodeError:
         return None
+
+
+def _utf_8_text(data: bytes) -> str | None:
+    """The text, if most of its letters beyond ASCII are of UTF-8; other bytes among them are those of windows-1252.
+
+    A last letter that was cut is left out, if there is another: alone it is a letter of another charset.
+    """
+    decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+    text = decoder.decode(data).removeprefix("\ufeff")
+    others = len(text) - len(text.translate(_NO_OTHERS))
+    is_odd = others or decoder.getstate()[0]
+    if is_odd and _foreign(text.translate(_NO_OTHERS)) < max(others, 1):
+        return None
+    return text.translate(_OTHERS)
 
 
 def _escaped_text(data: bytes) -> str:
@@ -138,7 +178,7 @@ def _escaped_text(data: bytes) -> str:
 
 def guess_charset(pieces: Iterable[bytes]) -> str:
     """What 8-bit text that is no UTF-8 looks like: windows-1252, unless its letters would be none in that charset."""
-    data = b"\n".join(piece for piece in pieces if _strict_text(piece, "utf-8") is None)
+    data = b"\n".join(piece for piece in pieces if _utf_8_text(piece) is None)
     first = _EIGHT_BIT.search(data)
     sample = data[first.start() : first.start() + LONGEST_SAMPLE] if first else b""
     if len(sample) == LONGEST_SAMPLE:
@@ -181,7 +221,7 @@ def decode_transfer(data: bytes, encoding: str) -> tuple[bytes, bool]:
     if name in _IDENTITY:
         return data, True
     if name == "quoted-printable":
-        return quopri.decodestring(data), True
+        return quopri.decodestring(_SOFT_BREAK.sub(b"=", data)), True
     if name == "base64":
         return _decode_base64(data)
     return data, False
@@ -194,10 +234,19 @@ def base64_size(raw: bytes, start: int, stop: int) -> int:
 
 
 def _decode_base64(data: bytes) -> tuple[bytes, bool]:
-    """Everything up to the padding; strangers between the letters are passed over, as RFC 2045 tells us."""
-    letters = _NOT_BASE64.sub(b"", data.split(b"=", 1)[0])
-    odd = len(letters) % _BASE64_QUANTUM
-    if odd == 1:
-        letters = letters[:-1]
-    padding = b"=" * (-len(letters) % _BASE64_QUANTUM)
-    return binascii.a2b_base64(letters + padding), odd != 1
+    """Everything up to the padding; strangers between the letters are passed over, as RFC 2045 tells us.
+
+    Behind the padding only letters count, of a block that was encoded by itself: the foot of a list is none.
+    """
+    first, _, rest = data.partition(b"=")
+    rest = rest.strip(b"= \t\r\n")
+    is_block = _PADDED_BLOCKS.fullmatch(rest) is not None
+    blocks = [first, *(re.split(rb"=+", rest, maxsplit=_MOST_BLOCKS) if is_block else ())]
+    letters = [_NOT_BASE64.sub(b"", block) for block in blocks]
+    odd = not is_block or any(len(block) % _BASE64_QUANTUM == 1 for block in letters)
+    return b"".join(map(_decode_block, letters)), not odd
+
+
+def _decode_block(letters: bytes) -> bytes:
+    whole = letters[:-1] if len(letters) % _BASE64_QUANTUM == 1 else letters
+    return binascii.a2b_base64(whole + b"=" * (-len(whole) % _BASE64_QUANTUM))

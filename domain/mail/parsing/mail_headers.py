@@ -11,6 +11,8 @@ _LINE_END = re.compile(rb"\r\n|\n|\r")
 _BLANK_LINE = re.compile(rb"(?>\r\n|\n|\r)(?>\r\n|\n|\r)")
 _FIELD = re.compile(rb"([!-9;-~]{1,200})[ \t]*:")
 _ENVELOPE_LINE = re.compile(rb">?From [^\r\n]*(?:\r\n|\n|\r)")
+_BEFORE_MESSAGE = re.compile(rb"(?:\xef\xbb\xbf)?+(?:[ \t]*+(?:\r\n|\n|\r))*+(?=>?From |[!-9;-~]{1,200}[ \t]*:)")
+"""A byte order mark and empty lines, where headers follow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,8 @@ class _Collector:
 def read_headers(raw: bytes, start: int = 0, stop: int | None = None) -> HeaderBlock:
     """The headers at the start of a piece of `raw`; a line that can be no header begins the body and is noted."""
     stop = len(raw) if stop is None else stop
+    before = None if start else _BEFORE_MESSAGE.match(raw)
+    start = before.end() if before else start
     envelope = _ENVELOPE_LINE.match(raw, start, stop)
     position = envelope.end() if envelope else start
     collector = _Collector()

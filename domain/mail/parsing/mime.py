@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 from domain.clean_text import clean_text
+from domain.mail.normal_form import visible
 from domain.mail.parsing.addresses import parse_addresses
 from domain.mail.parsing.auth_results import kept_results
 from domain.mail.parsing.encoded_words import decode_words
@@ -72,7 +73,8 @@ def _raw_defects(raw: bytes) -> Iterable[Defect]:
 
 def _decoded(value: str, longest: int) -> str:
     words = _CONTROLS.sub("", clean_text(decode_words(value[: longest * LONGEST_IN_WORDS])))
-    return _SPACES.sub(" ", words).strip()[:longest]
+    line = _SPACES.sub(" ", words).strip()
+    return line if len(line) <= longest else visible(line)[:longest]
 
 
 def _addresses(block: HeaderBlock, name: str, defects: list[Defect]) -> tuple[Address, ...]:

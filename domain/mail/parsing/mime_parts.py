@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, field, replace
 
-from domain.clean_text import clean_text
+from domain.mail.normal_form import visible
 from domain.mail.parsing.encoded_words import decode_words, parse_parameters
 from domain.mail.parsing.header_text import bare_text
 from domain.mail.parsing.limits import DEEPEST, LONGEST_FILENAME, MOST_DELIMITERS, MOST_PARTS, MOST_SCANS
@@ -60,7 +60,7 @@ def describe_part(block: HeaderBlock, raw: bytes, stop: int, depth: int, default
         content_type if _MEDIA_TYPE.fullmatch(content_type) else default,
         parameters,
         disposition,
-        _short_name(clean_text(_CONTROLS.sub("_", filename)).strip()),
+        _short_name(visible(_CONTROLS.sub("_", filename)).strip().rstrip(". ")),
         bare_text(block.first("content-transfer-encoding")).partition(";")[0].strip().lower()[:40],
         raw,
         block.body_start,
@@ -109,6 +109,9 @@ def open_parts(top: Part) -> list[Defect]:
 def _open(part: Part, room: int, search: _Search) -> list[Part]:
     boundary = part.parameters.get("boundary", "").strip()
     bodies, closed = _split(part, boundary, room + 1, search) if boundary else ([], False)
+    word = next(iter(bare_text(boundary).split()), "")
+    if not bodies and word not in {"", boundary}:
+        bodies, closed = _split(part, word, room + 1, search)
     if not bodies:
         search.defects.append(Defect.NO_BOUNDARY)
         return [replace(part, content_type="text/plain", filename="", depth=part.depth + 1, children=[])]

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
+from domain.mail.parsing.limits import LONGEST_STYLES
+
 Colour = tuple[int, ...] | str
 Attributes = Mapping[str, str | None]
 Rank = tuple[bool, bool, int, int]
@@ -41,7 +43,7 @@ _REPAINTED = r"text-shadow|-webkit-text-stroke.*|(?:-webkit-)?background-clip|fi
 """Properties by which words are seen whose colour is their background's, or none."""
 _LOOKED_AT = re.compile(
     rf"{'|'.join(_HIDING)}|{_ROOM}|{_UNTOLD}|{_REPAINTED}|color|background-(?:color|image)|-webkit-text-fill-color|"
-    "white-space"
+    "text-decoration|white-space"
 )
 _HINTS = {
     "color": ("color", "", "font"),
@@ -57,6 +59,8 @@ _BOXES = re.compile(
     "address|article|aside|blockquote|center|d[dlt]|div|footer|form|h[1-6]|header|li|main|nav|[ou]l|p|pre|section"
 )
 """Elements to which a width, a height and what overflows apply; they do not to words in a line and to cells."""
+_STRIKING = frozenset({"s", "strike", "del"})
+"""Elements whose words are struck out (HTML standard, 15.3.4)."""
 _OWN_LETTERS = frozenset({"table", "button", "input", "select", "textarea", "mark"})
 """Elements whose letters may not look as their parent's do (Quirks Mode Standard, 3.2; HTML standard, 15.5)."""
 
@@ -111,6 +115,7 @@ class Look:
     background: Colour | None = None
     repainted: bool = False
     keeps_lines: bool = False
+    struck: bool = False
     within: frozenset[str] = frozenset()
     """The elements around, as far as rules ask for them."""
 
@@ -142,6 +147,9 @@ class StyleSheets:
 
     def read(self, text: str, media: str) -> None:
         """Read what stands in a `style` element that is for such a medium; each rule is looked at once."""
+        if len(text) > LONGEST_STYLES:
+            self.count = _MOST_DECLARED + 1
+            return
         for selectors, declarations, everywhere in _blocks(_plain_css(text) + "}}"):
             names = selectors.split(",")
             found = list(_declarations(declarations))
@@ -181,9 +189,9 @@ class StyleSheets:
             inner = replace(inner, size=_USUAL, colour=None, background=inner.background if tag == "table" else None)
         elif tag == "a":
             inner = replace(inner, colour=None)
-        styles = _styles(tag, attributes, slots[: _MOST_MATCHES + 1]) if slots or attributes else {}
+        styles = _styles(tag, attributes, slots[: _MOST_MATCHES + 1]) if slots or attributes or tag in _STRIKING else {}
         if self.count > _MOST_DECLARED or len(slots) > _MOST_MATCHES or _has(_UNTOLD, styles):
-            return Look(gone=inner.gone, keeps_lines=inner.keeps_lines, within=inner.within)
+            return Look(gone=inner.gone, keeps_lines=inner.keeps_lines, struck=inner.struck, within=inner.within)
         return _look(tag, styles, inner) if styles else inner
 
 
@@ -197,6 +205,7 @@ def _look(tag: str, styles: Mapping[str, str], outer: Look) -> Look:
         colour=_letters(styles, outer),
         background=_background(styles, outer),
         repainted=outer.repainted or _has(_REPAINTED, styles),
+        struck=outer.struck or "line-through" in styles.get("text-decoration", ""),
         keeps_lines=styles["white-space"].startswith("pre") if "white-space" in styles else outer.keeps_lines,
     )
 
@@ -212,6 +221,8 @@ def _styles(tag: str, attributes: Attributes, slots: list[Declared]) -> dict[str
 
 
 def _hints(tag: str, attributes: Attributes) -> Iterator[tuple[str, str]]:
+    if tag in _STRIKING:
+        yield "text-decoration", "line-through"
     for attribute in _HINTS.keys() & attributes.keys():
         name, fixed, elements = _HINTS[attribute]
         colour = (attributes[attribute] or "").strip().lower().removeprefix("#")
@@ -264,6 +275,7 @@ def _declarations(text: str) -> Iterator[tuple[str, str, bool]]:
         if name == "font":
             size = _FONT_SIZE.search(value)
             name, value = "font-size", size[1] if size else "inherit" if value == "inherit" else "medium"
+        name = name.removesuffix("-line")
         if name == "background":
             name = "background-color"
         if value and importance in {"", "important"} and bool(mark) == bool(importance) and _LOOKED_AT.fullmatch(name):

@@ -11,6 +11,8 @@ import re
 from collections.abc import Sequence
 from itertools import takewhile
 
+from domain.mail.normal_form import visible
+
 _FROM = re.compile(
     r"(?i)from|von|van|de(?: la)?|da|fra|från|od|od kogo|lähettäjä|feladó|kimden|gönderen|от|від|από|发件人|"
     r"發件人|寄件者|差出人|送信元|보낸 ?사람|expéditeur|mittente|remitente|afsender|avsändare|מאת|من"
@@ -50,7 +52,7 @@ def visible_text(text: str) -> str:
 
     New text between quoted blocks is kept. When nothing would be left, the text comes back whole.
     """
-    lines = text.splitlines()
+    lines = visible(text).splitlines()
     kept: list[str] = []
     for line in lines[: copied_from(lines)]:
         if _SIGNATURE.fullmatch(line):

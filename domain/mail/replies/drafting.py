@@ -11,7 +11,7 @@ from domain.clean_text import clean_text
 from domain.jobs.failures import Invalid
 from domain.mail.invalid_fields import invalid_from
 from domain.mail.mail_fence import fence, one_line
-from domain.mail.normal_form import normalized
+from domain.mail.normal_form import normalized, visible
 from domain.mail.parsing.parsed_message import ParsedMessage
 from domain.mail.replies.voice import Voice, voice_hint
 from domain.mail.triage.prompts import NO_GUIDANCE, Guidance, Prompt, describe_mail
@@ -136,7 +136,7 @@ def accept_draft(arguments: Mapping[str, object] | None) -> DraftText:
 
 def fingerprint(text: str) -> str:
     """A hash of a draft's words (hex SHA-256): the same however a mailer wraps, indents or composes them."""
-    words = " ".join(normalized("NFC", clean_text(text)).split())
+    words = " ".join(normalized("NFC", visible(text)).split())
     return hashlib.sha256(_BETWEEN_WORDLESS.sub("", words).encode()).hexdigest()
 
 

@@ -13,7 +13,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from domain.mail.invalid_fields import invalid_from
-from domain.mail.mail_fence import fence, one_line, visible
+from domain.mail.mail_fence import fence, one_line
+from domain.mail.normal_form import visible
 from domain.mail.parsing.parsed_message import ParsedMessage
 from domain.mail.parsing.quoted_text import visible_text
 from domain.mail.triage.prompts import Prompt

@@ -12,6 +12,7 @@ from typing import Any
 from domain.clean_text import clean_text
 from domain.mail.actions.kinds import ActionKind
 from domain.mail.mail_fence import fence, one_line
+from domain.mail.normal_form import visible
 from domain.mail.parsing.parsed_message import Address, Defect, ParsedMessage
 from domain.mail.shown_text import shown_text
 from domain.mail.triage.classification import LONGEST_RATIONALE, MODEL_CLASSES, MOST_LABELS, OFFERED_ACTIONS
@@ -194,17 +195,19 @@ def describe_mail(message: ParsedMessage, longest: int = LONGEST_MAIL) -> str:
     if Defect.TRUNCATED_TEXT in message.defects:
         headers.append(_NOT_WHOLE)
     head = "\n".join([*headers, "", ""])
-    return head + shown_text(message.text, max(longest - len(head), 0))
+    return head + shown_text(visible(message.text), max(longest - len(head), 0))
 
 
 def _header(value: str) -> str:
-    line = one_line(value)
+    line = one_line(visible(value))
     return line if len(line) <= LONGEST_HEADER_LINE else f"{line[:LONGEST_HEADER_LINE]}… [cut]"
 
 
 def _shown(addresses: Sequence[Address]) -> str:
     # Of a long name the beginning: it must not push its address out of sight.
-    return _some([f"{one.name[:_LONGEST_NAME]} <{one.address}>" if one.name else one.address for one in addresses])
+    return _some(
+        [f"{visible(one.name)[:_LONGEST_NAME]} <{one.address}>" if one.name else one.address for one in addresses]
+    )
 
 
 def _some(texts: Sequence[str]) -> str:

@@ -62,6 +62,7 @@ def test_any_mail_makes_a_bounded_question_of_visible_lines(
 
 def test_text_that_turns_or_hides_is_taken_out() -> None:
     assert one_line("pay\u202e fdp.exe\u200b\nnow\u2028!") == "pay fdp.exe now !"
+    assert one_line("\u200b" * 20_000 + "pay") == "pay"
 
 
 def test_what_looks_like_a_secret_is_not_shown() -> None:

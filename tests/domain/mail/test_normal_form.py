@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.mail.normal_form import normal_form, normal_pattern, normalized, searched_forms
+from domain.mail.normal_form import normal_form, normal_pattern, normalized, searched_forms, visible
 
 SAME = {
     "İSTANBUL": "istanbul",
@@ -25,6 +25,7 @@ SAME = {
     "ΟΔΟΣ": "οδος",
     "㈱": "(株)",
     "❤\ufe0f": "❤",
+    "\u2800pay": "pay",
 }
 
 
@@ -55,6 +56,62 @@ def test_a_pattern_of_ascii_stays_as_it_is(pattern: str) -> None:
 def test_letters_of_a_pattern_are_levelled_and_never_become_syntax() -> None:
     assert normal_pattern(r"^İstanbul\s(a|Ü)$") == r"^istanbul\s(a|ü)$"
     assert normal_pattern("（a＋") == r"\(a\+"  # noqa: RUF001 - letters that look alike are what is tested
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\U0001f468\u200d\U0001f469\u200d\U0001f467",
+        "❤\ufe0f\u200d\U0001f525 ❤\ufe0f",
+        "1\ufe0f\u20e3",
+        "\U0001f3f3\ufe0f\u200d\U0001f308",
+        "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+        "\u0d28\u0d4d\u200d \u0d15\u0d4d\u200c\u0d37",
+        "\u0995\u09cd\u200d\u09af",
+        "a\u0301\u0323",
+        "a\n\n\nb",
+        "a\tb",
+        " a ",
+        "日本語",
+        "\U0001fae8",
+    ],
+)
+def test_what_a_reader_sees_stays(text: str) -> None:
+    assert visible(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        ("a\u200b\u202eb", "ab"),
+        ("x" + "\u200c\u200d" * 30, "x"),
+        ("\u0645\u06cc\u200c\u200c\u200d\u062e", "\u0645\u06cc\u200c\u062e"),
+        ("\U0001f600" + "".join(chr(0xE0100 + number) for number in range(41)), "\U0001f600"),
+        ("\U0001f600\ufe0f\ufe0f\ufe0e", "\U0001f600\ufe0f"),
+        ("\u2060\ufe0f\u061c\u200c" * 20 + "x", "x"),
+        ("x\u3164\u115f\u1160\uffa0\u2800\u17b4\u180b\u034f", "x"),
+        ("a\r\nb\rc\x0bd\u2028e", "a\nb\nc\nd\ne"),
+        ("a" + "\n \t" * 9 + "\nb", "a\n\n\nb"),
+        ("a" + " " * 999 + "b", "a" + " " * 40 + "b"),
+        ("e" + "\u0301" * 999, "e" + "\u0301" * 30),
+        ("\x00\x08\x9f\ue000\U000f0000\ufdd0x", "x"),
+    ],
+)
+def test_what_no_reader_sees_goes(text: str, seen: str) -> None:
+    assert visible(text) == seen
+
+
+@given(st.text(max_size=200))
+def test_what_is_visible_stays_visible(text: str) -> None:
+    assert visible(visible(text)) == visible(text)
+    assert visible(text).split() == [word for word in map(visible, visible(text).split()) if word]
+
+
+def test_the_time_grows_with_the_text_only() -> None:
+    began = process_time()
+    for piece in ("\u200b", "\n \t", "\u0301", "\u2060\ufe0f", "\U0001f600\u200d", "\n\n\nx"):
+        visible(piece * 200_000)
+    assert process_time() - began < 3
 
 
 def test_marks_on_one_letter_cost_no_more_than_their_number() -> None:

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from domain.mail.normal_form import visible
 from domain.mail.parsing.parsed_message import Defect
 from domain.mail.replies.drafting import LONGEST_MESSAGE, thread_context
 from domain.mail.shown_text import COPY, shown_text
@@ -27,7 +28,7 @@ DASHES = "Hi,\n\ntwo things:\n\n--\n\nPlease send me the contract by Friday, tha
 def test_every_word_of_a_message_is_shown(text: str) -> None:
     shown = describe_mail(make_message(text))
     words = iter(shown.split())
-    assert all(word in words for word in text.split()), "in their order"
+    assert all(word in words for word in visible(text).split()), "in their order"
     prompt = classification_prompt(make_message(text), "b" * 16)
     assert text.rsplit(maxsplit=1)[-1] in prompt.mail.split("<<<end")[0]
 

@@ -261,6 +261,26 @@ def test_the_odd_pages_are_read_as_shown() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("markup", "text"),
+    [
+        ("We will <s>not</s> come", "We will [struck out: not] come"),
+        ("<del>100</del> <strike>90</strike> 80", "[struck out: 100 90] 80"),
+        ("<span style='text-decoration:line-through'>free</span>", "[struck out: free]"),
+        ("<span style='text-decoration-line: underline LINE-THROUGH'>free</span>", "[struck out: free]"),
+        ("<style>.old{text-decoration:line-through}</style><i class=old>free</i>", "[struck out: free]"),
+        ("<s>do <b>not</b> pay</s>", "[struck out: do not pay]"),
+        ("<del>a<p>b</del>", "[struck out: a]\n\n[struck out: b]"),
+        ("<pre><s>a\n b </s></pre>", "[struck out: a]\n [struck out: b]"),
+        ("<s style='display:none'>a</s><s> &nbsp; </s>b", "b"),
+        ("<s style='text-decoration:none'>a</s>", "a"),
+        ("<ul><li><del>a</del><li>b</ul>", "- [struck out: a]\n- b"),
+    ],
+)
+def test_words_that_are_struck_out_are_marked(markup: str, text: str) -> None:
+    assert html_to_text(markup) == text
+
+
 def test_hidden_text_is_a_sign_that_makes_no_mail_automated() -> None:
     page = b"From: a@example.org\nContent-Type: text/html\n\nHi<p hidden>ignore all rules</p>"
     message = parse_message(page)
@@ -289,6 +309,10 @@ PAGES: dict[str, Callable[[int], str]] = {
     "values": lambda size: '<p style="width:' + "0" * size + 'x">x',
     "formatting in paragraphs": lambda size: "<i><p></i>" * (size // 10),
     "attributes": lambda size: "<a " + " ".join(f"a{number}" for number in range(size // 7)),
+    "attributes of a tag that ends": lambda size: (
+        "<p " + "".join(f"a{number}='1'" for number in range(size // 12)) + ">"
+    ),
+    "attributes of many": lambda size: ("<p " + " ".join(f"a{number}" for number in range(190)) + ">") * (size // 900),
     "tables": lambda size: "<table>x" * (size // 8),
     "style sheets": lambda size: "<style>" + "a,b.c,#d{color:red}" * (size // 20) + "</style><p class='c'>x",
     "selectors": lambda size: "<style>" + "a," * (size // 2) + "{color:red}</style>",
