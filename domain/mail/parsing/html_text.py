@@ -68,7 +68,7 @@ class _Lines:
         if not look.is_read:
             self.hidden += len("".join(text.split()))
         elif look.keeps_lines:
-            first, *following = visible(text).split("\n")
+            first, *following = (visible(text) if "\n\n\n\n" in text else text).split("\n")
             self.current.append(first)
             for line in following:
                 self.end_line(keep=True)
