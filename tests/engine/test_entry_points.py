@@ -362,7 +362,7 @@ def test_no_tenant_chooses_when_its_job_was_made(process: Runtime, org: UUID, da
 
 def test_no_tenant_is_believed_about_its_payload(process: Runtime, org: UUID) -> None:
     unchecked = NewJob("gmail.sync", org, {"reason": "admin"}, payload_version=1, is_checked=True)
-    with process.database.tenant(org) as tx, pytest.raises(Invalid, match=r"payload\.account_id: "):
+    with pytest.raises(Invalid, match=r"payload\.account_id: "), process.database.tenant(org) as tx:
         enqueue_jobs(tx, [unchecked])
 
 

@@ -61,6 +61,6 @@ def test_a_transaction_without_the_lock_is_noticed(env: MailEnvironment, watched
     place = stored_letter(env)
     watched.seen.clear()
     ctx = JobContext(env.process, claim_one(env.process.database, env.enqueue("gmail.sync")))
-    with ctx.read() as tx:
+    with ctx.read(locks=True) as tx:
         messages.change_labels(tx, env.account.account_id, {place.message_id}, add=(), remove={INBOX})
     assert watched.seen == [(("messages",), False)]

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import islice, pairwise
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
@@ -119,9 +119,10 @@ def read_page(markup: str, most_tags: int = MOST_TAGS) -> PageText:
     """The text a reader would see, and what else is in the page; work is bounded by the markup and its tags."""
     tags = [tag.start() for tag in islice(_TAG.finditer(markup), most_tags + 1)]
     end = tags[-1] if len(tags) > most_tags else len(markup)
-    crowded = _CROWDED.search(markup, 0, end)
-    cut = crowded is not None or end < len(markup)
-    tree = LexborHTMLParser(_bounded(markup[: crowded.start() if crowded else end], len(tags)), scripting=False)
+    # From tag to tag: what looks like another tag in a value ends the look, and such tags are few.
+    end = next((tag for tag, following in pairwise([*tags, end]) if _CROWDED.match(markup, tag, following)), end)
+    cut = end < len(markup)
+    tree = LexborHTMLParser(_bounded(markup[:end], len(tags)), scripting=False)
     sheets = StyleSheets()
     for style in tree.css("style"):
         sheets.read(style.text(), style.attributes.get("media") or "")

@@ -202,7 +202,7 @@ def test_what_nobody_released_is_not_executed(
 def test_a_decision_is_made_once_and_in_time(store: Database, database: Connection, account: Account) -> None:
     first, late = (request(store, account, ActionStatus.APPROVED_PENDING) for _ in range(2))
     database.execute("update actions set approval_expires_at = now() - interval '1 second' where id = %s", (late,))
-    with store.tenant(account.org_id) as tx, pytest.raises(Forbidden):
+    with pytest.raises(Forbidden), store.tenant(account.org_id) as tx:
         actions.decide(tx, first, ActionStatus.APPROVED, approver="a handler")
     with store.ledger() as tx:
         answers = [

@@ -190,7 +190,7 @@ def test_roles_delete_by_the_function_alone(store: Database, database: Connectio
         "select postroom.finish_audit_export(2, 1, '')",
         "select * from audit_exports",
     ):
-        with store.tenant(org) as tx, pytest.raises(Forbidden):
+        with pytest.raises(Forbidden), store.tenant(org) as tx:
             tx.raw(call)
 
 

@@ -116,7 +116,7 @@ def test_a_handler_chooses_neither_number_nor_time_of_an_event(
 ) -> None:
     event = "org_id, event, actor_type, actor_id, request_id, correlation_id"
     insert = f"insert into audit_entries ({columns}, {event}) {values}, %(org)s, 'a.b', 'user', 'a', 'r', 'c')"
-    with store.tenant(org) as tx, pytest.raises(Forbidden):
+    with pytest.raises(Forbidden), store.tenant(org) as tx:
         tx.raw(insert, {"org": org})
 
 

@@ -47,7 +47,7 @@ def test_the_connection_may_be_named_alone_and_the_job_runs_and_succeeds(env: Ma
     assert (env.job(job_id)["job_type"], env.job(job_id)["state"]) == ("accounts.onboard", "queued")
     note_states(env.database, "jobs")
     assert env.run(job_id) == "succeeded"
-    assert taken_states(env.database) == ["running", "succeeded"]
+    assert taken_states(env.database) == ["claimed", "succeeded"]
     assert 0 < len(env.job(job_id)["output"]["output_preview"]) <= 500
 
 
