@@ -28,7 +28,7 @@ def test_another_worker_leads_when_the_leader_dies(fleet: Fleet) -> None:
 def test_a_lost_hint_is_published_again_after_the_hint_timeout(fleet: Fleet) -> None:
     job_ids = fleet.enqueue_many([Noop().job(org_id=fleet.org) for _ in range(5)])
     with redis.Redis.from_url(fleet.broker_url) as broker:
-        assert broker.llen("default") == 5
+        assert broker.llen("default") == 1, "one message for five jobs"
         # The broker's epoch is restored, so the relay cannot notice the loss: only the hint timeout helps.
         broker.set("postroom:epoch", "known")
         fleet.ask("insert into broker_epochs (epoch) values ('known')")

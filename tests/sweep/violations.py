@@ -38,6 +38,9 @@ FRAME = frozenset(
 )
 """The engine's own tables: checked by the invariants, not by comparison."""
 
+KEEPS = frozenset({"save_step", "book_call"})
+"""The statements that keep a paid answer."""
+
 TOLD_TWICE = frozenset({"budget_days", "budget_reservations", "expected_writes", "llm_calls"})
 """What an attempt that is repeated rightly writes again: an expectation before each call, a bill for each answer, and
 money set aside by a process that died, which is charged later because nobody knows whether the call was billed."""
@@ -162,7 +165,7 @@ def _may_pay_again(point: Point, crossed: Sequence[Boundary]) -> bool:
 
 def _kept_at(call: int, crossed: Sequence[Boundary]) -> int:
     """Where the answer to a call is kept for later attempts: at the step, or at the commit around it."""
-    kept = next((at for at, later in enumerate(crossed) if at > call and later.label == "save_step"), call)
+    kept = next((at for at, later in enumerate(crossed) if at > call and later.label in KEEPS), call)
     if crossed[kept].durable:
         return kept
     return next((at for at, later in enumerate(crossed) if at > kept and later.kind is Kind.COMMIT), kept)
