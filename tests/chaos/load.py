@@ -212,7 +212,9 @@ class CeleryProducer(Producer):
         """Send to this broker, and read arrivals from this database."""
         super().__init__("celery", *place)
         self._app: Any = Celery("foreign", broker=broker_url, set_as_current=False)
-        self._app.conf.update(broker_transport_options={"socket_timeout": 5, "socket_connect_timeout": 5})
+        # Without them a client of RabbitMQ whose connection is lost without a word waits for good.
+        names = ("read", "write") if broker_url.startswith("amqp") else ("socket", "socket_connect")
+        self._app.conf.update(broker_transport_options={f"{name}_timeout": 5 for name in names})
         self._database_url = database_url
         self._sent: dict[UUID, tuple[float, NewJob]] = {}
 
