@@ -77,9 +77,11 @@ grant execute on function postroom.names_secret to postroom_ledger, postroom_ten
 -- holds the list. In PL/pgSQL, for a check is made ready anew in each statement that writes: a function in SQL would be read there.
 create or replace function postroom.carries_secret(document jsonb) returns text
 language plpgsql immutable strict parallel safe as $$
+declare
+  words text := document::text;
 begin
   -- Nearly every document ends here: none of its words is part of a secret's name or look.
-  if not (postroom.mentions_secret(document::text) or postroom.begins_secret(document::text)) then
+  if not (postroom.mentions_secret(words) or postroom.begins_secret(words)) then
     return null;
   end if;
   return (
