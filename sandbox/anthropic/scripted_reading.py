@@ -97,8 +97,8 @@ def _clean(value: str) -> str:
 
 
 def _own_words(body: str) -> str:
-    """The body without quoted lines, signature, mailing-list footer and URLs."""
-    own = re.split(r"\n(?:-- |_{10,})\n", body)[0]
+    """The body without quoted lines, copies of other messages, signature, mailing-list footer and URLs."""
+    own = re.split(r"\n(?:-- |_{10,}|\[What follows looks like a copy of another message\.\])\n", body)[0]
     lines = [line for line in own.splitlines() if not line.lstrip().startswith((">", "|"))]
     return re.sub(r"https?://\S+|www\.\S+", "", "\n".join(lines))
 
