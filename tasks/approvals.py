@@ -32,6 +32,7 @@ from storage.actions import actions
 from storage.actions.actions import StoredAction
 from storage.approvals import Notice, WaitingAction
 from storage.doubts import doubts
+from storage.ledger import effects
 from storage.postgres.apart import MOST_OF_JOB, together_or_apart
 from storage.postgres.database import Transaction
 
@@ -136,6 +137,9 @@ def _keep(ctx: JobContext, tx: Transaction, stored: StoredAction, notice: Notice
 
 def _look_back(ctx: JobContext, question: Question) -> JsonObject | None:
     """What an earlier attempt has posted, and make no call; None when nothing was posted."""
+    with ctx.read() as tx:
+        if not effects.has_begun(tx, ctx.org_id, _key(question)):
+            return None
     with ctx.tx() as tx:
         effect = ctx.begin_effect(tx, _key(question))
     posted = effect.look(lambda: _find(ctx, question, None, effect.first_request))

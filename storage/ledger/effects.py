@@ -101,6 +101,11 @@ def finish_effect(
     return bool(rows[0].finished)
 
 
+def has_begun(tx: Transaction, org_id: UUID, key: str) -> bool:
+    """Whether any job of the org has ever begun this effect."""
+    return bool(tx.run("find_effect", org_id=org_id, key=key))
+
+
 def load_step(tx: Transaction, job_id: UUID, name: str) -> JsonObject | None:
     """A step's result from this or an earlier attempt."""
     rows = tx.raw(

@@ -11,6 +11,10 @@ select postroom.announce_call(%(job_id)s, %(token)s, %(key)s, %(lasts)s, %(reque
 -- How an effect ended, under the claim that began it; false when the claim is lost.
 select postroom.finish_effect(%(job_id)s, %(token)s, %(key)s, %(status)s, %(result)s, %(error)s) as finished
 
+-- name: find_effect
+-- A row when any job of the org has begun this effect.
+select status from idempotency_keys where org_id = %(org_id)s and key = %(key)s and kind = 'effect'
+
 -- name: save_step
 -- Keeps a step's result under the caller's claim, so that a later attempt gets it instead of paying for it again. Returns no
 -- row when the claim is lost. The same again, after the answer to its commit was lost, changes nothing.

@@ -72,6 +72,7 @@ def test_without_a_bot_or_a_channel_nothing_is_posted(env: MailEnvironment, bot:
     waiting(env)
     assert env.drain(only=ASKED) == [(ASKED, "succeeded")]
     assert messages(bot) == []
+    assert env.database.execute("select key from idempotency_keys where kind = 'effect'").fetchall() == []
 
 
 def test_what_is_decided_already_is_not_asked(env: MailEnvironment, bot: EmulatorControl) -> None:
