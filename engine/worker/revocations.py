@@ -23,6 +23,9 @@ REASON = "revoked by an operator"
 GIVE_UP_S = 60.0
 """How long a job is tried again that somebody has locked: longer than most transactions of handlers."""
 
+AGAIN_S = 1.0
+"""How often such jobs are tried: each try is a transaction, and claims and settlements wait meanwhile."""
+
 MOST_WAITING = 1000
 """Jobs that may wait to be canceled in one worker; whoever revokes more sends the next when these are done."""
 
@@ -38,6 +41,8 @@ class Revocations:
         self._process = process
         self._monotonic = monotonic
         self._waiting: dict[UUID, float] = {}
+        self._locked_until = 0.0
+        """When jobs are tried again that somebody has locked."""
 
     def add(self, job_ids: Sequence[UUID]) -> bool:
         """Take jobs to cancel; false, and none of them, where too many wait."""
@@ -51,6 +56,8 @@ class Revocations:
 
         Raises `DatabaseUnavailable`.
         """
+        if self._monotonic() < self._locked_until:
+            return
         for job_id, until in list(islice(self._waiting.items(), MOST_AT_ONCE)):
             del self._waiting[job_id]
             done = False
@@ -59,6 +66,7 @@ class Revocations:
             finally:
                 if not done and self._monotonic() < until:
                     self._waiting[job_id] = until  # behind the others
+                    self._locked_until = self._monotonic() + AGAIN_S
                 elif not done:
                     log.warning("revocation_given_up", job_id=str(job_id), reason="locked, or PostgreSQL is away")
 
