@@ -15,6 +15,9 @@ def shown_text(text: str, longest: int) -> str:
     room = longest - sum(len(words) + 1 for _, words in pieces) + sum(quoted)
     share = _share(quoted, room)
     shown = "\n".join(cut(words, share, "quoted text") if is_quotation else words for is_quotation, words in pieces)
+    if share < _LONGEST_NOTE and any(length > share for length in quoted):
+        untold = sum(length for length in quoted if length > share)
+        shown += f"\n[{untold:,} characters of quoted text are left out.]"
     return cut(shown, longest, "the message")
 
 
