@@ -69,8 +69,7 @@ begin
     of_parent := case when of_parent is not null then (origin ->> 'job_id')::uuid end;
     of_replay := null;
   end if;
-  perform from orgs o where o.id = for_org for key share;
-  if not found then
+  if not exists (select from orgs o where o.id = for_org) then
     raise exception 'org_id: names no org' using errcode = '23503', constraint = 'jobs_org_id_fkey';
   end if;
   select t.* into of_type from job_types t where t.name = asked_type;

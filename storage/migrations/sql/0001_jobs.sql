@@ -74,7 +74,7 @@ create table jobs (
   -- Its index and the audit log's begin half full: what a claim and a settlement add stands beside the first entry, and
   -- would split a page that the enqueueing had filled.
   id uuid default uuidv7() primary key with (fillfactor = 50),
-  -- Looked up once per org and statement (require_orgs) by those that insert; row by row it was a tenth of an enqueue.
+  -- Looked up once per statement (require_orgs) by those that insert; row by row the key was a tenth of an enqueue.
   org_id uuid not null references orgs (id) not enforced,
   project_id uuid,
   job_type postroom.job_type not null,
