@@ -3,7 +3,7 @@
 import platform
 import statistics
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -28,8 +28,15 @@ class Minimum:
     restarts: int = 0
 
 
+FULL_RUN_S = 180.0
 FULL_RUN = Minimum(jobs=20_000, kills=20, wipes=2, restarts=1)
 """The minimum for a run of three minutes."""
+
+
+def minimum_of(seconds: float) -> Minimum:
+    """The minimum for a run of so many seconds: the same number per minute, and no more than for a full run."""
+    share = min(seconds / FULL_RUN_S, 1.0)
+    return Minimum(*(int(count * share) for count in astuple(FULL_RUN)))
 
 
 def make_report(
