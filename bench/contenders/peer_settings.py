@@ -29,11 +29,10 @@ def _celery(
 
 
 def _of_mail(program: str, prefetch: int) -> tuple[Setting, ...]:
-    """The settings for programs whose tasks wait for others; two processes at least, for one is bound by its GIL."""
+    """The settings for programs whose tasks wait for others: two processes, for one is bound by its GIL."""
     setting = partial(_celery, program=program, prefetch=prefetch)
     return (
         setting("prefork 2, late acks", "-P", "prefork", "-c", "2"),
-        setting("prefork 4, late acks", "-P", "prefork", "-c", "4", ready=4),
         setting("2 x threads 4, late acks", "-P", "threads", "-c", "4", count=2),
     )
 
