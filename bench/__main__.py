@@ -26,6 +26,7 @@ from bench.contests import (
     latency,
     memory,
     mix,
+    pipeline,
 )
 from bench.machine import describe, here_and_now
 from bench.results_file import Results
@@ -35,10 +36,11 @@ from sandbox.demo.endings import Busy, Stopped, alone_in, stopped_by_signals
 
 FOLDER = Path("build/bench").absolute()
 GROUPS = (
-    drain.GROUP,
+    pipeline.GROUP,
     mix.GROUP,
     enqueue.GROUP,
     latency.GROUP,
+    drain.GROUP,
     io_bound.GROUP,
     memory.GROUP,
     *fleet.GROUPS,

@@ -19,15 +19,15 @@ FAILURES = (TimeoutError, RuntimeError, OSError, ValueError, LookupError, *OF_OT
 
 @dataclass(frozen=True)
 class Target:
-    """A bound for the ratio or for our own figure."""
+    """A bound for the ratio, for our own figure, or for a ratio of costs among the facts."""
 
-    of: Literal["ratio", "ours"]
+    of: Literal["ratio", "ours", "cpu_ratio"]
     bound: Literal["at least", "at most"]
     value: float
 
     def met(self, result: Mapping[str, object]) -> bool:
         """Whether a result meets the target; a result without the figure does not."""
-        figure = result[self.of]
+        figure = result.get(self.of)
         if not isinstance(figure, int | float):
             return False
         return figure >= self.value if self.bound == "at least" else figure <= self.value
@@ -61,8 +61,8 @@ class Contest:
             "better": self.better,
             "rounds": {"ours": list(map(rounded, self.ours)), "peer": list(map(rounded, self.peer))},
         }
-        summary["targets"] = [vars(target) | {"met": target.met(summary)} for target in self.targets]
-        return summary | dict(self.facts)
+        result = summary | dict(self.facts)
+        return result | {"targets": [vars(target) | {"met": target.met(result)} for target in self.targets]}
 
     def _ratio(self, ours: float, peer: float) -> float:
         return ours / peer if self.better == "higher" else peer / ours

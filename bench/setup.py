@@ -24,11 +24,12 @@ class Sizes:
     tuning_jobs: int = 10_000
     time_limit_s: float = 20.0
     """A contender that has not emptied the backlog after so many seconds is rated by what it did until then."""
-    samples: int = 500
+    samples: int = 1_000
     finished_rows: tuple[int, ...] = (10_000, 1_000_000, 10_000_000)
     scheduled_rows: int = 1_000_000
     accounts: int = 100_000
     memory_jobs: int = 200_000
+    messages: int = 2_000
 
 
 @dataclass

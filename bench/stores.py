@@ -40,6 +40,11 @@ class Stores:
         """The URL of a numbered database of the broker."""
         return self._servers.valkey.url(number)
 
+    @property
+    def postmaster(self) -> int:
+        """The process id of PostgreSQL's first process, which starts all others."""
+        return self._servers.postgres.process.pid
+
     def has_database(self, name: str) -> bool:
         """Whether a database of this name exists."""
         with self._owner() as owner:
@@ -59,6 +64,11 @@ class Stores:
         with psycopg.connect(self.database_url(name), autocommit=True) as connection:
             connection.execute("vacuum analyze")
             connection.execute("checkpoint")
+
+    def execute(self, statements: bytes, name: str = RUN_DATABASE) -> None:
+        """Run statements as the owner."""
+        with psycopg.connect(self.database_url(name), autocommit=True) as connection:
+            connection.execute(statements)
 
     def scalar(self, query: str, name: str = RUN_DATABASE) -> int:
         """The number that a query returns; `LookupError` when it returns no row."""

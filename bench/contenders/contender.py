@@ -24,21 +24,25 @@ class Setting:
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
-class Contender(Protocol):
-    """Ours, or a peer."""
+class Runnable(Protocol):
+    """What has workers that can be run."""
 
     @property
     def name(self) -> str:
         """The contender's name in the results."""
-
-    def restore(self, job: str, jobs: int) -> None:
-        """Make the stores hold a fresh backlog of `jobs` jobs; 0 for empty stores."""
 
     def environment(self) -> Mapping[str, str]:
         """Environment variables of its processes."""
 
     def interpreter(self) -> Path:
         """The Python of its processes."""
+
+
+class Contender(Runnable, Protocol):
+    """Ours, or a peer."""
+
+    def restore(self, job: str, jobs: int) -> None:
+        """Make the stores hold a fresh backlog of `jobs` jobs; 0 for empty stores."""
 
     def settled(self) -> bool:
         """Whether its own store says that every job is done; True where it has no such store."""
@@ -48,7 +52,7 @@ class Contender(Protocol):
 
 
 @contextmanager
-def running(contender: Contender, setting: Setting, run_folder: RunFolder, log: Path) -> Iterator[list[ChildProcess]]:
+def running(contender: Runnable, setting: Setting, run_folder: RunFolder, log: Path) -> Iterator[list[ChildProcess]]:
     """Run a contender's workers for the length of the block."""
     environment = {**contender.environment(), **setting.environment, VARIABLE: str(run_folder.folder)}
     with ExitStack() as stack:

@@ -12,7 +12,7 @@ from bench.contenders.contender import Setting, processes
 from bench.mail_jobs import MAIL_JOBS
 from bench.noop_jobs import MEASURED
 from bench.run_folder import RunFolder
-from bench.stores import OURS, RUN_DATABASE, Stores
+from bench.stores import OURS, RUN_DATABASE, Stores, bulk_sql
 from domain.jobs.job import JsonObject, NewJob
 from engine import enqueue
 from engine.relay.relay import Relay
@@ -24,6 +24,8 @@ from storage.postgres.migrate import upgrade
 TEMPLATE = "ours"
 MAIL = "mail"
 """Names the mail mix among the jobs to drain."""
+WRITING_MAIL = "writing_mail"
+"""Names the mail mix whose jobs write rows."""
 
 WORKER = ("-m", "celery", "-A", "tasks", "worker", "-Q", "default", "-I", "bench.noop_jobs,bench.mail_jobs")
 QUIET = ("--without-gossip", "--without-mingle")
@@ -45,6 +47,8 @@ class Ours:
         self._stores = stores
         self._stores.make_database(TEMPLATE)
         upgrade(self.settings(TEMPLATE))
+        for statements in ("message_rows", "fence_message_rows"):
+            self._stores.execute(bulk_sql(statements), TEMPLATE)
         with self.runtime(TEMPLATE) as runtime, runtime.database.ledger() as tx:
             job_types.publish(tx, [measured.line() for measured in (*MEASURED, *MAIL_JOBS)])
             self.org = UUID(str(tx.raw("insert into orgs (name) values ('bench') returning id")[0][0]))
@@ -73,14 +77,14 @@ class Ours:
 
     def fill(self, job: str, jobs: int) -> float:
         """Enqueue and publish in bulk; returns seconds."""
-        with self._empty():
+        with self.empty():
             began = time.perf_counter()
             self.enqueue_many(job, jobs)
             return time.perf_counter() - began
 
     def fill_singly(self, job: str, jobs: int) -> float:
         """Enqueue and publish one by one; returns seconds."""
-        with self._empty() as runtime:
+        with self.empty() as runtime:
             began = time.perf_counter()
             for _ in range(jobs):
                 self.enqueue_one(runtime, job)
@@ -88,7 +92,8 @@ class Ours:
 
     def enqueue_many(self, job: str, jobs: int) -> None:
         """Enqueue `jobs` jobs in bulk; of the mail mix, the messages, whose jobs enqueue the others."""
-        enqueue.enqueue_many(self._message(n) if job == MAIL else self._new(job) for n in range(jobs))
+        is_mail, writes = job in {MAIL, WRITING_MAIL}, job == WRITING_MAIL
+        enqueue.enqueue_many(self._message(n, writes=writes) if is_mail else self._new(job) for n in range(jobs))
 
     def enqueue_one(self, runtime: Runtime, job: str, payload: JsonObject | None = None) -> None:
         """Enqueue one job in a transaction of its own: one round trip."""
@@ -121,7 +126,7 @@ class Ours:
                 self.enqueue_one(runtime, "note", {"sent_ns": time.monotonic_ns()})
 
     @contextmanager
-    def _empty(self) -> Iterator[Runtime]:
+    def empty(self) -> Iterator[Runtime]:
         """A runtime with an empty broker.
 
         The relay's turn records the broker's new epoch; without it the relay would publish every hint again.
@@ -134,6 +139,8 @@ class Ours:
     def _new(self, job: str, payload: JsonObject | None = None) -> NewJob:
         return NewJob(f"noop_jobs.{job}", self.org, payload or {})
 
-    def _message(self, number: int) -> NewJob:
+    def _message(self, number: int, *, writes: bool) -> NewJob:
         payload = {"account_id": measured_job.account_of(number), "message": number}
+        if writes:
+            payload["writes"] = True
         return NewJob("mail_jobs.ingest", self.org, payload)

@@ -10,7 +10,7 @@ from pathlib import Path
 from bench.contenders.contender import ROOT, Setting
 from bench.measured_job import VARIABLE
 from bench.run_folder import RunFolder
-from bench.stores import RUN_DATABASE, Stores
+from bench.stores import RUN_DATABASE, Stores, bulk_sql
 
 MINUTES = 20
 
@@ -23,6 +23,8 @@ class Kind:
     unfinished: str | None
     """The query that counts unfinished jobs in its database; None for a peer that keeps its jobs in the broker."""
     drain: tuple[Setting, ...]
+    tables: str | None = None
+    """The statements in `bench/sql` that make the tables which its jobs write to, for a peer of the broker's."""
     io_bound: Setting | None = None
     idle: Setting | None = None
 
@@ -51,6 +53,10 @@ class Peer:
             self._stores.make_database(RUN_DATABASE, backlog)
             self._stores.vacuum()
             return
+        if self.kind.tables:
+            self._stores.make_database(RUN_DATABASE)
+            self._stores.execute(bulk_sql(self.kind.tables))
+            self._stores.vacuum()
         if not self._stores.has_backlog(backlog) and jobs:
             self._call("fill", job, str(jobs), broker=self._stores.backlog_url(backlog))
         if jobs:

@@ -1,9 +1,10 @@
 """The peers and the settings found good for each; a tuning round decides which is best on this machine."""
 
+from functools import partial
+
 from bench.contenders.contender import Setting, processes
 from bench.contenders.peer import Kind
 
-CELERY = ("-m", "celery", "-A", "bench.peers.with_celery", "worker", "-Q", "plain")
 QUIET = ("--without-gossip", "--without-mingle", "--without-heartbeat")
 
 
@@ -12,9 +13,28 @@ def _program(peer: str, *words: str, count: int = 2) -> Setting:
     return Setting(label, processes(("-m", f"bench.peers.with_{peer}", "worker", *words), count), ready=count)
 
 
-def _celery(label: str, *words: str, count: int = 1, ready: int = 2, prefetch: int = 64, safe: bool = True) -> Setting:
+def _celery(
+    label: str,
+    *words: str,
+    program: str = "celery",
+    count: int = 1,
+    ready: int = 2,
+    prefetch: int = 64,
+    safe: bool = True,
+) -> Setting:
+    queue = program.replace("celery", "plain")
+    command = ("-m", "celery", "-A", f"bench.peers.with_{program}", "worker", "-Q", queue, *QUIET, *words)
     environment = {"BENCH_PREFETCH": str(prefetch), "BENCH_ACK_EMULATION": str(int(safe)), "USE_FAST_LOCALS": "1"}
-    return Setting(label, processes((*CELERY, *QUIET, *words), count), ready, environment)
+    return Setting(label, processes(command, count), ready, environment)
+
+
+def _of_mail(program: str, prefetch: int) -> tuple[Setting, ...]:
+    """The settings for programs whose tasks wait for others: two processes, for one is bound by its GIL."""
+    setting = partial(_celery, program=program, prefetch=prefetch)
+    return (
+        setting("prefork 2, late acks", "-P", "prefork", "-c", "2"),
+        setting("2 x threads 4, late acks", "-P", "threads", "-c", "4", count=2),
+    )
 
 
 PLAIN_CELERY = Kind(
@@ -24,6 +44,9 @@ PLAIN_CELERY = Kind(
     io_bound=_celery("threads 200, late acks", "-P", "threads", "-c", "200", ready=1, prefetch=2),
     idle=_celery("prefork 2, late acks", "-P", "prefork", "-c", "2"),
 )
+
+WRITING_CELERY = Kind("celery_writes", None, drain=_of_mail("celery_writes", prefetch=64), tables="message_rows")
+PIPELINE_CELERY = Kind("celery_pipeline", None, drain=_of_mail("celery_pipeline", prefetch=4))
 
 SAFE_CELERY = Kind(
     "celery",

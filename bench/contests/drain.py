@@ -36,10 +36,10 @@ class Comparison:
 def comparisons() -> Iterator[Comparison]:
     """All drains of the full backlog."""
     threads = (OUR_THREADS,)
-    yield Comparison("drain_vs_celery", threads, (PLAIN,), (_at_least(10),))
+    yield Comparison("drain_vs_celery", threads, (PLAIN,), (_at_least(18),))
     yield Comparison("drain_vs_celery_best_safe", threads, (PLAIN, SAFE), (_at_least(5),))
     yield Comparison("drain_vs_celery_unsafe", threads, (UNSAFE,))
-    yield Comparison("drain_vs_best_durable", threads, tuple(kind.name for kind in DURABLE), (_at_least(1),))
+    yield Comparison("drain_vs_best_durable", threads, tuple(kind.name for kind in DURABLE), (_at_least(1.2),))
     yield from (Comparison(f"drain_vs_{kind.name}", threads, (kind.name,)) for kind in (*DURABLE, *OTHERS))
     yield Comparison("drain_prefork_vs_celery", (OUR_PREFORK,), (PLAIN,), (_at_least(2),))
 

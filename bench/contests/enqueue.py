@@ -11,7 +11,10 @@ MANY, ONE = "enqueue_many", "enqueue_one"
 SINGLY = 10
 """One by one is timed with a tenth of the jobs that are enqueued at once."""
 
-TARGETS = (Target("ours", "at least", 20_000), Target("ratio", "at least", 10))
+TARGETS = {
+    f"{MANY}_vs_apply_async": (Target("ours", "at least", 20_000), Target("ratio", "at least", 10)),
+    f"{ONE}_vs_apply_async": (Target("ratio", "at least", 0.55),),
+}
 
 
 def run_contests(setup: Setup) -> Iterable[Contest]:
@@ -51,8 +54,7 @@ def _contests(setup: Setup, what: str, runners: dict[str, Callable[[], float]], 
         if peer == "postroom":
             continue
         name = _name(what, peer)
-        targets = TARGETS if name == f"{MANY}_vs_apply_async" else ()
-        yield Contest(name, ours or (), figures, targets=targets, facts={"jobs": jobs})
+        yield Contest(name, ours or (), figures, targets=TARGETS.get(name, ()), facts={"jobs": jobs})
 
 
 def _bulk(peer: Peer, jobs: int) -> Callable[[], float]:

@@ -22,6 +22,9 @@ ANSWER_WITHIN_S = 5.0
 """How long the broker may take to connect and to answer. kombu's own default is to wait for ever: a publish would hang
 with its worker slot."""
 
+HEALTH_CHECK_S = 10
+"""After how many seconds without an answer of the broker's a connection is asked whether it is still one."""
+
 log = structlog.get_logger(__name__)
 
 
@@ -33,7 +36,7 @@ def transport_options(answer_within_s: float = ANSWER_WITHIN_S) -> dict[str, flo
         # RabbitMQ's answers are bounded by our transport. Without its confirmations, which cost a round trip each, a
         # hint may get lost.
         "write_timeout": answer_within_s,
-        "health_check_interval": 10,
+        "health_check_interval": HEALTH_CHECK_S,
         # And no waiting for a broker that is away: kombu would hold the caller for its six seconds each time.
         "max_retries": 1,
         "interval_start": 0,
@@ -54,10 +57,13 @@ def connect_to(broker_url: str, answer_within_s: float = ANSWER_WITHIN_S) -> Con
 class Publisher:
     """Sends hints to the broker; what it cannot send, the relay sends later."""
 
-    def __init__(self, broker_url: str, *, answer_within_s: float = ANSWER_WITHIN_S) -> None:
+    def __init__(
+        self, broker_url: str, *, answer_within_s: float = ANSWER_WITHIN_S, health_check_s: float = HEALTH_CHECK_S
+    ) -> None:
         """Prepare for a process of its own; nothing is made of the URL yet, so that nothing of it raises."""
         self._broker_url = broker_url
         self._answer_within_s = answer_within_s
+        self._health_check_s = health_check_s
         self._silence = BrokerSilence()
 
     @property
@@ -119,5 +125,8 @@ class Publisher:
         with ExitStack() as held:
             with making():
                 producer = held.enter_context(self._producers.acquire(block=True, timeout=self._answer_within_s))
-                producer.channel.connection  # noqa: B018 - kombu connects when the channel is first asked for
+                channel = producer.channel
+                channel.connection  # noqa: B018 - kombu connects when the channel is first asked for
+                if check := getattr(channel, "check_health", None):  # redis-py checks its connections itself
+                    check(self._health_check_s)
             yield producer

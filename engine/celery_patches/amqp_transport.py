@@ -61,12 +61,24 @@ class FleetAmqpChannel(pyamqp.Channel):  # type: ignore[misc] # kombu ships no t
         connection = self.connection
         connection.answer_until = time.monotonic() + (ANSWER_S if timeout is None else timeout)
         try:
-            return super().wait(method, callback, timeout, returns_tuple)
+            answer = super().wait(method, callback, timeout, returns_tuple)
         except TimeoutError:
             connection.collect()
             raise
+        else:
+            connection.answered_at = time.monotonic()
+            return answer
         finally:
             connection.answer_until = None
+
+    def check_health(self, after_s: float) -> None:
+        """Ask the broker to go on, which changes nothing, unless it has answered a question within so many seconds.
+
+        Raises `TimeoutError`. The broker answers no publish, so a connection that was lost without a word would take
+        everything that is ever published. (RabbitMQ answers a Channel.Flow whose `active` is true.)
+        """
+        if time.monotonic() - self.connection.answered_at >= after_s:
+            self.flow(active=True)
 
     @property
     def asked_at(self) -> float | None:
@@ -81,6 +93,8 @@ class FleetAmqpConnection(pyamqp.Connection):  # type: ignore[misc] # kombu ship
     Channel = FleetAmqpChannel
     answer_until: float | None = None
     """Until when somebody waits for an answer, by the monotonic clock."""
+    answered_at = 0.0
+    """When a question was answered last, by the same clock."""
 
     def blocking_read(self, timeout: float | None = None) -> Any:  # noqa: ANN401 - py-amqp ships no types
         """Read one frame; raises `TimeoutError`."""

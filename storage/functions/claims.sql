@@ -39,11 +39,11 @@ grant execute on function postroom.look_at_claim to postroom_ledger, postroom_te
 create or replace function postroom.start_jobs(job_ids uuid[], tokens uuid[], started_ats timestamptz[]) returns setof uuid
 language sql security definer set search_path = pg_catalog, public, pg_temp as $$
   with begun as (
-    select * from unnest(job_ids, tokens, started_ats) as b (id, token, at)
+    select * from unnest((select job_ids), (select tokens), (select started_ats)) as b (id, token, at)
   ),
   free as (
     select j.id, b.at from public.jobs j join begun b on b.id = j.id
-    where j.claim_token = b.token and j.state = 'claimed'
+    where j.id = any (job_ids) and j.claim_token = b.token and j.state = 'claimed'
     for no key update of j skip locked
   ),
   started as (
@@ -105,7 +105,7 @@ begin
   loop
     with wanted as (
       select w.serial_key, w.job_id, row_number() over (partition by w.serial_key order by w.place) as nth
-      from unnest(keys, job_ids) with ordinality as w (serial_key, job_id, place)
+      from unnest((select keys), (select job_ids)) with ordinality as w (serial_key, job_id, place)
     ),
     free as (
       select k.serial_key, f.slot, row_number() over (partition by k.serial_key order by f.slot) as nth, k.room
@@ -176,7 +176,7 @@ begin
   return query
   with called as (
     update jobs j set parked_by = null, published_at = now(), next_check_at = now() + interval '10 seconds'
-    from (select f.serial_key, count(*) as slots from unnest(freed) as f (serial_key) group by f.serial_key) as r
+    from (select f.serial_key, count(*) as slots from unnest((select freed)) as f (serial_key) group by f.serial_key) as r
     cross join lateral (
       select w.id from jobs w where w.parked_by = 'key:' || r.serial_key
       order by w.priority desc, w.run_at, w.id limit r.slots for update skip locked

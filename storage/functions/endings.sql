@@ -143,7 +143,8 @@ begin
       cancel_reason = coalesce(a.reason, j.cancel_reason),
       cost_microcents = j.cost_microcents + a.cost
     from asked a
-    where j.id = a.id and (j.claim_token = a.token or (a.token is null and j.state = 'queued'))
+    -- By the array, too: the planner takes it for ten jobs, and would join them to all of a table that was small when it planned.
+    where j.id = a.id and j.id = any (job_ids) and (j.claim_token = a.token or (a.token is null and j.state = 'queued'))
     returning j.id, a.token, j.org_id, j.project_id, j.job_type, j.state, j.attempt, j.guarded, j.idempotency_key, j.serial_key, j.error,
       j.actor_type, j.actor_id, j.request_id, j.correlation_id, a.event, a.detail, a.attempt_delta,
       case when a.began_at is not null then least(greatest(a.began_at, old.claimed_at), now()) end as began_at,

@@ -41,7 +41,8 @@ where (select set_config('synchronous_commit', 'off', true)) is not null
 -- One look into the index for each answer and for the next after it, for each look may pass entries of jobs that have gone.
 with recursive levels as (
   select q.queue, first.priority
-  from unnest(%(queues)s::text[]) as q (queue)
+  -- In a sub-select, for the planner must not see how many queues are given: it would plan each look anew.
+  from unnest((select %(queues)s::text[])) as q (queue)
   cross join lateral (
     select j.priority from jobs j where j.queue = q.queue and j.backlog_since is not null order by j.priority desc limit 1
   ) as first

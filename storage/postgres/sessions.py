@@ -35,6 +35,8 @@ SETTINGS: Mapping[str, str] = {
     "transform_null_equals": "off",
     "array_nulls": "on",
     "plan_cache_mode": "auto",
+    # Every statement goes by keys; a plan that is kept since a table was small would read all of what grew.
+    "enable_seqscan": "off",
     "plpgsql.extra_errors": "none",
     "plpgsql.extra_warnings": "none",
 }

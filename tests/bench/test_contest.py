@@ -47,6 +47,13 @@ def test_a_target_is_kept_at_its_bound(target: Target, ours: float, met: bool) -
     assert Contest("a", (ours,), (10.0,), targets=(target,)).result()["targets"] == [vars(target) | {"met": met}]
 
 
+@pytest.mark.parametrize(("facts", "met"), [({"cpu_ratio": 1.8}, True), ({"cpu_ratio": 1.81}, False), ({}, False)])
+def test_a_target_may_be_of_a_cost_among_the_facts(facts: dict[str, float], met: bool) -> None:
+    target = Target("cpu_ratio", "at most", 1.8)
+    result = Contest("a", (1.0,), (1.0,), targets=(target,), facts=facts).result()
+    assert result["targets"] == [vars(target) | {"met": met}]
+
+
 def test_a_figure_keeps_four_digits() -> None:
     result = Contest("a", (123456.789,), (0.0123456,)).result()
     assert (result["ours"], result["peer"]) == (123500.0, 0.01235)

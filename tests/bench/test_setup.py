@@ -1,14 +1,18 @@
 """Restoring, filling and draining on real servers with a handful of jobs; nothing is timed."""
 
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import psycopg
 import pytest
 from redis import Redis
 
 from bench.contenders.contender import Setting
-from bench.contenders.ours import MAIL, ONE, PREFORK, TEMPLATE
+from bench.contenders.ours import MAIL, ONE, PREFORK, TEMPLATE, WRITING_MAIL
+from bench.contenders.peer import Peer
 from bench.contenders.peer_environments import Environments
+from bench.contenders.peer_settings import WRITING_CELERY
 from bench.contests import fleet, growth
 from bench.contests.memory import measure
 from bench.drain import DrainRun, drain
@@ -20,6 +24,8 @@ from sandbox.servers.servers import Servers, run_servers
 from tests.invariants import check_ledger
 
 JOBS = 40
+WRITTEN = [("classify", 16, 16), ("draft", 4, 4), ("ingest", 16, 16)]
+"""The rows of sixteen messages, by step: how many, and of how many messages."""
 
 
 @pytest.fixture(scope="module")
@@ -47,15 +53,29 @@ def test_our_workers_drain_what_we_enqueued(setup: Setup, setting: Setting, job:
         assert database.execute("select count(*) from jobs where state = 'succeeded'").fetchone() == (JOBS,)
 
 
-def test_the_mail_mix_runs_every_message_s_jobs(setup: Setup) -> None:
-    run = DrainRun(setup.ours, ONE, MAIL, 36, time_limit_s=60.0, backlog_share=MESSAGES / MAIL_JOBS)
+ROWS = "select step, count(*), count(distinct (account_id, message)) from message_rows group by step order by step"
+
+
+@pytest.mark.parametrize(("mix", "rows"), [(MAIL, []), (WRITING_MAIL, WRITTEN)])
+def test_a_mail_mix_runs_every_message_s_jobs(setup: Setup, mix: str, rows: list[tuple[str, int, int]]) -> None:
+    run = DrainRun(setup.ours, ONE, mix, 36, time_limit_s=60.0, backlog_share=MESSAGES / MAIL_JOBS)
     assert drain(run, setup.folder).whole
     with look(setup) as database:
         check_ledger(database)
+        assert database.execute(ROWS).fetchall() == rows
         counted = database.execute(
             "select job_type, count(*) from jobs where state = 'succeeded' group by 1 order by 1"
         )
         assert counted.fetchall() == [("mail_jobs.classify", 16), ("mail_jobs.draft", 4), ("mail_jobs.ingest", 16)]
+
+
+def test_plain_celery_s_tasks_of_the_second_mix_write_the_same_rows(setup: Setup) -> None:
+    peer = Peer(WRITING_CELERY, Path(sys.executable), setup.stores)
+    setting = WRITING_CELERY.drain[0]
+    run = DrainRun(peer, setting, WRITING_MAIL, 36, time_limit_s=60.0, backlog_share=MESSAGES / MAIL_JOBS)
+    assert drain(run, setup.folder).whole
+    with look(setup) as database:
+        assert database.execute(ROWS).fetchall() == WRITTEN
 
 
 def test_every_process_of_a_worker_is_measured(setup: Setup) -> None:
