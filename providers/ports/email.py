@@ -4,14 +4,19 @@ A handler sees which by the class: a `KeyedSender` is called in a `keyed_effect`
 `Strategy.FIND`, the draft and its sending.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol, Self
 
 from domain.jobs.effects import Finding
+from domain.jobs.failures import Invalid
 from domain.jobs.job import JsonObject
 from domain.mail.parsing.parsed_message import Address
+
+_REFERENCE = re.compile(r"[!-~]{1,200}")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +30,9 @@ class EmailAttachment:
 
 @dataclass(frozen=True, slots=True)
 class OutgoingEmail:
-    """A mail that is to be sent, complete and checked: no line break in a header, at least one recipient and one body.
+    """A mail that is to be sent, complete and checked; raises `Invalid` by field for what is not.
 
-    `reference` is unique to the mail and the same for each attempt: visible ASCII, at most 200 characters.
+    `reference` is unique to the mail and the same for each attempt.
     """
 
     reference: str
@@ -41,6 +46,27 @@ class OutgoingEmail:
     reply_to: tuple[Address, ...] = ()
     headers: Mapping[str, str] = field(default_factory=dict)
     attachments: tuple[EmailAttachment, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse, with the field, what no vendor may be given: most would take it and make another mail of it."""
+        if not _REFERENCE.fullmatch(self.reference):
+            raise Invalid("reference", "must be 1 to 200 visible characters of ASCII")
+        if not self.to:
+            raise Invalid("to", "names nobody")
+        if self.text is None and self.html is None:
+            raise Invalid("text", "is missing, and so is html")
+        for name, values in self._lines():
+            if any(_CONTROL.search(value) for value in values):
+                raise Invalid(name, "holds a line break or another control character")
+
+    def _lines(self) -> Iterator[tuple[str, Iterable[str]]]:
+        """What stands in one line of a header each."""
+        yield "subject", [self.subject]
+        for name in ("to", "cc", "bcc", "reply_to"):
+            yield name, [text for one in getattr(self, name) for text in (one.name, one.address)]
+        yield "sender", [self.sender.name, self.sender.address]
+        yield "headers", [*self.headers.keys(), *self.headers.values()]
+        yield "attachments", [text for one in self.attachments for text in (one.name, one.content_type)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +127,7 @@ class DraftingSender(Protocol):
         ...
 
     def find_sent(self, draft: DraftRef, *, since: datetime, now: datetime) -> Finding:
-        """Whether the draft was sent; `since` is when an attempt first called. The result of `Found` is a `SentEmail`'s.
+        """Whether the draft was sent; `since` is when an attempt first called. `Found` has the JSON of a `SentEmail`.
 
         Raises `InFlight` while the mail is nowhere and may still be on its way.
         """

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from domain.jobs.failures import CallState, Failure, Permanent, Refused, Scope, Throttled, Transient
-from providers.anthropic.failures import month_turn
+from providers.retry_after import month_turn
 from providers.anthropic.language_model import AnthropicModel
 from providers.ports import ModelRequest
 from providers.ports.conversation import ConversationRequest
