@@ -13,7 +13,7 @@ from domain.redaction import redact_document, redact_text
 LONGEST_ERROR = 2000
 """Characters of an error that a row and a log keep."""
 
-TALKATIVE = ("anthropic", "googleapiclient", "httpcore2", "httpx2", "sqlalchemy.engine")
+TALKATIVE = ("anthropic", "googleapiclient", "httpcore2", "httpx2", "msal", "sqlalchemy.engine")
 """Libraries that print what they send: mail, prompts, statements and parameters, which no log may hold."""
 
 

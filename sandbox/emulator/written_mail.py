@@ -109,12 +109,16 @@ def read_mail(raw: bytes) -> WrittenMail:
         bcc=_addresses(mail, "bcc"),
         reply_to=_addresses(mail, "reply-to"),
         subject=str(mail.get("subject", "")),
-        text=None if text is None else text.get_content(),
-        html=None if html is None else html.get_content(),
+        text=None if text is None else _content(text),
+        html=None if html is None else _content(html),
         headers={name: str(value) for name, value in mail.items() if name.lower() not in OWN_HEADERS},
         files=[_file(part) for part in mail.iter_attachments()],
         message_id=str(mail.get("message-id", "")),
     )
+
+
+def _content(part: Any) -> str:  # noqa: ANN401 - the policy decides the class
+    return str(part.get_content()).replace("\r\n", "\n")
 
 
 def _addresses(mail: Any, name: str) -> list[tuple[str, str]]:  # noqa: ANN401 - the policy decides the class
