@@ -201,7 +201,7 @@ class Settings(BaseSettings):
     resend_api_url: str = Field("https://api.resend.com", description="Resend's API, for orgs that send e-mail by it.")
     graph_api_url: str = Field(
         "https://graph.microsoft.com/v1.0",
-        description="Microsoft Graph, for orgs that send e-mail from a mailbox there.",
+        description="Microsoft Graph, for orgs that send e-mail from a mailbox.",
     )
     microsoft_login_url: str = Field(
         "https://login.microsoftonline.com", description="Where tokens for Microsoft Graph come from."

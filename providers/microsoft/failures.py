@@ -24,7 +24,7 @@ FORBIDDEN = 403
 NOT_FOUND = 404
 REQUEST_TIMEOUT = 408
 CONFLICT = 409
-TOO_LARGE = 413
+ABOUT_THE_REQUEST = frozenset({400, 413})
 TOO_MANY_REQUESTS = 429
 SERVER_ERROR = 500
 UNAVAILABLE = 503
@@ -33,7 +33,8 @@ NO_SUCH_ITEM = f"{PROVIDER}.ErrorItemNotFound"
 """The code of a failure that proves that a draft or a message is not there under its id."""
 MESSAGE_TOO_LARGE = "ErrorMessageSizeExceeded"
 """The mailbox's own maximum, which is often less than the API's 150 MB."""
-TOO_MANY_PEOPLE = "ErrorExceededMessageLimit"
+TOO_MANY_PEOPLE = frozenset({"ErrorExceededMessageLimit", "ErrorSubmissionQuotaExceeded"})
+"""Words for a mailbox that has sent too much. Graph's pages name none; Exchange's own interface has the second."""
 
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_.]{0,63}")
 
@@ -64,15 +65,15 @@ def _refused_token(answer: RestAnswer, facts: CallFacts) -> Failure | None:
     word = word_of(answer)
     if answer.status == UNAUTHENTICATED and not facts.is_token_fresh:
         return Transient(_reason(answer), code=f"{PROVIDER}.token_refused")
-    if answer.status in {UNAUTHENTICATED, FORBIDDEN} and word != TOO_MANY_PEOPLE:
+    if answer.status in {UNAUTHENTICATED, FORBIDDEN} and word not in TOO_MANY_PEOPLE:
         return Unauthorised(_reason(answer), account=facts.mailbox, code=_code(answer))
     return None
 
 
 def _limited(answer: RestAnswer, now: datetime) -> Failure | None:
     """A 503 that names a time is a throttle and was not carried out; a bare one proves nothing."""
-    if word_of(answer) == TOO_MANY_PEOPLE:
-        return throttled(_reason(answer), RECIPIENTS_WAIT, TOO_MANY_PEOPLE)
+    if word_of(answer) in TOO_MANY_PEOPLE:
+        return throttled(_reason(answer), RECIPIENTS_WAIT, word_of(answer))
     wait = header_wait(answer.headers.get("retry-after"), now)
     if answer.status == TOO_MANY_REQUESTS:
         return throttled(_reason(answer), wait or RATE_WAIT, word_of(answer) or "http_429")
@@ -93,7 +94,7 @@ def _passing(answer: RestAnswer) -> Failure | None:
 def _permanent(answer: RestAnswer) -> Failure:
     if answer.status == NOT_FOUND:
         return Gone(_reason(answer), code=_code(answer))
-    if answer.status == TOO_LARGE or word_of(answer) == MESSAGE_TOO_LARGE or answer.status == 400:  # noqa: PLR2004
+    if answer.status in ABOUT_THE_REQUEST or word_of(answer) == MESSAGE_TOO_LARGE:
         return Refused(_reason(answer), code=_code(answer))
     return Permanent(_reason(answer), code=_code(answer))
 

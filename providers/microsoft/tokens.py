@@ -37,6 +37,7 @@ FIELDS = ("tenant_id", "client_id", "client_secret", "private_key", "certificate
 _TENANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]{0,99}")
 _ANY_TENANT = frozenset({"common", "organizations", "consumers"})
 _WORD = re.compile(r"[a-z][a-z_]{0,63}")
+_TOKEN = re.compile(r"[!-~]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,7 @@ class MicrosoftTokens:
         """A token for Graph, kept or fresh; raises `Unauthorised` when the credentials are refused."""
         found = self._known_application().acquire_token_for_client(scopes=list(SCOPES))
         token = found.get("access_token")
-        if isinstance(token, str) and token:
+        if isinstance(token, str) and _TOKEN.fullmatch(token):
             return AccessToken(SecretStr(token), found.get("token_source") != "cache")
         raise refusal(found.get("error"), self._account)
 

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
+from domain.jobs.failures import Failure, Transient
 from providers.microsoft.failures import CONFLICT, NOT_FOUND, PROVIDER, UNAUTHENTICATED
 from providers.microsoft.graph_client import GraphClient, document_of, json_bytes, path_of
 from providers.microsoft.graph_drafts import upload_document
@@ -110,14 +111,19 @@ class Uploads:
         if answer.status in GONE:
             with self._lock:
                 self._kept.pop(key, None)
-            raise unreadable(PROVIDER, answer.status)
+            raise broken_off("upload_gone")
         if answer.status in ELSEWHERE:
-            raise unreadable(PROVIDER, answer.status)
+            raise broken_off("upload_elsewhere")
         self._graph.check(answer)
         following = next_byte(answer)
         if following is not None and following <= start:
-            raise unreadable(PROVIDER, answer.status)  # it would be sent for ever
+            raise broken_off("upload_stuck")  # the part would be sent for ever
         return following
+
+
+def broken_off(word: str) -> Failure:
+    """Our failure for an upload that cannot go on now; the next attempt looks how far it came."""
+    return Transient(f"{PROVIDER}: an upload broke off, {word}", code=f"{PROVIDER}.{word}")
 
 
 def next_byte(answer: RestAnswer) -> int | None:

@@ -15,6 +15,10 @@ from domain.jobs.failures import Invalid
 from domain.jobs.job import JsonObject
 from domain.mail.parsing.parsed_message import Address
 
+LONGEST_HEADER = 900
+"""Characters of a further header's value, which stands in one line of at most 998 (RFC 5322 section 2.1.1)."""
+
+_HEADER = re.compile(r"[A-Za-z0-9-]{1,60}")
 _REFERENCE = re.compile(r"[!-~]{1,200}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
@@ -32,20 +36,20 @@ class EmailAttachment:
 class OutgoingEmail:
     """A mail that is to be sent, complete and checked; raises `Invalid` by field for what is not.
 
-    `reference` is unique to the mail and the same for each attempt.
+    `reference` is unique to the mail and the same for each attempt. Nothing else of the mail shows in a log.
     """
 
     reference: str
-    sender: Address
-    to: tuple[Address, ...]
-    subject: str
-    text: str | None = None
-    html: str | None = None
-    cc: tuple[Address, ...] = ()
-    bcc: tuple[Address, ...] = ()
-    reply_to: tuple[Address, ...] = ()
-    headers: Mapping[str, str] = field(default_factory=dict)
-    attachments: tuple[EmailAttachment, ...] = ()
+    sender: Address = field(repr=False)
+    to: tuple[Address, ...] = field(repr=False)
+    subject: str = field(repr=False)
+    text: str | None = field(default=None, repr=False)
+    html: str | None = field(default=None, repr=False)
+    cc: tuple[Address, ...] = field(default=(), repr=False)
+    bcc: tuple[Address, ...] = field(default=(), repr=False)
+    reply_to: tuple[Address, ...] = field(default=(), repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    attachments: tuple[EmailAttachment, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         """Refuse, with the field, what no vendor may be given: most would take it and make another mail of it."""
@@ -55,6 +59,11 @@ class OutgoingEmail:
             raise Invalid("to", "names nobody")
         if self.text is None and self.html is None:
             raise Invalid("text", "is missing, and so is html")
+        for name, value in self.headers.items():
+            if not _HEADER.fullmatch(name) or not value.isascii() or len(value) > LONGEST_HEADER:
+                raise Invalid(
+                    "headers", f"must have names of letters, and ASCII of at most {LONGEST_HEADER} characters"
+                )
         for name, values in self._lines():
             if any(_CONTROL.search(value) for value in values):
                 raise Invalid(name, "holds a line break or another control character")
@@ -65,7 +74,7 @@ class OutgoingEmail:
         for name in ("to", "cc", "bcc", "reply_to"):
             yield name, [text for one in getattr(self, name) for text in (one.name, one.address)]
         yield "sender", [self.sender.name, self.sender.address]
-        yield "headers", [*self.headers.keys(), *self.headers.values()]
+        yield "headers", self.headers.values()
         yield "attachments", [text for one in self.attachments for text in (one.name, one.content_type)]
 
 

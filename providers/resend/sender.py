@@ -5,6 +5,7 @@ One mail is one call: a batch has one key for all its mails and takes no attachm
 
 import base64
 import json
+import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, Self
@@ -27,6 +28,8 @@ MOST_RECIPIENTS = 50
 LARGEST_REQUEST = 40_000_000
 """Bytes of a mail with its attachments as base64 (docs: resend.md#sending)."""
 
+_API_KEY = re.compile(r"[!-~]{1,500}")
+
 
 class ResendSender:
     """Implements `providers.ports.email.KeyedSender`; safe to share between threads, built after any fork."""
@@ -41,7 +44,12 @@ class ResendSender:
         meter: Meter,
         clock: Callable[[], datetime] = utc_now,
     ) -> None:
-        """`account` names whose key it is, for `Unauthorised`; `timeout_s` bounds each call in all."""
+        """`account` names whose key it is, for `Unauthorised`; `timeout_s` bounds each call in all.
+
+        Raises `Invalid` for a key that cannot stand in a header.
+        """
+        if not _API_KEY.fullmatch(api_key.get_secret_value()):
+            raise Invalid("api_key", "must be a key such as Resend's page shows it, without spaces")
         self._key = api_key
         self._account = account
         self._url = f"{api_url.rstrip('/')}/emails"

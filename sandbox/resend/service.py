@@ -189,7 +189,9 @@ def _checked(request: Json, size: int) -> WrittenMail:
         subject=_line("subject", request["subject"]),
         text=request.get("text"),
         html=request.get("html"),
-        **{name: _addresses(name, request.get(name, [])) for name in ("cc", "bcc", "reply_to")},
+        cc=_addresses("cc", request.get("cc", [])),
+        bcc=_addresses("bcc", request.get("bcc", [])),
+        reply_to=_addresses("reply_to", request.get("reply_to", [])),
         headers={name: _line("headers", value) for name, value in request.get("headers", {}).items()},
         files=[_file(one) for one in request.get("attachments", [])],
     )

@@ -5,7 +5,7 @@ import pytest
 from domain.jobs.failures import Invalid
 from domain.mail.parsing.parsed_message import Address
 from providers.ports.email import DraftRef
-from tests.doubles.email import ADA, make_email, make_file
+from tests.providers.emails import ADA, make_email, make_file
 
 
 @pytest.mark.parametrize(
@@ -20,6 +20,9 @@ from tests.doubles.email import ADA, make_email, make_file
         ({"subject": "Hello\u2028there"}, "subject"),
         ({"headers": {"X-A": "b\r\nX-C: d"}}, "headers"),
         ({"headers": {"X-A\n": "b"}}, "headers"),
+        ({"headers": {"X A": "b"}}, "headers"),
+        ({"headers": {"X-A": "ä"}}, "headers"),
+        ({"headers": {"X-A": "b" * 901}}, "headers"),
         ({"attachments": (make_file("a\nb"),)}, "attachments"),
         ({"text": None}, "text"),
         ({"reference": ""}, "reference"),
@@ -31,6 +34,11 @@ def test_what_is_no_mail_is_refused_by_field(given: dict[str, object], field: st
     with pytest.raises(Invalid) as refused:
         make_email(**given)
     assert refused.value.field == field
+
+
+def test_a_mail_that_is_logged_shows_its_reference_alone() -> None:
+    shown = repr(make_email(headers={"X-A": "b"}, attachments=(make_file(),), html="<p>Hello"))
+    assert shown == "OutgoingEmail(reference='email-1')"
 
 
 def test_a_draft_survives_the_ledger() -> None:

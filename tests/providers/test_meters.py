@@ -36,8 +36,8 @@ from providers.ports.conversation import Conversation, ConversationRequest
 from providers.ports.email import DraftingSender, DraftRef, KeyedSender
 from providers.resend.sender import ResendSender
 from providers.webhooks.signed import SignedWebhook
-from tests.doubles.email import make_email
 from tests.house import Module, dotted, read_house
+from tests.providers.emails import make_email
 from tests.providers.wire import Wire, reply
 
 Maker = Callable[[str, Meter], Any]

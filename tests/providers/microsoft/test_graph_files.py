@@ -31,7 +31,7 @@ from providers.rest_client import RestAnswer
 from sandbox.emulator.fault_order import FaultOrder
 from sandbox.microsoft import requests, uploads
 from sandbox.microsoft.control import MicrosoftControl
-from tests.doubles.email import make_email, make_file
+from tests.providers.emails import make_email, make_file
 from tests.providers.microsoft.conftest import MAILBOX, open_sender
 from tests.providers.microsoft.description import FileAttachment, Mark, Message, UploadSessionRequest
 
@@ -64,11 +64,11 @@ def test_small_files_go_with_the_draft_in_one_request(
     assert control.journal("attachments.create") == []
 
 
-# G3
 @pytest.mark.parametrize("html", [None, "<p>and a text</p>"])
 def test_files_beyond_one_request_are_added_one_by_one(
     control: MicrosoftControl, sender: GraphSender, html: str | None
 ) -> None:
+    """https://github.com/microsoftgraph/microsoft-graph-docs-contrib/issues/758."""
     middle = [make_file(f"{number}.bin", UPLOAD_FROM - 1) for number in range(2)]
     sender.send_draft(sender.create_draft(make_email(attachments=(SMALL, *middle, LARGE), html=html)))
     assert files_of(control) == {one.name: one.data for one in (SMALL, *middle, LARGE)}
@@ -116,10 +116,10 @@ def test_an_upload_that_expired_is_begun_anew(control: MicrosoftControl, sender:
     assert files_of(control)["large.bin"] == LARGE.data
 
 
-# G5
 def test_a_throttled_upload_waits_as_long_as_it_is_told_and_goes_on(
     control: MicrosoftControl, sender: GraphSender
 ) -> None:
+    """https://github.com/microsoftgraph/microsoft-graph-docs/issues/8443."""
     control.turn(MAILBOX, upload_per_30_s=PART)
     throttled = failure_at(sender, WITH_LARGE)
     assert isinstance(throttled, Throttled)
@@ -130,8 +130,8 @@ def test_a_throttled_upload_waits_as_long_as_it_is_told_and_goes_on(
     assert len(control.journal("attachments.upload_session")) == 1
 
 
-# G4
 def test_the_mailboxs_own_maximum_is_a_refusal_of_this_mail(control: MicrosoftControl, sender: GraphSender) -> None:
+    """https://github.com/microsoftgraph/msgraph-sdk-java/issues/2148."""
     control.turn(MAILBOX, largest_message=UPLOAD_FROM)
     refused = failure_at(sender, WITH_LARGE)
     assert (type(refused), refused.code) == (Refused, "microsoft.ErrorMessageSizeExceeded")
@@ -198,8 +198,18 @@ def test_a_vendor_that_asks_for_the_same_part_for_ever_is_not_obeyed(
 ) -> None:
     stuck = {"nextExpectedRanges": ["0-"]}
     control.order(FaultOrder(operation="uploads.put", times=None, status=200, body=stuck))
-    failure_at(sender, WITH_LARGE)
+    assert failure_at(sender, WITH_LARGE).code == "microsoft.upload_stuck"
     assert len(control.journal("uploads.put")) == 1
+
+
+@pytest.mark.parametrize(("status", "code"), [(404, "gone"), (410, "gone"), (416, "elsewhere"), (409, "elsewhere")])
+def test_an_upload_that_graph_lost_sight_of_is_completed_by_the_next_attempt(
+    control: MicrosoftControl, sender: GraphSender, status: int, code: str
+) -> None:
+    control.order(FaultOrder(operation="uploads.put", skip=1, status=status))
+    assert failure_at(sender, WITH_LARGE).code == f"microsoft.upload_{code}"
+    assert sender.find_draft(WITH_LARGE) is not None
+    assert files_of(control)["large.bin"] == LARGE.data
 
 
 SIZES = st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 5)), max_size=5)

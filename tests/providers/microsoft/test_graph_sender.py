@@ -25,7 +25,7 @@ from providers.ports.email import DraftRef
 from providers.rest_client import RestAnswer
 from sandbox.emulator.fault_order import FaultOrder
 from sandbox.microsoft.control import MicrosoftControl
-from tests.doubles.email import ADA, make_email
+from tests.providers.emails import ADA, make_email
 from tests.providers.microsoft.conftest import MAILBOX, open_sender
 
 MAIL = make_email()
@@ -49,9 +49,10 @@ def test_a_draft_is_made_sent_and_found_again(control: MicrosoftControl, sender:
 @pytest.mark.parametrize("email", [MAIL, BULK])
 @pytest.mark.parametrize("keeps", [True, False])
 @pytest.mark.parametrize("changes", [True, False])
-def test_whatever_exchange_renames_a_sent_mail_is_found(  # G1, G2
+def test_whatever_exchange_renames_a_sent_mail_is_found(
     control: MicrosoftControl, sender: GraphSender, email: object, keeps: bool, changes: bool
 ) -> None:
+    """https://github.com/microsoftgraph/microsoft-graph-docs/issues/1533, https://github.com/microsoftgraph/microsoft-graph-docs/issues/6256."""
     control.turn(MAILBOX, ids_change=changes, keeps_message_id=keeps)
     draft = sender.create_draft(email)  # type: ignore[arg-type]  # one of the two above
     sender.send_draft(draft)
@@ -91,6 +92,7 @@ def test_what_is_nowhere_is_on_its_way_for_five_minutes_and_then_nobody_can_tell
 def test_a_504_after_the_acceptance_leaves_doubt_that_sent_items_resolve(
     control: MicrosoftControl, sender: GraphSender, lost: FaultOrder
 ) -> None:
+    """https://learn.microsoft.com/en-us/answers/questions/2286986."""
     draft = sender.create_draft(MAIL)
     control.order(lost)
     with pytest.raises(Transient) as raised:
@@ -172,8 +174,8 @@ def test_a_404_of_the_mailbox_proves_nothing_of_the_mail(control: MicrosoftContr
     assert raised.value.code == "microsoft.ErrorInvalidUser"
 
 
-# G6
 def test_a_header_that_graph_refuses_goes_by_mime(control: MicrosoftControl, sender: GraphSender) -> None:
+    """https://learn.microsoft.com/en-us/graph/api/user-post-messages."""
     plain = make_email(headers={"X-Campaign": "7"})
     many = make_email(reference="many", headers={f"X-{number}": "v" for number in range(6)})
     for email in (plain, BULK, many):
@@ -231,6 +233,7 @@ FACTS = CallFacts(MAILBOX, NOW, is_token_fresh=True)
         (403, "ErrorAccessDenied", Unauthorised, "ErrorAccessDenied"),
         (403, "ErrorSendAsDenied", Unauthorised, "ErrorSendAsDenied"),
         (403, "ErrorExceededMessageLimit", Throttled, "ErrorExceededMessageLimit"),
+        (429, "ErrorSubmissionQuotaExceeded", Throttled, "ErrorSubmissionQuotaExceeded"),
         (404, "ErrorItemNotFound", Gone, "ErrorItemNotFound"),
         (405, "", Permanent, "http_405"),
         (408, "", Transient, "http_408"),

@@ -15,7 +15,7 @@ from domain.jobs.failures import CallState, Failure, Gone, Invalid, Throttled, T
 from providers.microsoft.tokens import MicrosoftCredential
 from sandbox.emulator.fault_order import FaultOrder
 from sandbox.microsoft.control import MicrosoftControl
-from tests.doubles.email import make_email
+from tests.providers.emails import make_email
 from tests.providers.microsoft.conftest import MAILBOX, open_sender
 
 MAIL = make_email()
@@ -112,6 +112,8 @@ def test_a_fresh_token_that_graph_refuses_is_the_owners_too(control: MicrosoftCo
          "temporarily_unavailable"),
         (FaultOrder(operation="login.token", status=200, text="<html>"), Transient, "unreadable"),
         (FaultOrder(operation="login.token", status=200, body={"scope": "none"}), Unauthorised, "no_token"),
+        (FaultOrder(operation="login.token", status=200, body={"access_token": "a\r\nb", "expires_in": 3600}),
+         Unauthorised, "no_token"),
         (FaultOrder(operation="login.token", drop="after"), Transient, "connection_lost"),
     ],
 )  # fmt: skip

@@ -29,8 +29,8 @@ from sandbox.emulator.fault_order import FaultOrder
 from sandbox.resend import service
 from sandbox.resend.control import ResendControl
 from sandbox.resend.resend import resend_emulator
-from tests.doubles.email import ADA, make_email, make_file
 from tests.doubles.factories import unmetered
+from tests.providers.emails import ADA, make_email, make_file
 from tests.providers.resend.description import SendEmailRequest, SendEmailResponse
 from tests.providers.wire import Wire, cut_short, drop, hang, reply
 
@@ -86,16 +86,16 @@ def test_a_key_is_forgotten_after_a_day(control: ResendControl) -> None:
     assert len(control.emails()) == 2
 
 
-# R1
 def test_another_body_under_a_key_is_our_own_mistake(control: ResendControl) -> None:
+    """https://github.com/ugurkocde/AwesomeIntune/pull/187."""
     with opened(control.url) as sender:
         sender.send("k", REQUEST)
     mistake = failed(control.url, request=request_of(make_email(subject="Another")))
     assert (type(mistake), mistake.code) == (Permanent, "resend.invalid_idempotent_request")
 
 
-# R1
 def test_a_call_while_the_first_is_at_work_leaves_doubt_and_sends_nothing(control: ResendControl) -> None:
+    """https://resend.com/docs/dashboard/emails/idempotency-keys."""
     control.order(FaultOrder(operation="emails.send", hang_s=30))
     with ThreadPoolExecutor(1) as pool, opened(control.url) as sender:
         first = pool.submit(failed, control.url, timeout_s=0.7)
@@ -108,8 +108,8 @@ def test_a_call_while_the_first_is_at_work_leaves_doubt_and_sends_nothing(contro
     assert len(control.emails()) == 1
 
 
-# R2
 def test_each_mail_is_a_call_with_a_key_of_its_own(control: ResendControl) -> None:
+    """https://github.com/namuh-eng/opensend/issues/176."""
     with opened(control.url) as sender:
         for number in range(3):
             sender.send(f"key-{number}", request_of(make_email(subject=f"{number}", attachments=(make_file(),))))
@@ -117,15 +117,16 @@ def test_each_mail_is_a_call_with_a_key_of_its_own(control: ResendControl) -> No
     assert [one["mail"]["attachments"][0]["name"] for one in control.emails()] == ["plan.pdf"] * 3
 
 
-# R3
 def test_a_mail_has_an_id_by_which_our_own_record_is_kept(control: ResendControl) -> None:
+    """https://github.com/ugurkocde/AwesomeIntune/pull/210."""
     with opened(control.url) as sender:
         sent = sender.send("k", REQUEST)
     assert sent.as_json() == {"provider_id": control.emails()[0]["id"], "message_id": None}
 
 
-# R4
 def test_three_quotas_share_a_status_and_mean_three_waits(control: ResendControl) -> None:
+    """https://resend.com/docs/api-reference/errors."""
+
     def waits(**quota: int | None) -> tuple[str, float]:
         control.set_quotas(per_second=None, per_day=None, per_month=None)
         control.set_quotas(**quota)
@@ -229,7 +230,6 @@ def test_what_was_never_reached_did_nothing() -> None:
     assert (failure.code, failure.call_state) == ("resend.unreachable", CallState.NOT_DONE)
 
 
-# R5
 def test_the_client_names_itself_or_a_firewall_would_refuse_it(control: ResendControl) -> None:
     with opened(control.url) as sender:
         sender.send("k", REQUEST)
@@ -248,6 +248,14 @@ def test_a_key_that_is_none_is_refused_before_the_call(key: str) -> None:
             sender.send(key, REQUEST)
         assert wire.seen == []
     assert refused.value.field == "key"
+
+
+@pytest.mark.parametrize("api_key", ["", "re_a b", "re_ä", "re_a\n"])
+def test_an_api_key_that_is_none_is_refused_and_not_shown(api_key: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        opened("http://127.0.0.1:1", key=api_key)
+    assert refused.value.field == "api_key"
+    assert "re_" not in str(refused.value)
 
 
 def test_what_is_too_much_is_refused_by_field() -> None:
