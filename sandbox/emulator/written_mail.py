@@ -11,6 +11,8 @@ from typing import Any
 
 from sandbox.emulator.exchange import Json
 
+LINES = policy.SMTP.clone(max_line_length=990)
+"""Where Python 3.11 folds a subject before its first word, it reads a space that nobody wrote."""
 OWN_HEADERS = frozenset(
     {
         "from", "to", "cc", "bcc", "reply-to", "subject", "message-id", "mime-version", "content-type",
@@ -75,7 +77,7 @@ class WrittenMail:
 
     def raw(self) -> bytes:
         """The bytes that a recipient gets, without the hidden recipients."""
-        mail = EmailMessage(policy=policy.SMTP)
+        mail = EmailMessage(policy=LINES)
         mail["From"] = _line([self.sender])
         for name, addresses in (("To", self.to), ("Cc", self.cc), ("Reply-To", self.reply_to)):
             if addresses:
