@@ -1,9 +1,9 @@
 """One mailbox of Exchange Online as Graph shows it: drafts, and Sent Items that come late and under another id."""
 
 import base64
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from random import Random
 from typing import Any
 
 from sandbox.emulator.exchange import ApiFailure, Json
@@ -64,8 +64,9 @@ class Mailbox:
     """The messages of one user; the service holds a lock around each call."""
 
     def __init__(self, address: str) -> None:
-        """Empty."""
+        """Empty. Its ids look as if by chance, and are the same for the same calls: two runs can be compared."""
         self.address = address
+        self._chance = Random(address)  # noqa: S311  # repeatable, not a secret
         self.knobs = Knobs()
         self.messages: list[Message] = []
         self.in_flight = 0
@@ -73,9 +74,9 @@ class Mailbox:
     def create(self, mail: WrittenMail, properties: Mapping[str, str], *, is_mime: bool) -> Message:
         """A draft; Exchange gives it an id, and a Message-ID unless it keeps the one of the MIME."""
         if not (is_mime and self.knobs.keeps_message_id and mail.message_id):
-            mail.message_id = f"<{secrets.token_hex(12)}@prod.outlook.example.com>"
-        made = Message(f"AAMk{_word(60)}AAA=", mail, properties=dict(properties))
-        made.file_ids = [_word(20) for _ in mail.files]
+            mail.message_id = f"<{self._chance.randbytes(12).hex()}@prod.outlook.example.com>"
+        made = Message(f"AAMk{self._word(60)}AAA=", mail, properties=dict(properties))
+        made.file_ids = [self._word(20) for _ in mail.files]
         self._check_size(made)
         self.messages.append(made)
         return made
@@ -101,7 +102,7 @@ class Mailbox:
     def attach(self, message: Message, file: WrittenFile) -> str:
         """Add a file; returns the attachment's id."""
         message.mail.files.append(file)
-        message.file_ids.append(_word(20))
+        message.file_ids.append(self._word(20))
         try:
             self._check_size(message)
         except ApiFailure:
@@ -121,7 +122,7 @@ class Mailbox:
         message.folder = SENT
         message.visible_at = now + self.knobs.sent_after_s
         if self.knobs.ids_change:
-            message.message_id = f"{message.message_id[:-5]}{_word(4)}="
+            message.message_id = f"{message.message_id[:-5]}{self._word(4)}="
 
     def files_of(self, message: Message) -> list[Json]:
         """The attachments as Graph lists them."""
@@ -146,6 +147,5 @@ class Mailbox:
     def _check_size(self, message: Message) -> None:
         self.need_room(message, 0)
 
-
-def _word(length: int) -> str:
-    return base64.urlsafe_b64encode(secrets.token_bytes(length)).decode().replace("=", "")[:length]
+    def _word(self, length: int) -> str:
+        return base64.urlsafe_b64encode(self._chance.randbytes(length)).decode().replace("=", "")[:length]
