@@ -198,6 +198,17 @@ class Settings(BaseSettings):
         SecretStr(""), description="Signs each alert to a receiver of your own; Discord needs none."
     )
 
+    resend_api_url: str = Field("https://api.resend.com", description="Resend's API, for orgs that send e-mail by it.")
+    graph_api_url: str = Field(
+        "https://graph.microsoft.com/v1.0",
+        description="Microsoft Graph, for orgs that send e-mail from a mailbox.",
+    )
+    microsoft_login_url: str = Field(
+        "https://login.microsoftonline.com", description="Where tokens for Microsoft Graph come from."
+    )
+    email_timeout_s: float = Field(
+        30.0, gt=0, description="Seconds one call of Resend or of Microsoft Graph may take in all."
+    )
     approval_expires_after_s: float = Field(
         3 * 86_400.0,
         ge=60,

@@ -19,7 +19,7 @@ from storage.ledger import orgs
 from storage.postgres.database import Transaction
 
 LOOK_EVERY_S = 0.2
-LINE = ("id", "at", "event", "actor_id", "job_type", "job_id", "attempt", "data")
+LINE = ("id", "at", "event", "known_as", "actor_id", "job_type", "job_id", "attempt", "data")
 EXPORTED = ("file", "events", "sha256")
 EXPORTS = ("after_id", "upto_id", "exported_at", "events", "newest_at", "deleted", "emptied_at")
 

@@ -37,7 +37,7 @@ FIRST = (
 )
 """What an operator looks for in a job; its other columns follow."""
 SECTIONS = {
-    "events": ("at", "event", "attempt", "actor_id", "data"),
+    "events": ("at", "event", "known_as", "attempt", "actor_id", "data"),
     "steps": ("name", "attempt", "at", "cost_microcents", "result"),
     "effects": ("key", "strategy", "status", "last_seen_at", "result", "error"),
     "children": ("job_id", "job_type", "state"),
@@ -87,7 +87,7 @@ def enqueue_job(  # noqa: PLR0913, PLR0917 - one parameter per option
     due = parse_time(run_at, "run_at") if run_at else None
     with runtime().database.ledger() as tx:
         org_id = orgs.find(tx, org)
-        document = payload_names.resolve(tx, known.payload, given, org_id=org_id)
+        document = payload_names.resolve(tx, known.payload, given, org_id=org_id, key=key)
         job = known.read(document, known.declared.version).job(
             org_id=org_id,
             origin=operator(operator_name),

@@ -218,13 +218,16 @@ class JobContext:
         guard = self._guard(key, Strategy.FIND, request)
         return guard.once(call, lambda: find(guard.first_request))
 
-    def begin_effect(self, tx: Transaction, key: str, strategy: Strategy = Strategy.FIND) -> EffectGuard:
+    def begin_effect(
+        self, tx: Transaction, key: str, strategy: Strategy = Strategy.FIND, request: bytes = b""
+    ) -> EffectGuard:
         """Write an effect's intent together with other rows of the caller's transaction; commit it before the call.
 
         For effects whose intent or result is committed with rows of the handler (`EffectGuard`). Raises as `effect`;
-        within `EffectGuard.record_with` the new effect's `carry_out` raises what stops the job.
+        within `EffectGuard.record_with` the new effect's `carry_out` raises what stops the job. The call sends the
+        guard's `request`: what an earlier attempt sent, if its answer was lost.
         """
-        guard = self._guard(key, strategy)
+        guard = self._guard(key, strategy, request)
         guard.begin(tx, self._go_on)
         return guard
 

@@ -10,6 +10,7 @@ from itertools import islice
 from typing import Unpack
 from uuid import UUID
 
+from domain.jobs.failures import Invalid
 from domain.jobs.job import Enqueued, NewJob, Origin
 from domain.jobs.job_ids import NOISE, make_job_ids
 from domain.payloads.payload import JobOptions, Payload, checked, jobs_of
@@ -64,7 +65,7 @@ def enqueue_many(jobs: Iterable[NewJob], *, progress: Callable[[int], object] = 
         while some := list(islice(waiting, BULK)):
             job_ids = make_job_ids(len(some), process.clock(), os.urandom(NOISE * len(some)))
             with enqueue_spans(some) as traced:
-                ready = as_requests(_checked(process, traced), job_ids)
+                ready = _ready(process, traced, job_ids)
             if under_way is not None:
                 answers += under_way.result()
                 progress(len(answers))
@@ -76,24 +77,40 @@ def enqueue_many(jobs: Iterable[NewJob], *, progress: Callable[[int], object] = 
 
 
 def ready_children(process: Runtime, jobs: Sequence[NewJob]) -> Requests:
-    """Jobs that the ledger loop enqueues with the settlement of their parent; raises `Invalid`."""
+    """Jobs that the ledger loop enqueues with the settlement of their parent; raises `Invalid`.
+
+    Words are refused: the handler keeps them in its own transaction, or they would stay where the settlement is lost.
+    """
     with enqueue_spans(jobs) as traced:
-        return as_requests(_checked(process, traced))
+        ready = [checked(job) for job in traced]
+    if any(map(payload_names.takes_words, ready)):
+        raise Invalid("payload", "has words: keep them in the transaction that ends the job, and give the id")
+    return as_requests(_resolved(process, ready))
 
 
-def _checked(process: Runtime, jobs: Sequence[NewJob]) -> Sequence[NewJob]:
+def _ready(process: Runtime, jobs: Sequence[NewJob], job_ids: Sequence[UUID]) -> Requests | Sequence[NewJob]:
+    """Jobs as the statement takes them; those with words as they are, for words and jobs are committed together."""
+    ready = [checked(job) for job in jobs]
+    if any(map(payload_names.takes_words, ready)):
+        return [job._replace(job_id=job.job_id or own) for job, own in zip(ready, job_ids, strict=True)]
+    return as_requests(_resolved(process, ready), job_ids)
+
+
+def _resolved(process: Runtime, jobs: Sequence[NewJob]) -> Sequence[NewJob]:
     """Jobs as their payloads' classes write them; a transaction is opened only where names are to be looked up."""
-    jobs = [checked(job) for job in jobs]
     if all(map(payload_names.is_whole, jobs)):
         return jobs
     with process.database.ledger() as tx:
         return [payload_names.resolve_job(tx, job) for job in jobs]
 
 
-def _enqueue_apart(process: Runtime, ready: Requests) -> tuple[Enqueued, ...]:
+def _enqueue_apart(process: Runtime, ready: Requests | Sequence[NewJob]) -> tuple[Enqueued, ...]:
     def insert() -> tuple[Enqueued, ...]:
-        with process.database.statements() as tx:
-            return _enqueue(process, tx, ready)
+        if isinstance(ready, str):
+            with process.database.statements() as tx:
+                return _enqueue(process, tx, ready)
+        with process.database.ledger() as tx:
+            return _enqueue(process, tx, as_requests([payload_names.resolve_job(tx, job) for job in ready]))
 
     return retry_while_away(process, insert)
 

@@ -34,6 +34,9 @@ class HandlerSettings:
     approval_expires_after_s: float
     discord_api_url: str
     discord_bot_token: SecretStr
+    resend_api_url: str
+    graph_api_url: str
+    microsoft_login_url: str
     retention_s: float
     audit_retention_s: float | None
 

@@ -8,12 +8,13 @@ from typing import Any
 import structlog
 from structlog.types import Processor
 
+from domain.personal_data import marked
 from domain.redaction import redact_document, redact_text
 
 LONGEST_ERROR = 2000
 """Characters of an error that a row and a log keep."""
 
-TALKATIVE = ("anthropic", "googleapiclient", "httpcore2", "httpx2", "sqlalchemy.engine")
+TALKATIVE = ("anthropic", "googleapiclient", "httpcore2", "httpx2", "msal", "sqlalchemy.engine")
 """Libraries that print what they send: mail, prompts, statements and parameters, which no log may hold."""
 
 
@@ -51,8 +52,8 @@ def configure(level: str) -> None:
 
 
 def hide_secrets(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Redact a record by the names of its fields and the look of its values."""
-    return redact_document(event)
+    """Redact a record by the names of its fields and the look of its values, and mark the addresses of people."""
+    return {name: marked(value) for name, value in redact_document(event).items()}
 
 
 def sanitise(error: BaseException) -> str:

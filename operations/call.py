@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, Unpack
 from uuid import UUID
 
 from domain.access.api_keys import Role
 from domain.jobs.failures import Forbidden, Gone, Invalid
 from domain.jobs.job import Enqueued, JsonObject, Origin
-from domain.payloads.payload import Payload
+from domain.payloads.payload import JobOptions, Payload
 from operations.repeated_requests import KeyedRequest
 from settings import Settings
 from storage.actions.actions import Enqueue
@@ -33,7 +33,9 @@ Thing = TypeVar("Thing", bound=OfOrg)
 class EnqueueFor(Protocol):
     """Enqueues payloads for an org in the caller's transaction: the engine's at a terminal, the gateway's by HTTP."""
 
-    def __call__(self, tx: Transaction, *payloads: Payload, org_id: UUID, origin: Origin) -> Sequence[Enqueued]:
+    def __call__(
+        self, tx: Transaction, *payloads: Payload, org_id: UUID, origin: Origin, **options: Unpack[JobOptions]
+    ) -> Sequence[Enqueued]:
         """A job per payload."""
         ...
 

@@ -4,9 +4,10 @@ from datetime import datetime
 from typing import Annotated, Any, ClassVar, NamedTuple
 from uuid import UUID
 
-from pydantic import AwareDatetime, Field
+from pydantic import AfterValidator, AwareDatetime, Field
 
 from domain.access.api_keys import Role
+from domain.event_names import with_other_names
 from domain.jobs.failures import Conflict, Gone, Invalid
 from domain.jobs.job import ActorType, JsonObject, State
 from domain.jobs.queues import Queue
@@ -80,7 +81,7 @@ class JobTimeline(Record):
     """What the ledger knows of one job; `job` is null when its row is past its retention."""
 
     job: dict[str, Any] | None
-    events: list[JsonObject] = Field(description="The newest, in order.")
+    events: Annotated[list[JsonObject], AfterValidator(with_other_names)] = Field(description="The newest, in order.")
     steps: list[JsonObject]
     effects: list[JsonObject]
     children: list[JsonObject]

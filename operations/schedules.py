@@ -83,6 +83,8 @@ def add_schedule(  # noqa: PLR0913 - one parameter per field
         check_job_type(declared.job_type)
     timetable = Timetable(cron, zone, missed)
     with call.writing() as tx:
+        if known.renamed(payload or {}).words is not None:
+            raise Invalid("payload", f"{declared.job_type} has other words each time: a schedule cannot carry them")
         named = payload_names.resolve(tx, known, payload or {}, org_id=call.org)
         # As the class writes it: a reconnection finds the schedules of an account by the text of its id.
         document = known.read(named, declared.version).document()

@@ -31,6 +31,17 @@ def worded_wait(text: str, now: datetime) -> timedelta | None:
     return None if found is None else _until(lambda: datetime.fromisoformat(found[1].rstrip(".")), now)
 
 
+def day_turn(now: datetime) -> datetime:
+    """The next midnight in UTC, when daily quotas begin anew."""
+    return now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+
+
+def month_turn(now: datetime) -> datetime:
+    """The first moment of the next month in UTC, when monthly quotas and spend limits begin anew."""
+    first = now.astimezone(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    return (first + timedelta(days=32)).replace(day=1)
+
+
 def _until(read: Callable[[], datetime], now: datetime) -> timedelta | None:
     """The wait until a moment that is read; None when there is none, such as one in a year that no calendar has."""
     try:

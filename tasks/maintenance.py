@@ -40,6 +40,7 @@ from storage.access import api_requests
 from storage.accounts import accounts, consents, expected_writes, fan_out
 from storage.audit import deletion
 from storage.doubts import doubts
+from storage.email import orders as email_orders
 from storage.ledger import alerts, audit, end_hooks, invariants, retention
 from storage.money import spending
 from storage.postgres.apart import MOST_OF_JOB, together_or_apart
@@ -47,6 +48,7 @@ from storage.postgres.database import Transaction
 from storage.postgres.execution import StatementAborted
 from storage.rules import corrections
 from tasks.mail.mailbox_session import MAILBOX_AUDITS, Disconnected
+from tasks.senders.email_sending import SENDER_AUDITS
 
 BATCH = 1000
 """Rows per transaction: a second's work at most, so that no lock is held for long."""
@@ -163,7 +165,7 @@ def delete_exported_audit(ctx: JobContext, _payload: DeleteExportedAuditPayload)
 
 @job(queue=Queue.MAINTENANCE)
 def purge_expired_keys(ctx: JobContext, _payload: PurgeExpiredKeysPayload) -> Outcome:
-    """Delete guards, expectations, remembered requests and corrections past their time; what is in doubt stays.
+    """Delete guards, expectations, requests, corrections and sent mail past their time; what is in doubt stays.
 
     Requests for consent that nobody finished in time end here, too.
     """
@@ -178,6 +180,7 @@ def purge_expired_keys(ctx: JobContext, _payload: PurgeExpiredKeysPayload) -> Ou
                 api_requests.purge(tx, batch=BATCH),
                 corrections.purge(tx, now=ctx.now(), limit=BATCH),
                 consents.end_overdue(tx, batch=BATCH),
+                email_orders.forget(tx, batch=BATCH),
             )
         purged += sum(batches)
         return max(batches) == BATCH
@@ -270,7 +273,7 @@ def reconcile_effects(ctx: JobContext, payload: ReconcileEffectsPayload) -> Outc
     return _go_on(ctx, follow_up, {**counts})
 
 
-@job(queue=Queue.MAINTENANCE, audits=("effect.resolved", *MAILBOX_AUDITS))
+@job(queue=Queue.MAINTENANCE, audits=("effect.resolved", *MAILBOX_AUDITS, *SENDER_AUDITS))
 def resolve_effect(ctx: JobContext, payload: ResolveEffectPayload) -> Outcome:
     """Ask the provider whether an effect happened whose job has ended, and write down the answer.
 

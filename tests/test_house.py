@@ -136,14 +136,18 @@ def is_log_setup(call: ast.Call) -> bool:
     return dotted(call.func) == "structlog.configure"
 
 
+SHARED_STEPS = ["tasks.mail", "tasks.senders"]
+"""Folders of steps that several families share: one for each system outside."""
+
+
 def families_that_know_families(module: Module) -> Iterator[str]:
     if module.room != "tasks" or module.name in {"tasks", "tasks.__init__"}:
         return
     for found in module.imports():
-        if belongs(found.target, ["tasks"]) and not belongs(found.target, ["tasks.mail", module.name]):
+        if belongs(found.target, ["tasks"]) and not belongs(found.target, [*SHARED_STEPS, module.name]):
             yield (
                 f"{module.at(found)} imports {found.target}: a family imports no family; name the payload class of the"
-                " job in domain.payloads, and put a step that several share into tasks/mail/"
+                " job in domain.payloads, and put a step that several share into tasks/mail/ or tasks/senders/"
             )
 
 
@@ -275,6 +279,7 @@ def test_the_house_has_no_room_that_the_table_forgets(house: House) -> None:
         (log_setups, "engine.app", "structlog.configure()", "sets up logging"),
         (families_that_know_families, "tasks.gmail", "from tasks import triage", "a family imports no family"),
         (families_that_know_families, "tasks.mail.labels", "from tasks.gmail import sync", "imports tasks.gmail.sync"),
+        (families_that_know_families, "tasks.senders.x", "from tasks.email import send", "imports tasks.email.send"),
         (
             families_that_reach_past_their_context,
             "tasks.mail.labels",

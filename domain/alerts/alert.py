@@ -18,6 +18,8 @@ class AlertKind(StrEnum):
     """The owner of a mailbox has to connect it again."""
     CONSENT_BACK = "consent_back"
     """The owner has connected it again."""
+    CREDENTIALS = "credentials"
+    """An org has no credentials at a provider, or the provider refuses them."""
     PROVIDER = "provider"
     """A provider refuses all calls, for so long that a person should look."""
     EFFECTS = "effects"
@@ -30,7 +32,7 @@ class Alert:
 
     kind: AlertKind
     subject: str
-    """A job type, an account's id, or a provider."""
+    """A job type, an account's id, a provider, or a provider and an org."""
     since: datetime
     """Of one kind and subject, the same time is the same alert."""
     count: int = 1
@@ -58,6 +60,13 @@ def alert_of(payload: SendAlertPayload) -> Alert:
     )
 
 
+TITLES = {
+    AlertKind.CONSENT: "A mailbox must be connected again",
+    AlertKind.CONSENT_BACK: "A mailbox is connected again",
+    AlertKind.CREDENTIALS: "An org needs other credentials",
+}
+
+
 def title_of(alert: Alert) -> str:
     """One line, for a list or a telephone's screen."""
     match alert.kind:
@@ -65,14 +74,12 @@ def title_of(alert: Alert) -> str:
             return f"A job of type {alert.subject} died"
         case AlertKind.DEAD_LETTERS:
             return f"{alert.count} jobs of type {alert.subject} died"
-        case AlertKind.CONSENT:
-            return "A mailbox must be connected again"
-        case AlertKind.CONSENT_BACK:
-            return "A mailbox is connected again"
         case AlertKind.PROVIDER:
             return f"Provider {alert.subject} refuses calls"
         case AlertKind.EFFECTS:
             return f"Effects of {alert.subject} are in doubt: {alert.count}"
+        case _:
+            return TITLES[alert.kind]
 
 
 def text_of(alert: Alert) -> str:
@@ -91,15 +98,20 @@ def text_of(alert: Alert) -> str:
             )
         case AlertKind.DEAD_LETTERS:
             return f"In the hour that began at {since}. See them with `celery -A tasks deadletters list`."
-        case AlertKind.CONSENT:
-            return (
-                f"Account {alert.subject}, since {since}. Its jobs wait until its owner connects it again. Code:"
-                f" {alert.detail}."
-            )
-        case AlertKind.CONSENT_BACK:
-            return f"Account {alert.subject}, without consent since {since}. Its jobs go on."
         case AlertKind.PROVIDER:
             return (
                 f"{alert.detail}. Its jobs wait. Mend the cause, such as the key or the credit, then open the gate:"
                 f" `celery -A tasks gates open provider {alert.subject} --cause slow_down`."
             )
+        case _:
+            return _access_text(alert, since)
+
+
+def _access_text(alert: Alert, since: str) -> str:
+    """What happened to a consent or to credentials."""
+    if alert.kind is AlertKind.CONSENT_BACK:
+        return f"Account {alert.subject}, without consent since {since}. Its jobs go on."
+    if alert.kind is AlertKind.CREDENTIALS:
+        return f"{alert.subject}, since {since}. What needs them waits until others are set. Code: {alert.detail}."
+    waits = "Its jobs wait until its owner connects it again."
+    return f"Account {alert.subject}, since {since}. {waits} Code: {alert.detail}."

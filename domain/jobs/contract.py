@@ -1,6 +1,7 @@
 """The job contract: what any service must say when it hands over a job (docs: seeds.md#004-46)."""
 
 import json
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Annotated, Any, Self
 from uuid import UUID
@@ -8,7 +9,7 @@ from uuid import UUID
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
-from domain.clean_text import UNSTORABLE
+from domain.clean_text import UNSTORABLE, clean_text
 from domain.jobs.failures import Invalid
 from domain.jobs.job import ActorType, JsonObject, KeysOf, NewJob, Origin
 from domain.jobs.nesting import MOST_LEVELS, nests_too_deep
@@ -38,6 +39,11 @@ WORDS = {
 
 Text = Field(min_length=1, max_length=200)
 
+OTHER_NAMES: Mapping[str, str] = {"tenantId": "org_id", "jobType": "job_type", "input": "payload"}
+"""Names of one source document for fields of the contract (docs: seeds.md#002-40)."""
+RETRIES = ("maxRetries", "max_retries")
+"""How often a job is tried again, in the words of that document: three retries are four attempts."""
+
 OF_FIELD = "of_field"
 """The kind of an error that names its field itself."""
 
@@ -49,6 +55,13 @@ def readable(payload: JsonObject) -> JsonObject:
     if len(json.dumps(payload, ensure_ascii=False).encode("utf-8", "surrogatepass")) > LARGEST_PAYLOAD:
         raise ValueError(f"has more than {LARGEST_PAYLOAD} bytes")
     return payload
+
+
+def storable(text: str) -> str:
+    """The text, unless PostgreSQL cannot store it; raises `ValueError` as pydantic wants it."""
+    if clean_text(text) != text:
+        raise ValueError(UNSTORABLE)
+    return text
 
 
 class JobContract(BaseModel):
@@ -80,7 +93,7 @@ class JobContract(BaseModel):
     def parse(cls, document: object) -> Self:
         """Read a contract; raises `Invalid` with the first offending field and the reason."""
         try:
-            return cls.model_validate(document)
+            return cls.model_validate(own_names(document, cls.model_fields))
         except ValidationError as error:
             raise first_problem(error) from None
 
@@ -104,6 +117,29 @@ class JobContract(BaseModel):
             created_at=self.created_at,
             keys_of=KeysOf.CLIENT,
         )
+
+
+def own_names(document: object, fields: Collection[str]) -> object:
+    """A contract under its fields' own names; raises `Invalid` for two names of a field that say different things."""
+    if not isinstance(document, dict):
+        return document
+    known = {other: field for other, field in OTHER_NAMES.items() if field in fields}
+    others = [(name, known[name], document[name]) for name in known if name in document]
+    others += [(name, "max_attempts", _attempts(name, document[name])) for name in RETRIES if name in document]
+    if not others:
+        return document
+    renamed = {name: value for name, value in document.items() if name not in {one[0] for one in others}}
+    for name, field, value in others:
+        if renamed.get(field, value) != value:
+            raise Invalid(name, f"is another name of {field}, which says something else")
+        renamed[field] = value
+    return renamed
+
+
+def _attempts(name: str, retries: object) -> int:
+    if type(retries) is not int or not 0 <= retries < MOST_ATTEMPTS:
+        raise Invalid(name, f"must be a whole number from 0 to {MOST_ATTEMPTS - 1}")
+    return retries + 1
 
 
 def first_problem(error: ValidationError, under: str = "") -> Invalid:

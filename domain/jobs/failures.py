@@ -46,6 +46,8 @@ class Scope(StrEnum):
     ACCOUNT = "account"
     ORG = "org"
     PROVIDER = "provider"
+    ORG_PROVIDER = "org_provider"
+    """One org's calls of a provider at which each org has credentials of its own."""
 
 
 class Throttled(Failure):
@@ -97,6 +99,17 @@ class Unauthorised(Failure):
         """Keep which account must be connected again."""
         super().__init__(reason, code=code)
         self.account = account
+
+
+class CredentialsLost(Failure):
+    """A provider refuses the org's own credentials, or the org has none; its jobs park until others are set."""
+
+    code = "credentials_lost"
+
+    def __init__(self, reason: str, *, provider: str, code: str | None = None) -> None:
+        """Keep at which provider."""
+        super().__init__(reason, code=code)
+        self.provider = provider
 
 
 class OverBudget(Failure):

@@ -11,6 +11,6 @@ class Cause(StrEnum):
     SLOW_DOWN = "slow_down"
     """A provider, or the count of the calls to it, says to wait."""
     CONSENT = "consent"
-    """The account's owner has to connect it again."""
+    """The account's owner has to connect it again, or somebody has to set an org's credentials anew."""
     BUDGET = "budget"
     """The org has no money left for the provider."""

@@ -13,6 +13,7 @@ from domain.jobs.contract import (
     LONGEST_RETRY_S,
     MOST_ATTEMPTS,
     first_problem,
+    own_names,
     readable,
 )
 from domain.jobs.failures import Invalid
@@ -51,7 +52,7 @@ class JobRequest(BaseModel):
                 raise Invalid(KEY_FIELD, "differs from the header Idempotency-Key")
             document = {**document, KEY_FIELD: header_key}
         try:
-            return cls.model_validate(document)
+            return cls.model_validate(own_names(document, cls.model_fields))
         except ValidationError as error:
             raise first_problem(error) from None
 

@@ -10,6 +10,7 @@ from domain.clean_text import clean_text
 from domain.jobs.failures import (
     Busy,
     ClaimLost,
+    CredentialsLost,
     Failure,
     ForOtherWorker,
     InFlight,
@@ -317,11 +318,12 @@ def _settlement_of_failure(
                 attempt_delta=-1,
                 gate=gate,
             )
-        case Unauthorised() | OverBudget():
+        case Unauthorised() | CredentialsLost() | OverBudget():
             # Somebody may open the gate before the cause is gone. A job that works for another account than it names,
             # as where a closed account left work to the next, is not kept back by the gate: it waits by its own time.
-            parking = _parking_gate(failure)
-            until = now + (LONG_WAIT if parking and parking.key != _gate_key(job, parking.scope, "") else LEAST_REST)
+            parking = _parking_gate(job, failure)
+            is_anothers = isinstance(failure, Unauthorised) and failure.account != _gate_key(job, Scope.ACCOUNT, "")
+            until = now + (LONG_WAIT if is_anothers else LEAST_REST)
             return _requeue(job, until, {"cause": "parked", "error": error}, attempt_delta=-1, gate=parking)
         case Uncertain() | Invalid():
             return _end(job, State.DEAD, error)
@@ -336,11 +338,16 @@ def _settlement_of_failure(
             return _end(job, State.DEAD, error)
 
 
-def _parking_gate(failure: Unauthorised | OverBudget) -> CloseGate | None:
+def _parking_gate(job: ClaimedJob, failure: Unauthorised | CredentialsLost | OverBudget) -> CloseGate | None:
     """The gate that keeps the job's kin back; a budget's was closed together with the look at the money."""
-    if isinstance(failure, Unauthorised):
-        return CloseGate(Cause.CONSENT, Scope.ACCOUNT, failure.account, _gate_reason(failure), None)
-    return None
+    match failure:
+        case Unauthorised(account=account):
+            return CloseGate(Cause.CONSENT, Scope.ACCOUNT, account, _gate_reason(failure), None)
+        case CredentialsLost(provider=provider):
+            key = _gate_key(job, Scope.ORG_PROVIDER, provider)
+            return CloseGate(Cause.CONSENT, Scope.ORG_PROVIDER, key, _gate_reason(failure), None)
+        case OverBudget():
+            return None
 
 
 def _gate_reason(failure: Failure) -> str:
@@ -386,3 +393,5 @@ def _gate_key(job: ClaimedJob, scope: Scope, provider: str) -> str:
             return str(job.org_id)
         case Scope.PROVIDER:
             return provider
+        case Scope.ORG_PROVIDER:
+            return f"{job.org_id}:{provider}"

@@ -3,6 +3,9 @@
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from pydantic import BaseModel
 
 from domain.jobs.contract import JOB_TYPE_PATTERN, LONGEST_JOB_TYPE
 from domain.jobs.job import JsonObject
@@ -13,6 +16,17 @@ Upcast = Callable[[JsonObject], JsonObject]
 
 JOB_TYPE = re.compile(r"[a-z_]+\.[a-z_]+")
 """The file of the handler, a dot, and the handler's own name."""
+
+
+class Words(NamedTuple):
+    """What people write, which a payload never carries: it may look like a secret, and every list of jobs shows it.
+
+    A caller may give it in the place of the field; where the job is enqueued, a row takes it in and the field its id
+    (`storage.ledger.payload_names`).
+    """
+
+    field: str
+    model: type[BaseModel]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +45,8 @@ class Declaration:
     serial_by: str | None = None
     """The field of whose values each has at most `serial_limit` jobs running at once."""
     serial_limit: int = 1
+    words: Words | None = None
+    """What a caller may give in the place of a row's id."""
 
     def check(self, fields: Collection[str]) -> None:
         """Raise with the job type, the keyword and the reason when the facts do not fit the payload's fields.
@@ -41,7 +57,11 @@ class Declaration:
         self._check_names()
         if self.serial_limit < 1 or (self.serial_limit > 1 and self.serial_by is None):
             raise ValueError(f"{self.job_type}: a serial_limit needs serial_by and is at least 1")
-        for option, named in (("unique", (self.unique and self.unique.fields) or ()), ("serial_by", (self.serial_by,))):
+        for option, named in (
+            ("unique", (self.unique and self.unique.fields) or ()),
+            ("serial_by", (self.serial_by,)),
+            ("words", (self.words and self.words.field,)),
+        ):
             for name in named:
                 if name is not None and name not in fields:
                     raise ValueError(f"{self.job_type}: {option} names {name}, which is no field of the payload")
@@ -61,6 +81,7 @@ class Declaration:
             ),
             ("serial_by", isinstance(self.serial_by, str | None), "the name of a field"),
             ("serial_limit", type(self.serial_limit) is int, "an int"),
+            ("words", isinstance(self.words, Words | None), "made by Words()"),
         )
         for keyword, fits, kind in wanted:
             if not fits:

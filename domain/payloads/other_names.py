@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Annotated, Any, NamedTuple, get_args
 from uuid import UUID
 
-from pydantic import GetJsonSchemaHandler
+from pydantic import BaseModel, GetJsonSchemaHandler
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema
 
@@ -92,16 +92,30 @@ class UnresolvedName(NamedTuple):
     given: str
 
 
+class GivenWords(NamedTuple):
+    """Words in the place of the field's id, checked; a row is to take them in."""
+
+    field: str
+    said: BaseModel
+
+
 class Renamed(NamedTuple):
-    """A payload under its fields' own names, and the names that are to be looked up."""
+    """A payload under its fields' own names, the names that are to be looked up, and words that a row is to take in."""
 
     payload: JsonObject
     unresolved: tuple[UnresolvedName, ...] = ()
+    words: GivenWords | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the payload can be stored as it is."""
+        return not self.unresolved and self.words is None
 
     @property
     def stand_in(self) -> JsonObject:
-        """The payload with an id in the place of each value that is to be looked up: it is checked instead."""
-        return {one.field: one.given for one in self.unresolved} | self.payload
+        """The payload with an id in the place of each value that is to be looked up or made: it is checked instead."""
+        made = {} if self.words is None else {self.words.field: str(UUID(int=0))}
+        return {one.field: one.given for one in self.unresolved} | made | self.payload
 
 
 def rename(others: OtherNames, document: JsonObject) -> Renamed:

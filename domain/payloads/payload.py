@@ -13,8 +13,8 @@ from domain.jobs.contract import first_problem, readable
 from domain.jobs.failures import Invalid
 from domain.jobs.job import SYSTEM_ORG, JsonObject, KeysOf, NewJob, Origin
 from domain.jobs.uniqueness import Unique
-from domain.payloads.declaration import Declaration, Upcast
-from domain.payloads.other_names import OtherNames, Renamed, other_names_of, rename
+from domain.payloads.declaration import Declaration, Upcast, Words
+from domain.payloads.other_names import GivenWords, OtherNames, Renamed, other_names_of, rename
 from domain.payloads.registry import Registry
 
 
@@ -77,6 +77,8 @@ class Payload(BaseModel):
         renamed = cls.renamed(document)
         for one in renamed.unresolved:
             raise Invalid(f"payload.{one.other.name}", f"is looked up where a job is enqueued: give {one.field}")
+        if renamed.words is not None:
+            raise Invalid(f"payload.{renamed.words.field}", "is made of words where a job is enqueued: give the id")
         try:
             return cls.model_validate(renamed.payload)
         except ValidationError as error:
@@ -84,8 +86,18 @@ class Payload(BaseModel):
 
     @classmethod
     def renamed(cls, document: JsonObject) -> Renamed:
-        """A document under the fields' own names; raises `Invalid` with the field and the reason."""
-        return rename(cls.other_names, document)
+        """A document under the fields' own names; raises `Invalid` with the field and the reason.
+
+        Where the class takes words and no id of theirs is given, the whole document is words.
+        """
+        words = cls.declaration.words
+        if words is None or words.field in document:
+            return rename(cls.other_names, document)
+        try:
+            said = words.model.model_validate_json(json.dumps(document), strict=True)
+        except ValidationError as error:
+            raise first_problem(error, under="payload.") from None
+        return Renamed({}, words=GivenWords(words.field, said))
 
     @classmethod
     def accept(cls, document: JsonObject, version: int | None) -> "AcceptedPayload":
@@ -94,7 +106,8 @@ class Payload(BaseModel):
         A payload of this class's version is written as the class writes it. An older one must be readable, and stays
         as the caller wrote it; the ledger checks it by the shapes that workers published. The ledger also checks a
         newer one, which another worker may know, and one without a version, which may be of an older shape. A payload
-        with names that are to be looked up stays as it is until `storage.ledger.payload_names` has done so.
+        with names that are to be looked up, or words that a row is to take in, stays as it is until
+        `storage.ledger.payload_names` has done so.
         """
         declared = cls.declaration
         if version is not None and version != declared.version:
@@ -108,7 +121,7 @@ class Payload(BaseModel):
             if version is None and declared.version > 1:
                 return AcceptedPayload(document, None, is_checked=False)
             raise first_problem(error, under="payload.") from None
-        if renamed.unresolved:
+        if not renamed.is_whole:
             return AcceptedPayload(document, declared.version, is_checked=False)
         return AcceptedPayload(read.document(), declared.version, is_checked=True)
 
@@ -215,6 +228,7 @@ class Facts(TypedDict, total=False):
     unique: Unique
     serial_by: str
     serial_limit: int
+    words: Words
     registry: "Registry[type[Payload]]"
 
 

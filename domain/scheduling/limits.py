@@ -15,7 +15,10 @@ be claimed, refused and put back over and over."""
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """At most `amount` units of a provider in any window `per`, for each account or for the whole installation."""
+    """At most `amount` units of a provider in any window `per`.
+
+    For each account, for each org that has credentials of its own, or for the whole installation.
+    """
 
     name: str
     provider: str
@@ -47,11 +50,11 @@ LIMITS: tuple[Limit, ...] = (
         " up to 4,000, the Evaluation tier fewer. The provider counts per family of models, we count them together",
     ),
     Limit(
-        "graph.mailbox", "graph", Scope.ACCOUNT, 10_000, timedelta(minutes=10),
+        "graph.mailbox", "graph", Scope.ORG_PROVIDER, 10_000, timedelta(minutes=10),
         "https://learn.microsoft.com/en-us/graph/throttling-limits: requests per app and mailbox",
     ),
     Limit(
-        "resend.team", "resend", Scope.PROVIDER, 5, timedelta(seconds=1),
+        "resend.team", "resend", Scope.ORG_PROVIDER, 5, timedelta(seconds=1),
         "https://resend.com/docs/api-reference/errors: requests per second and team; older pages say 2",
     ),
     Limit(
@@ -80,7 +83,7 @@ def limits_of(provider: str, own_amounts: Mapping[str, int] | None = None) -> tu
         raise Invalid("provider", f"{provider} has no limits in domain/scheduling/limits.py; write down what it allows")
     amounts = own_amounts or {}
     own = [replace(limit, amount=amounts.get(limit.name, limit.amount)) for limit in found]
-    return tuple(sorted(own, key=lambda limit: limit.scope is not Scope.ACCOUNT))
+    return tuple(sorted(own, key=lambda limit: limit.scope is Scope.PROVIDER))
 
 
 def check_amounts(own_amounts: Mapping[str, int]) -> None:

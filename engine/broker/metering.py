@@ -61,7 +61,7 @@ class Meters:
         return None
 
     def _count(self, limit: Limit, account: str, method: str, units: int) -> None:
-        wait = self._windows.take(limit, account if limit.scope is Scope.ACCOUNT else "", units)
+        wait = self._windows.take(limit, "" if limit.scope is Scope.PROVIDER else account, units)
         if wait is not None:
             raise Throttled(
                 f"{method}: the limit {limit.name} is reached",

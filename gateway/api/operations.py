@@ -84,7 +84,7 @@ def _success(operation: Operation[..., Any], route: Route) -> int:
 def _refusals(operation: Operation[..., Any], route: Route) -> tuple[ProblemStatus, ...]:
     if operation.events:
         return (401, 403, 404, 408, 409, 413, 415, 422, 429, 503)
-    names_one = route.ids or "account_id" in operation.parameters.model_fields
+    names_one = route.ids or not operation.is_list or "account_id" in operation.parameters.model_fields
     return (401, 403, 404, 422, 429, 503) if names_one else (401, 403, 422, 429, 503)
 
 

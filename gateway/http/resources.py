@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Unpack
 from uuid import UUID
 
 from fastapi import Request
 
 from domain.jobs.job import Enqueued, Origin
 from domain.payloads.gmail import SyncPayload
-from domain.payloads.payload import Payload, jobs_of
+from domain.payloads.payload import JobOptions, Payload, jobs_of
 from gateway.http.fairness import RequestPlaces, SharedPlaces
 from gateway.http.rate_limit import RequestLimiter
 from gateway.http.readiness import Readiness
@@ -67,9 +68,11 @@ class Resources:
             exchanges=SharedPlaces(EXCHANGES_AT_ONCE, EXCHANGES_OF_ORG, "other mailboxes are being connected"),
         )
 
-    def enqueue(self, tx: Transaction, *payloads: Payload, org_id: UUID, origin: Origin) -> Sequence[Enqueued]:
+    def enqueue(
+        self, tx: Transaction, *payloads: Payload, org_id: UUID, origin: Origin, **options: Unpack[JobOptions]
+    ) -> Sequence[Enqueued]:
         """Enqueue in the caller's transaction; the notification wakes the relay, which publishes."""
-        jobs = jobs_of(payloads, org_id=org_id, origin=origin)
+        jobs = jobs_of(payloads, org_id=org_id, origin=origin, **options)
         return ledger.enqueue(tx, jobs, publisher=False, hint_timeout=self.hint_timeout)
 
     @property

@@ -4,14 +4,14 @@ Pure: the time is an argument. No reason carries the vendor's text, which may qu
 """
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 import httpx2
 from anthropic import APIConnectionError, APIStatusError, APITimeoutError
 
 from domain.jobs.failures import CallState, Failure, Permanent, Refused, Scope, Throttled, Transient
 from domain.scheduling.money import PROVIDER
-from providers.retry_after import header_wait
+from providers.retry_after import header_wait, month_turn
 
 RATE_WAIT = timedelta(minutes=1)
 """For a 429 that names no time: rate limits are per minute."""
@@ -69,12 +69,6 @@ def unreadable(status: int) -> Failure:
     return Transient(
         f"messages: status {status}, unreadable answer", code=_code("unreadable"), call_state=CallState.IN_DOUBT
     )
-
-
-def month_turn(now: datetime) -> datetime:
-    """The first moment of the next month in UTC, when spend limits begin anew."""
-    first = now.astimezone(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
-    return (first + timedelta(days=32)).replace(day=1)
 
 
 def _spent(error: APIStatusError, now: datetime) -> Failure | None:

@@ -23,6 +23,8 @@ class Addresses:
     gmail: str
     anthropic: str
     discord: str
+    resend: str
+    microsoft: str
     gateway: str
     flower: str
     sealing_key: str
@@ -30,8 +32,9 @@ class Addresses:
     @classmethod
     def choose(cls, *, database: str, broker: str) -> Self:
         """Find free ports beside the two servers, which are running."""
-        gmail, anthropic, discord, gateway, flower = (f"http://{LOOPBACK}:{port}" for port in _free_ports(5))
-        return cls(database, broker, gmail, anthropic, discord, gateway, flower, secrets.token_urlsafe(32))
+        names = ("gmail", "anthropic", "discord", "resend", "microsoft", "gateway", "flower")
+        urls = {name: f"http://{LOOPBACK}:{port}" for name, port in zip(names, _free_ports(len(names)), strict=True)}
+        return cls(database=database, broker=broker, sealing_key=secrets.token_urlsafe(32), **urls)
 
     @property
     def webhook(self) -> str:
@@ -60,6 +63,9 @@ class Addresses:
             "POSTROOM_DISCORD_API_URL": f"{self.discord}/api/v10",
             "POSTROOM_DISCORD_BOT_TOKEN": "bot-token",
             "POSTROOM_DISCORD_PUBLIC_KEY": PUBLIC_KEY,
+            "POSTROOM_RESEND_API_URL": self.resend,
+            "POSTROOM_GRAPH_API_URL": f"{self.microsoft}/v1.0",
+            "POSTROOM_MICROSOFT_LOGIN_URL": self.microsoft,
         }
 
 

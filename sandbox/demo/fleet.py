@@ -1,4 +1,4 @@
-"""The local stack: two servers, three emulators and the fleet, as processes that end with their starter."""
+"""The local stack: two servers, five emulators and the fleet, as processes that end with their starter."""
 
 import json
 import os
@@ -20,6 +20,8 @@ from sandbox.demo.endings import signals_deferred
 from sandbox.demo.processes import ROOT, WORKERS, Member, emulators, gateway_and_flower, workers
 from sandbox.emulator.client import EmulatorControl
 from sandbox.emulator.control import GmailControl
+from sandbox.microsoft.control import MicrosoftControl
+from sandbox.resend.control import ResendControl
 from sandbox.servers.servers import run_servers
 from sandbox.servers.waiting import wait_until
 
@@ -45,6 +47,8 @@ class Fleet:
     gmail: GmailControl
     anthropic: EmulatorControl
     discord: EmulatorControl
+    resend: ResendControl
+    microsoft: MicrosoftControl
 
     def __init__(self, folder: Path, tell: Tell) -> None:
         """`tell` gets a short line about each step of the start."""
@@ -115,6 +119,7 @@ class Fleet:
             wait_until(member.ready, within=READY_WITHIN_S, describe=f"{member.name} to be ready")
         self.gmail, self.anthropic = GmailControl(self.addresses.gmail), EmulatorControl(self.addresses.anthropic)
         self.discord = EmulatorControl(self.addresses.discord)
+        self.resend, self.microsoft = ResendControl(self.addresses.resend), MicrosoftControl(self.addresses.microsoft)
         self.gmail.register_client(CLIENT, CLIENT, self.addresses.consent_callback)
         self.gmail.configure_push(self.addresses.webhook, self.addresses.webhook, service_account=PUSHER)
         self._tell(f"Emulators, gateway, {len(WORKERS)} workers, beat and Flower are ready")

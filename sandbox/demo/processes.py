@@ -62,24 +62,19 @@ class Member:
 
 
 def emulators(addresses: Addresses, folder: Path) -> list[Member]:
-    """Gmail (with Google's token endpoint, certificates and Pub/Sub), Anthropic and Discord."""
+    """Gmail (with Google's token endpoint, certificates and Pub/Sub), Anthropic, Discord, Resend, Microsoft Graph."""
     make = _Maker(folder, {})
+    modules = {
+        "gmail": "sandbox.google.gmail",
+        "anthropic": "sandbox.anthropic.anthropic",
+        "discord": "sandbox.discord.discord",
+        "resend": "sandbox.resend.resend",
+        "microsoft": "sandbox.microsoft.microsoft",
+    }
+    urls = {name: str(getattr(addresses, name)) for name in modules}
     return [
-        make(
-            "gmail",
-            ["sandbox.google.gmail", "--port", port_of(addresses.gmail)],
-            answers(f"{addresses.gmail}/_control/accounts"),
-        ),
-        make(
-            "anthropic",
-            ["sandbox.anthropic.anthropic", "--port", port_of(addresses.anthropic)],
-            answers(f"{addresses.anthropic}/_control/faults"),
-        ),
-        make(
-            "discord",
-            ["sandbox.discord.discord", "--port", port_of(addresses.discord)],
-            answers(f"{addresses.discord}/_control/faults"),
-        ),
+        make(name, [module, "--port", port_of(urls[name])], answers(f"{urls[name]}/_control/faults"))
+        for name, module in modules.items()
     ]
 
 

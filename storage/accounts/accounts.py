@@ -32,7 +32,6 @@ LONGEST_LABEL = 225
 """Gmail's own bound (docs: gmail.md#labels)."""
 
 LONGEST_STATUS_REASON = 500
-LONGEST_ORG = 200
 AN_ID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 Status = Literal["active", "needs_reconsent", "disconnected"]
@@ -112,8 +111,7 @@ def ensure_org(tx: Transaction, name: str) -> UUID:
 
     Raises `Invalid` where several have the name, and `Gone` for an id that no org has: it would be no name.
     """
-    check_text("org", name, LONGEST_ORG)
-    tx.raw("select pg_advisory_xact_lock(hashtextextended('postroom org: ' || %(name)s, 0))", {"name": name})
+    orgs.lock_name(tx, name)
     try:
         return orgs.find(tx, name)
     except Gone:

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from domain.event_names import OTHER_EVENT_NAMES
 from domain.jobs.job import JsonObject
 from storage.postgres.database import TenantTransaction, Transaction
+from storage.postgres.execution import Row
 
 LAST = 2**63 - 1
 """No event has a greater number."""
@@ -26,6 +28,8 @@ class Event:
     attempt: int | None
     correlation_id: str
     data: JsonObject | None
+    known_as: str | None = None
+    """The event's name in a source document, if it has another there."""
 
 
 def of_correlation(tx: Transaction, correlation_id: str, *, limit: int) -> Sequence[Event]:
@@ -33,7 +37,7 @@ def of_correlation(tx: Transaction, correlation_id: str, *, limit: int) -> Seque
     rows = tx.run(
         "list_events_of_correlation", correlation_id=correlation_id, root_id=_as_id(correlation_id), limit=limit
     )
-    return [Event(**row._asdict()) for row in rows]
+    return [_event(row) for row in rows]
 
 
 def besides_moves(tx: Transaction, *, before: int | None, limit: int) -> Sequence[Event]:
@@ -43,7 +47,11 @@ def besides_moves(tx: Transaction, *, before: int | None, limit: int) -> Sequenc
     """
     is_of_org = isinstance(tx, TenantTransaction)
     rows = tx.run("list_other_events_of_org" if is_of_org else "list_other_events", before=before or LAST, limit=limit)
-    return [Event(**row._asdict()) for row in rows]
+    return [_event(row) for row in rows]
+
+
+def _event(row: Row) -> Event:
+    return Event(**row._asdict(), known_as=OTHER_EVENT_NAMES.get(row.event))
 
 
 def _as_id(correlation_id: str) -> UUID | None:

@@ -3,7 +3,7 @@
 -- Closes a gate for one cause. Of two closings for one cause the later end wins; one that has ended gives way to any. A job can learn that an
 -- account's consent is gone, and close the gate after a person gave it again or disconnected the account: nobody would open that gate. So the
 -- account must say the same; where somebody has locked it, as who connects or disconnects it, the gate stays as it is, and the next job
--- that learns of it closes the gate.
+-- that learns of it closes the gate. The same holds for an org's credentials at a provider.
 create or replace function postroom.close_gate(scope text, key text, cause text, reason text, until timestamptz, actor text) returns void
 language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
 #variable_conflict use_column
@@ -12,6 +12,15 @@ begin
     and exists (select from accounts a where a.id = close_gate.key::uuid)
   then
     perform from accounts a where a.id = close_gate.key::uuid and a.status = 'needs_reconsent' for share skip locked;
+    if not found then
+      return;
+    end if;
+  end if;
+  if close_gate.cause = 'consent' and close_gate.scope = 'org_provider' then
+    perform from org_credentials c
+    where c.org_id::text = split_part(close_gate.key, ':', 1) and c.provider = split_part(close_gate.key, ':', 2)
+      and c.lost_at is not null
+    for share skip locked;
     if not found then
       return;
     end if;

@@ -106,6 +106,12 @@ def has_begun(tx: Transaction, org_id: UUID, key: str) -> bool:
     return bool(tx.run("find_effect", org_id=org_id, key=key))
 
 
+def may_have_happened(tx: Transaction, org_id: UUID, key: str) -> bool:
+    """Whether the effect has happened, or is one of which nobody knows yet that nothing happened."""
+    rows = tx.run("find_effect", org_id=org_id, key=key)
+    return bool(rows) and rows[0].status != EffectStatus.FAILED.value
+
+
 def load_step(tx: Transaction, job_id: UUID, name: str) -> JsonObject | None:
     """A step's result from this or an earlier attempt."""
     rows = tx.raw(

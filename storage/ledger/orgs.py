@@ -1,9 +1,76 @@
-"""Finding the org that an operator means."""
+"""Orgs: made, changed, listed, and found by what an operator means."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
-from domain.jobs.failures import Gone, Invalid
+from psycopg.types.json import Jsonb
+
+from domain.jobs.contract import check_text
+from domain.jobs.failures import Conflict, Gone, Invalid
+from domain.jobs.job import SYSTEM_ORG, JsonObject
 from storage.postgres.database import Transaction
+
+LONGEST_NAME = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Org:
+    """One org."""
+
+    org_id: UUID
+    name: str
+    settings: JsonObject
+    weight: int
+    created_at: datetime
+
+
+class OrgPosition(NamedTuple):
+    """Where a list is: the last org that was shown."""
+
+    org_id: UUID
+
+
+def add(tx: Transaction, name: str, *, settings: JsonObject, weight: int) -> Org:
+    """Make an org; raises `Conflict` where one has the name or the id that the name is. For the ledger role."""
+    lock_name(tx, name)
+    try:
+        taken = find(tx, name)
+    except Gone:
+        return Org(**tx.run("add_org", name=name, settings=Jsonb(settings), weight=weight)[0]._asdict())
+    raise Conflict(f"name: org {taken} has it", code="org.exists")
+
+
+def lock_name(tx: Transaction, name: str) -> None:
+    """Let nobody else make an org of that name until the transaction ends: names are not unique."""
+    check_text("org", name, LONGEST_NAME)
+    tx.raw("select pg_advisory_xact_lock(hashtextextended('postroom org: ' || %(name)s, 0))", {"name": name})
+
+
+def get(tx: Transaction, org_id: UUID) -> Org:
+    """An org; raises `Gone` when there is none."""
+    rows = tx.run("read_org", org_id=org_id)
+    if not rows:
+        raise Gone(f"there is no org {org_id}")
+    return Org(**rows[0]._asdict())
+
+
+def change(tx: Transaction, org_id: UUID, *, settings: JsonObject, weight: int | None) -> Org:
+    """Set fields of an org's settings, a null takes one away, and its weight; raises `Gone`. For the ledger role."""
+    if org_id == SYSTEM_ORG:
+        raise Invalid("org", "must not be the system org: its settings are the installation's")
+    rows = tx.run("change_org", org_id=org_id, settings=Jsonb(settings), weight=weight)
+    if not rows:
+        raise Gone(f"there is no org {org_id}")
+    return Org(**rows[0]._asdict())
+
+
+def listed(tx: Transaction, *, after: OrgPosition | None = None, limit: int) -> Sequence[Org]:
+    """All orgs after a position, the oldest first."""
+    rows = tx.run("list_orgs", after=after.org_id if after else None, limit=limit)
+    return [Org(**row._asdict()) for row in rows]
 
 
 def find(tx: Transaction, text: str) -> UUID:

@@ -1,11 +1,15 @@
 """Looks up what other names in a payload stand for, among the rows of the job's org, before the job is enqueued.
 
-Unique keys, concurrency keys and gates are made of the fields, so every entry point of Python's calls this first.
+Unique keys, concurrency keys and gates are made of the fields, so every entry point of Python's calls this first. Words
+that a payload may not carry go into a row here.
 """
 
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 from uuid import UUID
+
+from psycopg.types.json import Jsonb
+from pydantic import BaseModel
 
 from domain.jobs.failures import Invalid
 from domain.jobs.job import JsonObject, NewJob
@@ -35,7 +39,13 @@ class Asked(NamedTuple):
 def is_whole(job: NewJob) -> bool:
     """Whether nothing in a job's payload is to be looked up; raises `Invalid`."""
     payload_type = None if job.is_checked else payload_types.find(job.job_type)
-    return payload_type is None or not payload_type.renamed(job.payload).unresolved
+    return payload_type is None or payload_type.renamed(job.payload).is_whole
+
+
+def takes_words(job: NewJob) -> bool:
+    """Whether a row is to take in words of a job's payload; raises `Invalid`."""
+    payload_type = None if job.is_checked else payload_types.find(job.job_type)
+    return payload_type is not None and payload_type.renamed(job.payload).words is not None
 
 
 def resolve_job(tx: Transaction, job: NewJob) -> NewJob:
@@ -43,15 +53,24 @@ def resolve_job(tx: Transaction, job: NewJob) -> NewJob:
     payload_type = payload_types.find(job.job_type)
     if payload_type is None or is_whole(job):
         return job
-    document = resolve(tx, payload_type, job.payload, org_id=job.org_id)
+    key = job.idempotency_key or (str(job.job_id) if job.job_id else None)
+    document = resolve(tx, payload_type, job.payload, org_id=job.org_id, key=key)
     accepted = payload_type.accept(document, job.payload_version)
     return job._replace(payload=accepted.payload, payload_version=accepted.version, is_checked=accepted.is_checked)
 
 
-def resolve(tx: Transaction, payload_type: type[Payload], document: JsonObject, *, org_id: UUID) -> JsonObject:
-    """The document under the fields' own names; raises `Invalid` with the name that was given and the reason."""
+def resolve(
+    tx: Transaction, payload_type: type[Payload], document: JsonObject, *, org_id: UUID, key: str | None = None
+) -> JsonObject:
+    """The document under the fields' own names; raises `Invalid` with the name that was given and the reason.
+
+    The same words under the same idempotency key are one row: a request that comes again makes no other.
+    """
     renamed = payload_type.renamed(document)
     payload = dict(renamed.payload)
+    if renamed.words is not None:
+        field, said = renamed.words
+        payload[field] = KEEPERS[payload_type.declaration.job_type](tx, org_id, said, key)
     for field, other, given in renamed.unresolved:
         own = payload.get(field)
         if isinstance(own, str | None):  # the payload's class refuses what is neither
@@ -116,6 +135,14 @@ def _same(asked: Asked, found: str) -> str:
         raise asked.refused(f"stands for another {asked.field} than the payload names")
     return found
 
+
+def _email_order(tx: Transaction, org_id: UUID, said: BaseModel, key: str | None) -> str:
+    words = Jsonb(said.model_dump(mode="json", exclude_defaults=True))
+    return str(tx.run("keep_email_order", org_id=org_id, words=words, key=key)[0].order_id)
+
+
+KEEPERS: Mapping[str, Callable[[Transaction, UUID, BaseModel, str | None], str]] = {"email.send": _email_order}
+"""By job type: what keeps the words of an org, and returns the id of their row."""
 
 LOOK_UPS: Mapping[LookUp | None, Callable[[Transaction, Asked], str]] = {
     LookUp.ACCOUNT_OF_USER: _account_of_user,

@@ -23,3 +23,7 @@ limit 1
 select gmail_message_id as message_id from messages
 where org_id = %(org_id)s and account_id = %(account_id)s and gmail_thread_id = %(given)s and direction = 'incoming'
 order by received_at desc, gmail_message_id desc limit 1
+
+-- name: keep_email_order
+-- Takes in the words of a mail; the same words under the same idempotency key are the same order.
+select postroom.keep_email_order(%(org_id)s, %(words)s, %(key)s) as order_id

@@ -46,6 +46,14 @@ def listed(tx: Transaction, *, org_id: UUID | None, limit: int) -> Sequence[OrgS
     return [OrgSecret(**row._asdict()) for row in rows]
 
 
+def is_kept(tx: Transaction, place: SecretPlace) -> bool:
+    """Whether the org has a secret of that name; for the ledger role."""
+    rows = tx.raw(
+        "select from org_secrets where org_id = %(org)s and name = %(name)s", {"org": place.org_id, "name": place.name}
+    )
+    return bool(rows)
+
+
 def remove(tx: Transaction, place: SecretPlace, *, by: Origin) -> OrgSecret:
     """Remove a secret; raises `Gone` when there is none."""
     rows = tx.run("remove_org_secret", org_id=place.org_id, name=place.name)
@@ -61,6 +69,11 @@ def opened(tx: TenantTransaction, sealer: Sealer, place: SecretPlace) -> SecretS
     if found is None:
         raise Gone(f"the org has no secret {place.name}")
     return sealer.open(SealedToken(bytes(found)), place)
+
+
+def has(tx: Transaction, name: str) -> bool:
+    """Whether the org has a secret of that name, in a transaction of the org."""
+    return bool(tx.raw("select postroom.org_secret(%(name)s) is not null as it_is", {"name": name})[0].it_is)
 
 
 def reseal_some(tx: Transaction, sealer: Sealer, *, batch: int = 500) -> int:

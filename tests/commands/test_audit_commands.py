@@ -16,13 +16,17 @@ import pytest
 from psycopg import Connection
 
 from commands import audit, jobs, secrets
+from domain.jobs.failures import Transient
 from domain.jobs.job import ActorType, Origin
+from domain.jobs.lifecycle import settlement_of
+from domain.jobs.retry import STANDARD
 from engine.runtime import Runtime
 from sandbox.servers.child_process import ChildProcess, Command
 from storage.audit import exports
+from storage.ledger import ledger
 from tests.commands.calling import answer, refusal
 from tests.doubles.audit_entries import add_entries
-from tests.doubles.factories import enqueue_one, make_job_type, make_org
+from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_org
 from tests.house import ROOT
 from tests.servers.python_processes import spawn_python
 from tests.waiting import eventually
@@ -281,3 +285,19 @@ def test_what_people_did_in_all_orgs_is_one_list(process: Runtime, database: Con
     assert [row["event"] for row in rows] == ["secret.set", "job.replayed"]
     assert [row["event"] for row in answer(audit, "list", "--org", org)] == ["job.replayed"]
     assert answer(audit, "list", "--before", rows[0]["id"]) == rows[1:]
+
+
+def test_an_event_is_shown_with_its_name_in_a_source_document(
+    process: Runtime, database: Connection, org: UUID
+) -> None:
+    make_job_type(process.database)
+    job_id = enqueue_one(process.database, org, max_attempts=1)
+    job = claim_one(process.database, job_id)
+    settlement = settlement_of(job, Transient("no"), STANDARD, datetime.now(UTC), 0.5)
+    with process.database.ledger() as tx:
+        ledger.settle(tx, [settlement], hint_timeout=DAY)
+    assert database.execute("select state from jobs where id = %s", (job_id,)).fetchone() == ("dead",)
+    shown = {one["event"]: one["known_as"] for one in answer(audit, "list", "--correlation", job_id)}
+    assert (shown["job.deadlettered"], shown["job.enqueued"]) == ("JOB_EXHAUSTED_RETRIES", None)
+    timeline = answer(jobs, "show", job_id)["events"]
+    assert [one["known_as"] for one in timeline if one["event"] == "job.deadlettered"] == ["JOB_EXHAUSTED_RETRIES"]

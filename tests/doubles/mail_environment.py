@@ -198,6 +198,10 @@ def letter(subject: str, text: str, **headers: str) -> bytes:
     return message.as_bytes()
 
 
+NOWHERE = "http://127.0.0.1:9"
+"""Nobody listens there (RFC 863): a test that did not start an emulator calls no provider."""
+
+
 @dataclass(frozen=True)
 class Addresses:
     """Where the providers' emulators listen."""
@@ -208,6 +212,8 @@ class Addresses:
     """Empty: alerts go nowhere."""
     bot: str = ""
     """Where Discord's bot API is; empty: nobody is asked for approval there."""
+    resend: str = NOWHERE
+    microsoft: str = NOWHERE
 
     def settings(self, settings: Settings) -> Settings:
         """The same settings, with these in the place of the real providers."""
@@ -218,6 +224,9 @@ class Addresses:
                 "google_client_secret": SecretStr("client-secret"),
                 "anthropic_base_url": self.anthropic,
                 "anthropic_api_key": SecretStr("key"),
+                "resend_api_url": self.resend,
+                "graph_api_url": f"{self.microsoft}/v1.0",
+                "microsoft_login_url": self.microsoft,
                 "discord_api_url": f"{self.bot}/api/v10",
                 "discord_bot_token": SecretStr("bot-token" if self.bot else ""),
                 "alert_format": "discord",

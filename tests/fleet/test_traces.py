@@ -7,13 +7,13 @@ from pydantic import SecretStr
 
 from observability import traces
 from settings import Settings
-from tests.doubles.trace_receiver import ReceivedSpan, TraceReceiver, receiving_traces
-from tests.doubles.traced_jobs import Called
+from tests.doubles.traces.receiver import ReceivedSpan, TraceReceiver, receiving_traces
+from tests.doubles.traces.traced_jobs import Called
 from tests.fleet.fleet import END_WITHIN_S, QUIET_OPTIONS, Fleet
 from tests.waiting import eventually
 
 PRODUCER, CONSUMER, CLIENT = 4, 5, 3
-OPTIONS = (*QUIET_OPTIONS[:-1], "tests.doubles.traced_jobs")
+OPTIONS = (*QUIET_OPTIONS[:-1], "tests.doubles.traces.traced_jobs")
 SECRET_WORD = "sesame-of-a-person"
 
 

@@ -8,7 +8,7 @@ from pydantic import SecretStr
 from observability import traces
 from settings import Settings
 from storage.postgres.database import Database
-from tests.doubles.trace_receiver import TraceReceiver, receiving_traces
+from tests.doubles.traces.receiver import TraceReceiver, receiving_traces
 from tests.gateway.mailboxes import EMAIL, connect
 from tests.gateway.serving import ask, serve
 from tests.gateway.test_webhooks import NEWS, TRACE, hook

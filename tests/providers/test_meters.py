@@ -18,11 +18,26 @@ from providers.anthropic.language_model import AnthropicModel
 from providers.discord.bot import DiscordBot
 from providers.discord.webhook import DiscordWebhook
 from providers.google.gmail import GmailMailbox
-from providers.ports import AlertChannel, LanguageModel, Mailbox, Meter, ModelRequest, Notice, approvals, conversation
+from providers.microsoft.sender import GraphSender
+from providers.microsoft.tokens import MicrosoftCredential
+from providers.ports import (
+    AlertChannel,
+    LanguageModel,
+    Mailbox,
+    Meter,
+    ModelRequest,
+    Notice,
+    approvals,
+    conversation,
+    email,
+)
 from providers.ports.approvals import ApprovalChannel, Outcome
 from providers.ports.conversation import Conversation, ConversationRequest
+from providers.ports.email import DraftingSender, DraftRef, KeyedSender
+from providers.resend.sender import ResendSender
 from providers.webhooks.signed import SignedWebhook
 from tests.house import Module, dotted, read_house
+from tests.providers.emails import make_email
 from tests.providers.wire import Wire, reply
 
 Maker = Callable[[str, Meter], Any]
@@ -35,6 +50,17 @@ CLIENTS: dict[type, tuple[Maker, ...]] = {
         lambda url, meter: DiscordWebhook(url, timeout_s=5, meter=meter),
         lambda url, meter: SignedWebhook(url, "secret", timeout_s=5, meter=meter),
     ),
+    KeyedSender: (lambda url, meter: ResendSender(SecretStr("k"), account="a", api_url=url, timeout_s=5, meter=meter),),
+    DraftingSender: (
+        lambda url, meter: GraphSender(
+            MicrosoftCredential("tenant-1", "client-1", SecretStr("secret")),
+            mailbox="desk@example.com",
+            graph_url=url,
+            login_url=url,
+            timeout_s=5,
+            meter=meter,
+        ),
+    ),
     ApprovalChannel: (lambda url, meter: DiscordBot(SecretStr("token"), api_url=url, timeout_s=5, meter=meter),),
 }
 """Every port, and how each client behind it is made."""
@@ -42,6 +68,7 @@ CLIENTS: dict[type, tuple[Maker, ...]] = {
 SENDS_NOTHING = {
     (LanguageModel, "most_microcents"): "arithmetic on the request",
     (Conversation, "most_to_converse"): "arithmetic on the request",
+    (KeyedSender, "request"): "the bytes that are stored before the call",
 }
 
 QUESTION = Question(UUID(int=7), 0, "A title", (), datetime(2026, 1, 2, tzinfo=UTC))
@@ -57,9 +84,12 @@ ARGUMENTS: dict[str, Any] = {
     "part": AttachmentPart("1", "plan.pdf", "application/pdf", 3, "a1"),
     "since": datetime(2026, 1, 1, tzinfo=UTC),
     "now": datetime(2026, 1, 1, tzinfo=UTC),
+    "email": make_email(),
+    "draft": DraftRef("AAMk=", "<a@example.com>", "email-1"),
     "notice": Notice(UUID(int=7), "consent", "A title", "A text", {}),
 }
 """Values for parameters that a plain word does not fit."""
+KEYED = {"request": b"{}"}
 CONVERSATION = ConversationRequest("claude-haiku-5-5", "system", (), "a thread")
 
 
@@ -78,6 +108,7 @@ def call(client: object, name: str) -> None:
         if parameter.default is inspect.Parameter.empty
     ]
     values = ARGUMENTS | ({"request": CONVERSATION} if name in vars(Conversation) else {})
+    values |= KEYED if name in vars(KeyedSender) else {}
     method(**{parameter.name: values.get(parameter.name, "word") for parameter in required})
 
 
@@ -87,7 +118,9 @@ def forbid(method: str, _units: int) -> None:
 
 def test_every_port_has_its_clients_here() -> None:
     classes = (
-        one for module in (ports, conversation, approvals) for _, one in inspect.getmembers(module, inspect.isclass)
+        one
+        for module in (ports, conversation, approvals, email)
+        for _, one in inspect.getmembers(module, inspect.isclass)
     )
     found = {one for one in classes if Protocol in one.__bases__}
     assert found == set(CLIENTS), "a new port needs its clients here, so that none of them calls unmetered"
@@ -117,7 +150,9 @@ def test_a_call_is_counted_once_for_each_request(port: type, name: str) -> None:
             assert heard[0] > 0
 
 
-@pytest.mark.parametrize("made", [GmailMailbox, AnthropicModel, DiscordWebhook, SignedWebhook])
+@pytest.mark.parametrize(
+    "made", [GmailMailbox, AnthropicModel, DiscordWebhook, SignedWebhook, ResendSender, GraphSender]
+)
 def test_a_client_cannot_be_made_without_a_meter(made: type) -> None:
     parameter = inspect.signature(made).parameters["meter"]
     assert parameter.default is inspect.Parameter.empty

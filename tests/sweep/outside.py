@@ -1,6 +1,7 @@
 """What is outside a process: the emulators behind taps, kept and brought back, and what was done there."""
 
 import copy
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -18,6 +19,11 @@ from sandbox.google.api.service import GmailService
 from sandbox.google.control import control_routes
 from sandbox.google.mailbox.mailbox import Mailbox
 from sandbox.google.mailbox.person import state_of
+from sandbox.microsoft.control import MicrosoftControl
+from sandbox.microsoft.microsoft import microsoft_emulator
+from sandbox.resend.control import ResendControl
+from sandbox.resend.resend import resend_emulator
+from tests.doubles.email_orders import MAILBOX
 from tests.doubles.mail_environment import Addresses
 from tests.sweep.boundaries import Watch
 from tests.sweep.instrumentation import Respond, tap
@@ -33,16 +39,20 @@ REPEATABLE = frozenset(
         "oauth.token",
         "webhooks.execute",
         "channel.edit",
+        "emails.send",
+        "login.token",
     }
 )
 """Calls that have the same effect when they are made twice, and alerts, which carry their id.
 
-Every other one may be made once only."""
+Every other one may be made once only. `emails.send` has a key: that it made one mail, the state shows."""
 
-PAID = frozenset({"messages.create"})
+PAID = frozenset({"anthropic messages.create"})
 """Nothing changes outside, and each costs money: once, unless the process died before it could keep the answer."""
 
 READS = frozenset({"GET", "HEAD"})
+GRAPH_ID = re.compile(r"messages/[^/]+")
+"""Graph's ids are by chance, and one changes at the send."""
 VOLATILE = frozenset({"history_id", "history_floor", "size", "internal_date", "rfc822_message_id", "raw"})
 
 
@@ -55,6 +65,8 @@ class Outside:
     anthropic: Emulator
     discord: Emulator
     bot: Emulator
+    resend: Emulator
+    microsoft: Emulator
     stack: ExitStack
     watch: Watch | None = None
     _kept: Mapping[str, Mailbox] = field(default_factory=dict)
@@ -62,22 +74,24 @@ class Outside:
 
     def emulators(self) -> dict[str, Emulator]:
         """All of them, by the provider's name as job types declare it."""
-        return {"gmail": self.gmail, "anthropic": self.anthropic, "alerts": self.discord, "discord": self.bot}
+        return {
+            "gmail": self.gmail,
+            "anthropic": self.anthropic,
+            "alerts": self.discord,
+            "discord": self.bot,
+            "resend": self.resend,
+            "graph": self.microsoft,
+        }
 
     def addresses(self) -> Addresses:
         """Where the test itself reaches them."""
-        return Addresses(gmail=self.gmail.url, anthropic=self.anthropic.url, discord=self.discord.url, bot=self.bot.url)
+        return _addresses({name: emulator.url for name, emulator in self.emulators().items()})
 
     @cached_property
     def tapped(self) -> Addresses:
         """Where a process reaches them."""
         endpoints = {name: self._endpoint(name, emulator.respond) for name, emulator in self.emulators().items()}
-        return Addresses(
-            gmail=endpoints["gmail"],
-            anthropic=endpoints["anthropic"],
-            discord=endpoints["alerts"],
-            bot=endpoints["discord"],
-        )
+        return _addresses(endpoints)
 
     def reset(self) -> None:
         """As if just started."""
@@ -101,15 +115,21 @@ class Outside:
     def calls(self) -> Counter[str]:
         """What was done, by operation and path, however it was answered."""
         return Counter(
-            f"{name} {entry.operation} {entry.path}"
+            f"{name} {entry.operation} {GRAPH_ID.sub('messages/ID', entry.path)}"
             for name, emulator in self.emulators().items()
             for entry in emulator.journal.entries()
             if entry.method not in READS and entry.status is not None and entry.status < 300
         )
 
     def state(self) -> dict[str, Any]:
-        """What the mailboxes hold, without what is different each time."""
-        return {email: settled(state_of(mailbox)) for email, mailbox in self.service.mailboxes.items()}
+        """What the mailboxes hold, and which mails have left, without what is different each time."""
+        held = {email: settled(state_of(mailbox)) for email, mailbox in self.service.mailboxes.items()}
+        sent = ResendControl(self.resend.url).emails()
+        written = MicrosoftControl(self.microsoft.url).messages(MAILBOX)
+        return held | {
+            "resend": [(one["to"], one["subject"]) for one in sent],
+            "graph": [(one["isDraft"], one["subject"]) for one in written],
+        }
 
     def _copied(self, mailboxes: Mapping[str, Mailbox]) -> dict[str, Mailbox]:
         shared = [self.service.clock, *(one.lock for one in mailboxes.values())]
@@ -131,8 +151,19 @@ def running_outside() -> Iterator[Outside]:
     service = GmailService(journal)
     gmail = Emulator(service, journal, 0, control_routes(service))
     with gmail, anthropic_emulator() as anthropic, discord_emulator() as discord, ExitStack() as stack:
-        bot = stack.enter_context(discord_emulator())
-        yield Outside(gmail, service, anthropic, discord, bot, stack)
+        bot, resend, microsoft = map(stack.enter_context, (discord_emulator(), resend_emulator(), microsoft_emulator()))
+        yield Outside(gmail, service, anthropic, discord, bot, resend, microsoft, stack)
+
+
+def _addresses(urls: Mapping[str, str]) -> Addresses:
+    return Addresses(
+        gmail=urls["gmail"],
+        anthropic=urls["anthropic"],
+        discord=urls["alerts"],
+        bot=urls["discord"],
+        resend=urls["resend"],
+        microsoft=urls["graph"],
+    )
 
 
 def settled(value: Any) -> Any:  # noqa: ANN401 - any JSON

@@ -52,6 +52,7 @@ from tests.sweep.prepared.drafts import (
     unread_by_hand,
     worked_out,
 )
+from tests.sweep.prepared.email import mail_by_graph, mail_by_resend
 from tests.sweep.prepared.gmail import (
     batch_of_older_mail,
     forgotten_page,
@@ -171,6 +172,7 @@ SCENARIOS: dict[str, dict[str, Prepare]] = {
     },
     "gmail.backfill_messages": {"batch": batch_of_older_mail},
     "drafts.write_manual": {"asked": asked_by_hand, "unread": unread_by_hand, "finished": finished_by_hand},
+    "email.send": {"resend": mail_by_resend, "graph": mail_by_graph},
     "gmail.ingest": {"unseen_letter": unseen_letter},
     "gmail.renew_watch": {"stale_token": stale_token},
     "gmail.sync": {"history": history_with_news, "full": whole_mailbox},

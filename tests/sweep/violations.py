@@ -142,8 +142,8 @@ def _effects(database: Connection[Any]) -> Iterator[str]:
 
 def _calls(found: Ending, wanted: Ending, paid_again: bool) -> Iterator[str]:
     for call, times in found.calls.items():
-        operation = call.split()[1]
-        most = wanted.calls[call] + (operation in PAID and paid_again)
+        provider, operation, _path = call.split(maxsplit=2)
+        most = wanted.calls[call] + (f"{provider} {operation}" in PAID and paid_again)
         if operation not in REPEATABLE and times > most:
             yield f"P3: {call} was done {times} times instead of {most}"
     for call, times in wanted.calls.items():

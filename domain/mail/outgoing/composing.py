@@ -49,7 +49,7 @@ def compose(  # noqa: PLR0913 - a mail's facts come from six places
         html=_html(order, original),
         token=token,
         date=date,
-        reply_to=None if sender.reply_to is None else Address("", sender.reply_to),
+        reply_to=() if sender.reply_to is None else (Address("", sender.reply_to),),
         in_reply_to=parent,
         references=parents,
         files=tuple(files),

@@ -1,6 +1,7 @@
 """A mail as it is about to leave, and its RFC 5322 bytes."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from email.message import EmailMessage
 from email.policy import SMTP
@@ -55,16 +56,20 @@ class MailMessage:
     token: str | None
     """Names the mail as ours; in `X-Postroom-Token`, and for a reply among the `references`, one of which survives."""
     date: datetime | None
-    reply_to: Address | None = None
+    reply_to: tuple[Address, ...] = ()
     in_reply_to: str | None = None
     references: tuple[str, ...] = ()
     files: tuple[AttachmentBody, ...] = ()
     automatic: AutomatedKind | None = None
     """None for what a person has approved: that is an ordinary mail."""
+    message_id: str | None = None
+    """For a provider that takes ours; Gmail gives its own (docs: gmail.md#message-id)."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Further headers, by name."""
 
 
 def message_bytes(mail: MailMessage) -> bytes:
-    """The mail as ASCII with CRLF line ends, without a Message-ID, which Gmail gives (docs: gmail.md#message-id).
+    """The mail as ASCII with CRLF line ends.
 
     Raises `Invalid` with the field for whatever would break a header, and for a mail that is larger than Gmail takes.
     """
@@ -83,12 +88,14 @@ def _head(mail: MailMessage) -> list[str]:
         address_line("To", mail.to),
         address_line("Cc", mail.cc),
         address_line("Bcc", mail.bcc),
-        address_line("Reply-To", (mail.reply_to,) if mail.reply_to else ()),
+        address_line("Reply-To", mail.reply_to),
         text_line("Subject", mail.subject),
         word_line("Date", format_datetime(mail.date)) if mail.date else "",
+        ids_line("Message-ID", (mail.message_id,) if mail.message_id else ()),
         ids_line("In-Reply-To", (mail.in_reply_to,) if mail.in_reply_to else ()),
         ids_line("References", mail.references),
         word_line(TOKEN_HEADER, mail.token) if mail.token else "",
+        *(word_line(name, value) for name, value in mail.headers.items()),
     ]
     if mail.automatic is not None:
         lines += [
@@ -111,7 +118,7 @@ def _body(mail: MailMessage) -> EmailMessage:
         message.set_content(html, subtype="html", charset="utf-8")
     for one in mail.files:
         maintype, subtype = _type_of(one.content_type)
-        message.add_attachment(one.data, maintype=maintype, subtype=subtype, filename=_file_name(one.filename))
+        message.add_attachment(one.data, maintype=maintype, subtype=subtype, filename=attachment_name(one.filename))
     return message
 
 
@@ -127,7 +134,7 @@ def _type_of(content_type: str) -> tuple[str, str]:
     return (maintype, subtype) if well and maintype not in _NO_FILE_TYPES else _OCTETS
 
 
-def _file_name(name: str) -> str:
+def attachment_name(name: str) -> str:
     """The name in one line and without folders: a sender may have chosen it, and a reader saves a file under it."""
     shown = "".join(one if one.isprintable() else " " for one in clean_text(name))
     # Readers take an ASCII name that looks like an encoded word (RFC 2047) for what it encodes.

@@ -14,3 +14,20 @@ create table org_secrets (
 call postroom.fence_table('org_secrets', 'org_id', 'select');
 grant select, insert, delete on org_secrets to postroom_ledger;
 grant update (sealed, key_id, updated_at) on org_secrets to postroom_ledger;
+
+-- Which credentials an org has at a provider where each org has its own, and whether the provider refuses them. They are lost once: what
+-- notices it first tells the owner. New ones have another set_at, so that nobody takes a refusal of the old ones for theirs.
+create table org_credentials (
+  org_id uuid not null references orgs (id) check (org_id <> '00000000-0000-7000-8000-000000000000'),
+  provider text not null check (provider ~ '^[a-z][a-z0-9_]{0,62}$'),
+  -- Null: the org has given none.
+  set_at timestamptz,
+  lost_at timestamptz,
+  lost_code text check (length(lost_code) between 1 and 200),
+  primary key (org_id, provider),
+  constraint lost_as_a_whole check (num_nonnulls(lost_at, lost_code) in (0, 2))
+);
+call postroom.fence_table('org_credentials');
+grant select, insert, update on org_credentials to postroom_ledger;
+grant select, insert on org_credentials to postroom_tenant;
+grant update (lost_at, lost_code) on org_credentials to postroom_tenant;

@@ -31,6 +31,7 @@ def upgrade() -> None:
         "0001_agents",
         "0001_approvals",
         "0001_backfills",
+        "0001_email",
     )
     create_functions(
         "orgs",
@@ -48,6 +49,7 @@ def upgrade() -> None:
         "actions",
         "agents",
         "approvals",
+        "email",
         "security",
     )
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from domain.jobs.failures import (
     ClaimLost,
     Conflict,
+    CredentialsLost,
     Failure,
     Forbidden,
     Gone,
@@ -21,6 +22,7 @@ from domain.jobs.failures import (
     Unauthorised,
     Uncertain,
 )
+from domain.jobs.gate_causes import Cause
 from domain.jobs.job import FINAL, Cancel, ClaimedJob, Done, JsonObject, Origin, Outcome, Snooze, State
 from domain.jobs.lifecycle import (
     LONG_WAIT,
@@ -53,6 +55,7 @@ failures = st.sampled_from(
         Invalid("field", "reason"),
         Uncertain("who knows"),
         Unauthorised("consent gone", account="an-account"),
+        CredentialsLost("refused", provider="resend"),
         Failure("unnamed"),
     ]
 )
@@ -107,7 +110,7 @@ def test_attempts_only_fall_when_the_attempt_did_not_count(
     outcome: Outcome | Failure, policy: RetryPolicy, attempt: int, throw: float
 ) -> None:
     settlement = settlement_of(held(attempt, policy.attempts), outcome, policy, NOW, throw)
-    excused = isinstance(outcome, Snooze | Throttled | Unauthorised)
+    excused = isinstance(outcome, Snooze | Throttled | Unauthorised | CredentialsLost)
     assert settlement.attempt_delta == (-1 if excused else 0)
 
 
@@ -170,6 +173,17 @@ def test_lost_consent_parks_the_account_until_somebody_opens_it() -> None:
     settlement = settlement_of(held(1), Unauthorised("gone", account="acc"), POLICIES["standard"], NOW, 0.5)
     assert settlement.gate is not None
     assert (settlement.gate.key, settlement.gate.until) == ("acc", None)
+
+
+def test_lost_credentials_park_what_the_org_wants_of_the_provider() -> None:
+    job = held(1)
+    settlement = settlement_of(job, CredentialsLost("refused", provider="resend"), POLICIES["standard"], NOW, 0.5)
+    assert settlement.gate is not None
+    assert (settlement.gate.cause, settlement.gate.scope, settlement.gate.until) == (
+        Cause.CONSENT, Scope.ORG_PROVIDER, None,
+    )  # fmt: skip
+    assert settlement.gate.key == f"{job.org_id}:resend"
+    assert (settlement.state, settlement.attempt_delta, settlement.run_at) == (State.QUEUED, -1, NOW + LEAST_REST)
 
 
 @pytest.mark.parametrize(

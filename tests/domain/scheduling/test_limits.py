@@ -67,7 +67,7 @@ def test_a_call_that_is_dearer_than_the_window_takes_all_of_it() -> None:
 @pytest.mark.parametrize("limit", LIMITS, ids=lambda limit: limit.name)
 def test_a_limit_says_where_it_comes_from(limit: Limit) -> None:
     assert limit.name.startswith(f"{limit.provider}.")
-    assert limit.scope in {Scope.ACCOUNT, Scope.PROVIDER}
+    assert limit.scope in {Scope.ACCOUNT, Scope.ORG_PROVIDER, Scope.PROVIDER}
     assert limit.source.startswith("https://")
     assert limit.amount > 0
     assert limit.per >= timedelta(seconds=1)

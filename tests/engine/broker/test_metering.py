@@ -13,7 +13,7 @@ from sandbox.servers.valkey_server import ValkeyServer
 from settings import Settings
 from tests.doubles.factories import make_settings
 
-FEW = {"gmail.user": 30, "anthropic.requests": 2}
+FEW = {"graph.mailbox": 3, "gmail.user": 30, "anthropic.requests": 2}
 
 
 def calls_until_refused(meters: Meters, provider: str, account: str = "", units: int = 1) -> tuple[int, Throttled]:
@@ -51,6 +51,12 @@ def test_a_refused_call_takes_nothing(meters: Meters) -> None:
 def test_accounts_do_not_share_a_window(meters: Meters) -> None:
     calls_until_refused(meters, "gmail", "account-1", units=10)
     assert calls_until_refused(meters, "gmail", "account-2", units=10)[0] == 3
+
+
+def test_orgs_with_keys_of_their_own_do_not_share_a_window(meters: Meters) -> None:
+    made, refusal = calls_until_refused(meters, "graph", "org-1")
+    assert (made, refusal.scope, refusal.provider) == (3, Scope.ORG_PROVIDER, "graph")
+    assert calls_until_refused(meters, "graph", "org-2")[0] == 3
 
 
 def test_an_installations_limit_reaches_everybody(meters: Meters) -> None:

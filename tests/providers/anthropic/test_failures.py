@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from domain.jobs.failures import CallState, Failure, Permanent, Refused, Scope, Throttled, Transient
-from providers.anthropic.failures import month_turn
 from providers.anthropic.language_model import AnthropicModel
 from providers.ports import ModelRequest
 from providers.ports.conversation import ConversationRequest
+from providers.retry_after import month_turn
 from tests.doubles.factories import unmetered
 from tests.providers.wire import Conduct, Wire, cut_short, drop, hang, reply
 

@@ -30,7 +30,8 @@ def test_every_variable_is_a_setting() -> None:
 
 
 def test_every_address_is_another_one_on_the_loopback() -> None:
-    urls = [ADDRESSES.gmail, ADDRESSES.anthropic, ADDRESSES.discord, ADDRESSES.gateway, ADDRESSES.flower]
+    names = ("gmail", "anthropic", "discord", "resend", "microsoft", "gateway", "flower")
+    urls = [getattr(ADDRESSES, name) for name in names]
     assert len(set(urls)) == len(urls)
     assert all(url.startswith(f"http://{LOOPBACK}:") for url in urls)
 

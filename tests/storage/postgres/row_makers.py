@@ -120,6 +120,11 @@ ROW_MAKERS = {
     "budget_reservations": """
         insert into budget_reservations (org_id, day, job_id, token, microcents)
         values (%(org)s, current_date, %(job)s, gen_random_uuid(), 1)""",
+    "org_credentials": "insert into org_credentials (org_id, provider) values (%(org)s, 'resend')",
+    "email_senders": """
+        insert into email_senders (org_id, provider, from_address, secret, set_by)
+        values (%(org)s, 'resend', 'post@example.com', 'resend', 'ada')""",
+    "email_orders": "insert into email_orders (org_id, words) values (%(org)s, '{}')",
 }
 """In an order in which each row finds what it refers to."""
 

@@ -324,6 +324,7 @@ FOR_TENANTS = {
     "enqueue_jobs",
     "finish_effect",
     "hold_claim",
+    "keep_email_order",  # with the caller's own rights
     "is_channel_of_another",
     "look_at_claim",
     "look_back_at_jobs",  # tells a time, of all orgs
@@ -337,8 +338,7 @@ FOR_TENANTS = {
     "repeat_end_hook",
     "settle_held",
 }
-"""What a handler's role may call: pure functions, those that look at the caller's org before they act, and two that
-tell of all orgs how much a list would look at."""
+"""What a handler's role may call: pure functions, those that look at the caller's org, and two that count for lists."""
 
 
 def test_a_tenant_may_call_only_what_looks_at_its_org(database: Connection) -> None:

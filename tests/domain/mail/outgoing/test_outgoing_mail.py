@@ -55,7 +55,7 @@ def lines_of_head(raw: bytes) -> list[bytes]:
 
 
 def test_every_part_of_a_mail_is_where_readers_look_for_it() -> None:
-    raw = message_bytes(replace(MAIL, reply_to=Address("", "desk@example.com")))
+    raw = message_bytes(replace(MAIL, reply_to=(Address("", "desk@example.com"),)))
     seen = parse_message(raw)
     assert (seen.from_, seen.to, seen.cc) == (MAIL.sender, (ADA,), (BOB,))
     assert [one.address for one in seen.bcc] == ["archive@example.net"]
@@ -65,6 +65,13 @@ def test_every_part_of_a_mail_is_where_readers_look_for_it() -> None:
     assert seen.message_id is None, "Gmail gives the id"
     assert seen.in_reply_to is None
     assert seen.references == ()
+
+
+def test_a_mail_may_bring_its_own_id_and_further_headers() -> None:
+    headers = {"List-Unsubscribe": "<https://example.com/u/1>"}
+    seen = parse_message(message_bytes(replace(MAIL, message_id="<a@example.com>", headers=headers)))
+    assert seen.message_id == "<a@example.com>"
+    assert seen.header("list-unsubscribe") == "<https://example.com/u/1>"
 
 
 def test_text_and_html_are_alternatives_and_files_stand_beside_them() -> None:

@@ -1,4 +1,4 @@
-"""Job types for the test of traces, loaded into a worker with `--include tests.doubles.traced_jobs`."""
+"""Job types for the test of traces, loaded into a worker with `--include tests.doubles.traces.traced_jobs`."""
 
 from datetime import timedelta
 

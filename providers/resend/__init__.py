@@ -1,0 +1,1 @@
+"""Resend, which sends mail under a key of ours, with its quirks."""

@@ -1,0 +1,1 @@
+"""The emulator of Resend: mails under keys, three quotas, and signed callbacks."""

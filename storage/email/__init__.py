@@ -1,0 +1,1 @@
+"""The SQL of e-mail that services send: orders and senders."""

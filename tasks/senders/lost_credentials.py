@@ -1,0 +1,78 @@
+"""What an org's own credentials at a provider are, and what follows when the provider refuses them."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+
+from pydantic import SecretStr
+
+from domain.alerts.alert import Alert, AlertKind, payload_of
+from domain.jobs.failures import CredentialsLost, Gone, Scope, Throttled, Unauthorised
+from engine.context import JobContext
+from engine.interrupts import Interrupted
+from storage.ledger import audit
+from storage.postgres.database import TenantTransaction
+from storage.secrets import org_credentials, org_secrets
+from storage.secrets.sealing import SecretPlace
+
+CREDENTIAL_AUDITS = ("credentials.lost",)
+"""What a job that uses an org's own credentials may append to the audit log."""
+
+
+def open_secret(ctx: JobContext, tx: TenantTransaction, name: str, *, provider: str) -> SecretStr:
+    """The org's secret of that name; raises `CredentialsLost` where somebody has removed it."""
+    try:
+        return org_secrets.opened(tx, ctx.sealer, SecretPlace(ctx.org_id, name))
+    except Gone as gone:
+        raise CredentialsLost(gone.reason, provider=provider, code="credentials.no_secret") from None
+
+
+@contextmanager
+def credentials_in_use(ctx: JobContext, provider: str, set_at: datetime | None) -> Iterator[None]:
+    """Use the credentials that were set then, None for an org that has none.
+
+    What a vendor says of a key holds for the org's calls of that vendor, and not for all that the org does:
+    `Unauthorised` becomes `CredentialsLost`, and a slow-down of the org closes the gate of org and provider. The first
+    job that learns of a loss tells the owner, by an audit event and an alert. Raises `Interrupted` in the place of both
+    where others were set meanwhile: the attempt is given back, and the next one uses those.
+    """
+    try:
+        yield
+    except CredentialsLost as lost:
+        _report(ctx, lost, provider, set_at)
+        raise
+    except Unauthorised as refusal:
+        refused = CredentialsLost(refusal.reason, provider=provider, code=refusal.code)
+        _report(ctx, refused, provider, set_at)
+        raise refused from refusal
+    except Throttled as limit:
+        if limit.scope is Scope.PROVIDER:
+            raise
+        with ctx.read() as tx:
+            _check_current(ctx, tx, provider, set_at)
+        scope, wait = Scope.ORG_PROVIDER, limit.retry_after
+        raise Throttled(limit.reason, retry_after=wait, scope=scope, provider=provider, code=limit.code) from limit
+
+
+def _report(ctx: JobContext, lost: CredentialsLost, provider: str, set_at: datetime | None) -> None:
+    with ctx.tx() as tx:
+        first = org_credentials.lose(tx, ctx.org_id, provider, set_at=set_at, code=lost.code)
+        if first:
+            audit.append(tx, ctx.job, "credentials.lost", {"provider": provider, "code": lost.code})
+            alert = Alert(
+                AlertKind.CREDENTIALS,
+                f"{provider} of org {ctx.org_id}",
+                ctx.now(),
+                detail=lost.code,
+                reference=str(ctx.org_id),
+            )
+            ctx.enqueue(tx, payload_of(alert))
+        else:
+            _check_current(ctx, tx, provider, set_at)
+    if first:
+        ctx.log.error("credentials_lost", provider=provider, code=lost.code)
+
+
+def _check_current(ctx: JobContext, tx: TenantTransaction, provider: str, set_at: datetime | None) -> None:
+    if org_credentials.find(tx, ctx.org_id, provider).set_at != set_at:
+        raise Interrupted("other credentials were set meanwhile")
