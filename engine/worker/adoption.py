@@ -4,7 +4,6 @@ A worker's main process does so in the ledger loop's turn, many messages to a tr
 such a message: its arguments reach neither Celery's events nor its listings, and no slot of the pool waits for it.
 """
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,7 +18,7 @@ from engine.enqueue import enqueue_jobs
 from engine.messages.foreign import ForeignMessage, RefusedMessage
 from engine.runtime import Runtime
 from storage.ledger import foreign_jobs, refusals, results
-from storage.postgres.apart import together_or_apart
+from storage.postgres.apart import WaitingWork
 from storage.postgres.database import Transaction
 from storage.postgres.execution import DatabaseError
 
@@ -30,9 +29,6 @@ MOST_AT_ONCE = 100
 
 MOST_UNWRITTEN = 100
 """Messages that a worker takes beside hints while it cannot write them; the others wait in the broker."""
-
-LONGEST_REST_S = 30.0
-"""How long a message rests at most that is tried again because somebody else holds a lock that it needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +49,6 @@ class Unanswered:
 
     message: Any
     received: ForeignMessage | RefusedMessage
-    rests_until: float = 0.0
-    rest_s: float = 0.25
 
 
 class Adoption:
@@ -65,7 +59,7 @@ class Adoption:
         self._process = process
         self._is_sent = bool(process.settings.results_url.get_secret_value())
         self._connection_errors: tuple[type[BaseException], ...] = ()
-        self._unanswered: list[Unanswered] = []
+        self._unanswered = WaitingWork(_org_of, self._adopt, self._refusal_of, lambda _: 1 / MOST_AT_ONCE)
 
     def attach(self, connection_errors: tuple[type[BaseException], ...]) -> None:
         """Answer on this connection from now on.
@@ -80,24 +74,23 @@ class Adoption:
         """How many are not answered yet."""
         return len(self._unanswered)
 
+    @property
+    def is_due(self) -> bool:
+        """Whether some of them can be written now."""
+        return self._unanswered.is_due
+
     def receive(self, message: Any, received: ForeignMessage | RefusedMessage) -> None:  # noqa: ANN401 - a kombu message
         """Note a message; it is written in the next turn."""
-        self._unanswered.append(
-            Unanswered(message, _checked(received) if isinstance(received, ForeignMessage) else received)
-        )
+        checked = _checked(received) if isinstance(received, ForeignMessage) else received
+        self._unanswered.add([Unanswered(message, checked)])
 
     def write(self) -> None:
-        """Write what was received, and answer it; raises `DatabaseUnavailable`, and keeps what is not written then."""
-        now = time.monotonic()
-        due = [one for one in self._unanswered if one.rests_until <= now]
-        for start in range(0, len(due), MOST_AT_ONCE):
-            batch = due[start : start + MOST_AT_ONCE]
-            for one in together_or_apart(batch, _org_of, self._adopt, self._refusal_of):
-                log.warning("adoption_postponed", task=one.received.task, task_id=one.received.task_id)
-                one.rests_until = time.monotonic() + one.rest_s
-                one.rest_s = min(2 * one.rest_s, LONGEST_REST_S)
+        """Write some of them, and answer; raises `DatabaseUnavailable`, and keeps what is not written then."""
+        if locked := self._unanswered.turn():
+            log.warning("adoptions_put_off", messages=locked, reason="somebody has locked what they need")
 
     def _adopt(self, batch: Sequence[Unanswered]) -> None:
+        self._process.turn_age.progressed()
         self._answer(batch, self._write(batch))
 
     def _refusal_of(self, one: Unanswered, error: Failure | DatabaseError) -> Unanswered | None:
@@ -110,8 +103,6 @@ class Adoption:
         return one
 
     def _answer(self, batch: Sequence[Unanswered], adopted: Sequence[bool]) -> None:
-        answered = set(batch)
-        self._unanswered = [one for one in self._unanswered if one not in answered]
         for one, is_adopted in zip(batch, adopted, strict=True):
             answer = one.message.ack_log_error if is_adopted else one.message.reject_log_error
             answer(log, self._connection_errors)

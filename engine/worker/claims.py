@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -100,7 +100,7 @@ class Claims:
                     raise
                 log.warning("hint_put_aside", hint=str(job_id), reason=_reason(error))
                 continue
-            self._end_unclaimed(claims.unclaimed)
+            self._end_unclaimed(claims.refused)
             if claims.jobs:
                 return claims.jobs
         return ()
@@ -157,7 +157,7 @@ class Claims:
         if claims.refused:
             self.suspects.extend(job_id for job_id, answer in claims.refused.items() if answer == "suspect")
             log.info("hints_ignored", jobs={str(job_id): reason for job_id, reason in claims.refused.items()})
-            self._end_unclaimed(claims.unclaimed)
+            self._end_unclaimed(claims.refused)
         return claims.jobs
 
     def _acknowledge(self, messages: Iterable[Any]) -> None:
@@ -169,8 +169,9 @@ class Claims:
         for (queue, job_type), count in Counter((job.queue, job.job_type) for job in jobs).items():
             self._mixes.setdefault(queue, JobMix()).learn(Counter({job_type: count}))
 
-    def _end_unclaimed(self, job_ids: Sequence[UUID]) -> None:
+    def _end_unclaimed(self, refused: Mapping[UUID, str]) -> None:
         """End expired and canceled jobs; where that fails they stay queued, and the next hint for them tries again."""
+        job_ids = [job_id for job_id, answer in refused.items() if answer in ledger.OVER]
         if not job_ids:
             return
         try:

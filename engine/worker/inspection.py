@@ -65,7 +65,7 @@ def _revoke(state: Any, ids: Iterable[str]) -> dict[str, object]:  # noqa: ANN40
     except ValueError:
         return dict(nok("a job's id is a UUID"))
     if not state.consumer.ledger_loop.revoke(job_ids):
-        return dict(nok("too many jobs wait to be canceled; try again in a minute"))
+        return dict(nok("the worker stops; another one cancels them"))
     return dict(ok(f"{len(job_ids)} jobs will be canceled"))
 
 

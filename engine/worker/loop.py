@@ -7,7 +7,7 @@ docs/explanation/ledger-loop.md has the figures, and why nothing gets lost.
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import timedelta
 from math import ceil
 from typing import Any
@@ -59,9 +59,9 @@ class LedgerLoop:
         self._pace = Pace()
         self._held = HeldJobs()
         self._claims = Claims(process, monotonic)
-        self._settlements = Settlements(process, self._held)
+        self._settlements = Settlements(process, self._held, self._release)
         self._adoption = Adoption(process)
-        self._revocations = Revocations(process, monotonic)
+        self._revocations = Revocations(process)
         self._events = TaskEvents(process.clock)
         self._pool = PoolDispatcher(self.deliver, self._events, process.clock, monotonic)
         self._ready: deque[ClaimedJob] = deque()
@@ -118,9 +118,11 @@ class LedgerLoop:
                 self._hold(self._claim())
             self._dispatch()
             turn_age.progressed()
-            self._release(self._settlements.write())
-            self._adoption.write()
-            self._revocations.write()
+            try:
+                self._settlements.write()
+            finally:
+                turn_age.progressed()
+                self._adoption.write()
         except DatabaseUnavailable as failure:
             self._wait_for_database(failure)
         else:
@@ -129,8 +131,8 @@ class LedgerLoop:
         turn_age.progressed()
         self._dispatch()
         self._ask_for_more()
-        unwritten = self._claims.in_doubt or self._adoption.messages
-        if self._settlements or (self.database_away and unwritten) or self._can_claim():
+        is_in_doubt = self.database_away and self._claims.in_doubt
+        if self._settlements.is_due or self._adoption.is_due or is_in_doubt or self._can_claim():
             self._arm()
 
     def check(self) -> None:
@@ -165,10 +167,8 @@ class LedgerLoop:
         self._pool.take_back_unsent()
 
     def revoke(self, job_ids: Sequence[UUID]) -> bool:
-        """Cancel these jobs in the ledger, in the next turn; false where too many wait for that."""
-        taken = self._revocations.add(job_ids)
-        self._arm()
-        return taken
+        """Begin to cancel these jobs in the ledger; false where the worker stops."""
+        return self._revocations.begin(job_ids)
 
     def running(self) -> Sequence[tuple[ClaimedJob, PoolBatch]]:
         """The jobs that the pool runs now, each with its batch."""
@@ -180,8 +180,8 @@ class LedgerLoop:
 
     @property
     def idle(self) -> bool:
-        """Whether everything that was claimed here is settled."""
-        return not (self._held or self._settlements)
+        """Whether everything that was claimed here is settled, and everything canceled that was to be."""
+        return not (self._held or self._settlements or self._revocations.is_busy)
 
     def condition(self, broker_age_s: float) -> WorkerCondition:
         """What the watchdog looks at; from any thread."""
@@ -222,7 +222,7 @@ class LedgerLoop:
         """What the worker has taken on; a job that was reported has left its slot, and a suspect takes all of them."""
         if self._is_for_suspects:
             return Capacity(0, len(self._held), self._held.work_s)
-        return Capacity(self._pool.slots, len(self._held) - len(self._settlements), self._held.work_s)
+        return Capacity(self._pool.slots, len(self._held) - self._settlements.off_slots, self._held.work_s)
 
     @property
     def _is_for_suspects(self) -> bool:
@@ -277,14 +277,15 @@ class LedgerLoop:
                 break
             self._pool.send([self._ready.popleft() for _ in range(count)], expected_s)
 
-    def _release(self, settled: Sequence[Report]) -> None:
-        """Hold these jobs no more, announce their ends, and learn how long they took."""
+    def _release(self, settled: Sequence[Report], refused: Collection[UUID]) -> None:
+        """Hold these jobs no more, announce the ends that were not refused, and learn how long they took."""
         measured: dict[str, list[float]] = {}
         ends: list[tuple[ClaimedJob, Report]] = []
         for report in settled:
             job = self._held.remove(report.job_id, report.token)
             if job is not None:
-                ends.append((job, report))
+                if not refused or job.job_id not in refused:
+                    ends.append((job, report))
                 if report.seconds is not None:
                     measured.setdefault(job.job_type, []).append(report.seconds)
         self._pool.announce_starts()

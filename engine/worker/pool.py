@@ -92,7 +92,6 @@ class PoolDispatcher:
         self._monotonic = monotonic
         self._consumer: Any = None
         self.under_way: set[PoolBatch] = set()
-        self._accepted: set[PoolBatch] = set()
         self._unannounced: deque[PoolBatch] = deque()
         """Batches that began while somebody listened to events, and are not announced yet."""
         self._left: deque[tuple[float, int]] = deque()
@@ -160,7 +159,7 @@ class PoolDispatcher:
         A child that runs one all the same finds its claims gone.
         """
         for batch in tuple(self.under_way):
-            if batch not in self._accepted:
+            if batch.accepted_at is None:
                 self.under_way.discard(batch)
                 # That child may still write to its place, for as long as it may live.
                 self._left.append((self._monotonic() + batch.timeout.total_seconds(), batch.place))
@@ -193,7 +192,6 @@ class PoolDispatcher:
         )
 
     def _accept(self, batch: PoolBatch, pid: int, _accepted_at: float) -> None:
-        self._accepted.add(batch)
         batch.accepted_at, batch.began_at, batch.pid = self._monotonic(), self._clock(), pid
         if self._events.wanted:
             self._unannounced.append(batch)
@@ -225,7 +223,6 @@ class PoolDispatcher:
         if batch not in self.under_way:
             return  # a child may report in time and be found dead afterwards
         self.under_way.discard(batch)
-        self._accepted.discard(batch)
         MARKERS.free(batch.place)
         self.moved_at = self._monotonic()
         self._deliver(reports)
