@@ -96,16 +96,12 @@ def _checked(process: Runtime, jobs: Sequence[NewJob]) -> Sequence[NewJob]:
 def _enqueue_apart(process: Runtime, ready: Requests) -> tuple[Enqueued, ...]:
     def insert() -> tuple[Enqueued, ...]:
         with process.database.statements() as tx:
-            return _enqueue(process, tx, ready)
+            answers = ledger.enqueue_requests(
+                tx, ready, publisher=True, hint_timeout=process.hint_timeout, burst=process.settings.burst
+            )
+            return _publish_after_commit(process, tx, answers)
 
     return retry_while_away(process, insert)
-
-
-def _enqueue(process: Runtime, tx: Transaction, ready: Requests) -> tuple[Enqueued, ...]:
-    answers = ledger.enqueue_requests(
-        tx, ready, publisher=True, hint_timeout=process.hint_timeout, burst=process.settings.burst
-    )
-    return _publish_after_commit(process, tx, answers)
 
 
 def _publish_after_commit(process: Runtime, tx: Transaction, answers: tuple[Enqueued, ...]) -> tuple[Enqueued, ...]:

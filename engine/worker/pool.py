@@ -163,12 +163,8 @@ class PoolDispatcher:
                 self.under_way.discard(batch)
                 # That child may still write to its place, for as long as it may live.
                 self._left.append((self._monotonic() + batch.timeout.total_seconds(), batch.place))
-                self._deliver(
-                    [
-                        Report(job.job_id, job.token, "returned", Settlement.unstarted(job, "unsent"))
-                        for job in batch.jobs
-                    ]
-                )
+                unsent = [Settlement.unstarted(job, "unsent") for job in batch.jobs]
+                self._deliver([Report(back.job_id, back.token, "returned", back) for back in unsent])
 
     def running(self) -> Sequence[tuple[ClaimedJob, PoolBatch]]:
         """The jobs that are running now, each with its batch."""
@@ -200,14 +196,11 @@ class PoolDispatcher:
         if isinstance(answer, ExceptionInfo):
             # A pool of threads has no error callback: an exception that is none of `Exception` comes by this way.
             self._failed(batch, answer)
-            return
-        reports: Sequence[Report] = answer
-        self._close(batch, reports)
+        else:
+            self._close(batch, answer)
 
     def _failed(self, batch: PoolBatch, problem: Any) -> None:  # noqa: ANN401 - billiard's ExceptionInfo
-        self._lost(batch, getattr(problem.exception, "exc", problem.exception))
-
-    def _lost(self, batch: PoolBatch, error: BaseException) -> None:
+        error = getattr(problem.exception, "exc", problem.exception)
         log.warning("jobs_lost", jobs=len(batch.jobs), error=type(error).__name__)
         reached, reports = MARKERS.read(batch.place), []
         for index, job in enumerate(batch.jobs):

@@ -83,7 +83,9 @@ def _run(runtime: Runtime, job_type: Job[Any], job: ClaimedJob, began_at: dateti
         outcome = written
     try:
         settlement = decide(runtime, context, job_type, outcome)._replace(children=children)
-        return AttemptResult(_status(outcome, settlement), checked(settlement))
+        if settlement.output is not None:
+            check_output(settlement.output)
+        return AttemptResult(_status(outcome, settlement), settlement)
     except Exception as error:  # noqa: BLE001 - what cannot be settled must not spoil the settlements of others
         return fail_attempt(runtime, context, job_type, error)
 
@@ -107,13 +109,6 @@ def unwritable(runtime: Runtime, job: ClaimedJob, failure: Failure, began_at: da
     if job_type is None:
         return AttemptResult("returned", Settlement.unstarted(job, "unknown type"))
     return fail_attempt(runtime, JobContext(runtime, job, began_at), job_type, failure)
-
-
-def checked(settlement: Settlement) -> Settlement:
-    """The same settlement; raises when its output is no JSON, or `Invalid` when nobody could keep or read it."""
-    if settlement.output is not None:
-        check_output(settlement.output)
-    return settlement
 
 
 def check_output(output: JsonObject) -> None:

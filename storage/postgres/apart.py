@@ -1,6 +1,7 @@
 """Work for many orgs: done together, and org by org where somebody has locked a row of one org."""
 
 import time
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from itertools import chain
@@ -22,8 +23,13 @@ LEAST_REST_S, MOST_REST_S = 0.25, 4.0
 """How long it rests besides, twice as long after each vain try: a lock of minutes costs little, and work goes on a few
 seconds after the lock has gone."""
 
+LATE_PARTS = 8
+"""When the time is over an eighth is tried next, not a half: four vain tries decide the first of a thousand items."""
+
+SMALL_SHARE = 0.01
+"""Up to which part of a turn an item is small."""
+
 T = TypeVar("T")
-Refuse = Callable[[T, Failure | DatabaseError], T | None]
 
 
 def together_or_apart(
@@ -43,22 +49,11 @@ def together_or_apart(
     return tries.left()
 
 
-class WaitingWork(Generic[T]):
+class WaitingWork(ABC, Generic[T]):
     """Work that comes to a loop: what was put off rests, with all that comes of its orgs, and is tried by itself."""
 
-    def __init__(
-        self,
-        org_of: Callable[[T], Hashable],
-        do: Callable[[Sequence[T]], object],
-        refuse: Refuse[T],
-        share_of: Callable[[T], float],
-        monotonic: Callable[[], float] = time.monotonic,
-    ) -> None:
-        """`do` is as in `together_or_apart`; `share_of` says which part of a turn an item fills.
-
-        `refuse` is called with a single item that no lock is to blame for, and returns what to do instead, if anything.
-        """
-        self._org_of, self._do, self._refuse, self._share_of = org_of, do, refuse, share_of
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        """Begin with nothing."""
         self._monotonic = monotonic
         self._new: deque[T] = deque()
         self._resting: deque[T] = deque()
@@ -85,6 +80,22 @@ class WaitingWork(Generic[T]):
     def _is_rested(self) -> bool:
         return bool(self._resting) and self._monotonic() >= self._rests_until
 
+    @abstractmethod
+    def org_of(self, item: T) -> Hashable:
+        """Whose time an item that is locked may cost."""
+
+    @abstractmethod
+    def do(self, items: Sequence[T]) -> object:
+        """Do these in one transaction, as `together_or_apart` does."""
+
+    @abstractmethod
+    def refuse(self, item: T, error: Failure | DatabaseError) -> T | None:
+        """What to do instead of a single item that failed, and that no lock is to blame for; None for nothing."""
+
+    @abstractmethod
+    def share_of(self, item: T) -> float:
+        """Which part of a turn an item fills."""
+
     def add(self, items: Sequence[T]) -> None:
         """Take items; from any thread."""
         self._new.extend(items)
@@ -101,11 +112,11 @@ class WaitingWork(Generic[T]):
         began, is_retry, rested_before = self._monotonic(), self._is_rested, bool(self._resting)
         items = self._take(self._resting if is_retry else self._new)
         if is_retry:
-            self._locked -= set(map(self._org_of, items))
+            self._locked -= set(map(self.org_of, items))
         elif self._locked:
-            self._resting.extend(item for item in items if self._org_of(item) in self._locked)
-            items = [item for item in items if self._org_of(item) not in self._locked]
-        tries, before, is_over = _Tries(items, self._org_of, self._do, self._refuse), len(self._resting), False
+            self._resting.extend(item for item in items if self.org_of(item) in self._locked)
+            items = [item for item in items if self.org_of(item) not in self._locked]
+        tries, before, is_over = _Tries(items, self.org_of, self.do, self.refuse), len(self._resting), False
         try:
             tries.run(WITHIN_S, self._monotonic)
             is_over = True
@@ -113,7 +124,7 @@ class WaitingWork(Generic[T]):
             left = tries.left()
             if is_over:
                 self._resting.extend(left)
-                self._locked.update(map(self._org_of, left))
+                self._locked.update(map(self.org_of, left))
             else:
                 self._new.extendleft(reversed(left))
         if is_retry or not rested_before:
@@ -121,10 +132,15 @@ class WaitingWork(Generic[T]):
         return len(self._resting) - before
 
     def _take(self, waiting: deque[T]) -> list[T]:
-        taken, room = [], 1.0
-        while waiting and room > 0.0:
-            taken.append(waiting.popleft())
-            room -= self._share_of(taken[-1])
+        """As much as fills a turn; what is large has a turn's room of its own, and what is small passes it by."""
+        taken, passed, rooms = list[T](), list[T](), [1.0, 1.0]
+        while waiting and rooms[False] > 0.0:
+            item = waiting.popleft()
+            share = self.share_of(item)
+            is_large = share > SMALL_SHARE
+            (taken if rooms[is_large] > 0.0 else passed).append(item)
+            rooms[is_large] -= share
+        waiting.extendleft(reversed(passed))
         return taken
 
     def _rest(self, began: float) -> None:
@@ -147,7 +163,7 @@ class _Tries(Generic[T]):
         items: Sequence[T],
         org_of: Callable[[T], Hashable],
         do: Callable[[Sequence[T]], object],
-        refuse: Refuse[T] | None = None,
+        refuse: Callable[[T, Failure | DatabaseError], T | None] | None = None,
     ) -> None:
         self._org_of, self._do, self._refuse = org_of, do, refuse
         self._items = items
@@ -168,7 +184,7 @@ class _Tries(Generic[T]):
             searches = bool(self._parts) and (is_over or not self._todo)
             source = self._parts if searches else self._todo
             batch = source[0]
-            parts = self._try(batch)
+            parts = self._try(batch, is_over=is_over)
             source.popleft()
             if self._first and batch[0] is self._first[0] and (len(batch) == 1 or not parts):
                 self._first = ()
@@ -186,7 +202,7 @@ class _Tries(Generic[T]):
         left.sort(key=lambda item: (self._org_of(item) in self._searched, places.get(id(item), -1)))
         return left + self._locked
 
-    def _try(self, batch: Sequence[T]) -> Sequence[Sequence[T]]:
+    def _try(self, batch: Sequence[T], *, is_over: bool) -> Sequence[Sequence[T]]:
         """Do these; returns what is to be tried in their place."""
         try:
             self._do(batch)
@@ -195,7 +211,7 @@ class _Tries(Generic[T]):
             if is_away(error) or not (is_locked or self._refuse):
                 raise
             if len(batch) > 1:
-                return self._halves(batch)
+                return self._parted(batch, LATE_PARTS if is_over else 2)
             if is_locked or self._refuse is None:
                 self._locked += batch
                 return []
@@ -203,11 +219,11 @@ class _Tries(Generic[T]):
             return [] if instead is None else [[instead]]
         return []
 
-    def _halves(self, batch: Sequence[T]) -> Sequence[Sequence[T]]:
-        """The orgs are parted before the items of one org."""
+    def _parted(self, batch: Sequence[T], into: int) -> Sequence[Sequence[T]]:
+        """A first part and the rest; the orgs are parted before the items of one org."""
         groups: dict[Hashable, list[T]] = {}
         for item in batch:
             groups.setdefault(self._org_of(item), []).append(item)
         parts = list(groups.values()) if len(groups) > 1 else [[item] for item in batch]
-        middle = len(parts) // 2
-        return [list(chain(*parts[:middle])), list(chain(*parts[middle:]))]
+        first = max(1, len(parts) // into)
+        return [list(chain(*parts[:first])), list(chain(*parts[first:]))]

@@ -19,7 +19,7 @@ from engine.context import JobContext
 from engine.enqueue import LARGEST_FAMILY
 from engine.runtime import Runtime
 from engine.worker import runner
-from engine.worker.execution import Report
+from engine.worker.execution import Attempt, Report, run_in_task
 from engine.worker.loop import LedgerLoop
 from settings import Settings
 from storage.ledger import ledger
@@ -126,7 +126,8 @@ def test_a_childs_key_that_stays_locked_costs_other_orgs_no_time(
     loop, _ = make_loop(process)
     other = make_org(database, "other")
     with key_taken(database_url, org):
-        loop.deliver([end_of(*held(process, loop, org), NewJob(UNIQUE, org, {"k": 1}, is_checked=True))])
+        (parent,) = held(process, loop, org)
+        loop.deliver([end_of(parent, NewJob(UNIQUE, org, {"k": 1}, is_checked=True))])
         loop.turn()
         for _ in range(3):
             (parent,), free = held(process, loop, org), held(process, loop, other, 2)
@@ -153,7 +154,7 @@ def test_a_locked_row_does_not_keep_the_loop_turning(process: Runtime, org: UUID
 def test_what_rests_leaves_its_slots_to_others_up_to_a_bound(process: Runtime, org: UUID) -> None:
     loop, _ = make_loop(process)
     jobs = held(process, loop, org, 1030)
-    waiting = loop._settlements._waiting  # noqa: SLF001  # a thousand locks would take long
+    waiting = loop._settlements  # noqa: SLF001  # a thousand locks would take long
     waiting.put_off([end_of(job) for job in jobs[:1024]])
     assert loop._capacity().jobs == 6  # noqa: SLF001  # what a turn claims by
     waiting.put_off([end_of(job) for job in jobs[1024:]])
@@ -204,14 +205,16 @@ def test_events_tell_what_was_written_without_secrets_and_nothing_that_was_refus
     assert loop.idle
 
 
-def test_large_families_are_settled_in_turns_of_their_own_size(
+def test_large_families_are_settled_in_turns_of_their_own_size_and_what_is_small_passes_them_by(
     process: Runtime, org: UUID, database: Connection
 ) -> None:
     loop, _ = make_loop(process)
-    jobs = held(process, loop, org, 3)
+    jobs, small = held(process, loop, org, 3), held(process, loop, org, 3)
     child = NewJob(NOOP, org, {"filling": "x" * 2000}, is_checked=True)
     loop.deliver([end_of(job, *[child] * (LARGEST_FAMILY // 4000)) for job in jobs])
+    loop.deliver([end_of(job) for job in small])
     loop.turn()
+    assert states(database, [job.job_id for job in small]) == ["succeeded"] * 3
     assert states(database, [job.job_id for job in jobs]).count("succeeded") == 2
     loop.turn()
     assert loop.idle
@@ -226,6 +229,8 @@ def test_a_parent_of_more_children_than_others_can_wait_for_writes_them_itself(
     assert known is not None
     for job, count in ((few, 2), (many, 1500)):
         done = Done(children=tuple(NewJob(NOOP, org, {}, is_checked=True) for _ in range(count)))
-        result = runner.run_attempt(process, replace(known, handler=lambda *_, done=done: done), job, process.clock())
-        assert (result.status, result.settlement is None) == ("succeeded", job is many)
+        attempt = Attempt(job, process.clock())
+        assert run_in_task(attempt, replace(known, handler=lambda *_, done=done: done)) == "succeeded"
+        assert attempt.result is not None
+        assert (attempt.result.settlement is None) == (job is many)
     assert database.execute("select count(*) from jobs where parent_id = %s", (many.job_id,)).fetchone() == (1500,)
