@@ -119,11 +119,10 @@ class JobContext:
             yield transaction
 
     @contextmanager
-    def read(self, *, locks: bool = False) -> Iterator[TenantTransaction]:
-        """As `tx`, for a transaction that only reads: nothing ends the job, and with `locks` rows may be locked."""
-        job, database = self.job, self._runtime.database
-        opened = database.claimed if locks else database.reading
-        with opened(job.org_id, job.job_id, job.token) as transaction:
+    def read(self) -> Iterator[TenantTransaction]:
+        """As `tx`, for a transaction that only reads: nothing that the job type `holds` ends the job."""
+        job = self.job
+        with self._runtime.database.reading(job.org_id, job.job_id, job.token) as transaction:
             yield transaction
 
     @contextmanager

@@ -21,7 +21,7 @@ from providers.ports import LanguageModel, ModelAnswer, ModelRequest, Usage
 from providers.ports.conversation import Conversation, ConversationAnswer, ConversationRequest
 from storage.ledger import audit
 from storage.money import model_calls, spending
-from storage.money.model_calls import Booked, KeptAnswer, ModelCall
+from storage.money.model_calls import KeptAnswer, ModelCall
 from storage.money.spending import BudgetRefusal, Reserved
 from storage.postgres.database import Transaction
 
@@ -187,11 +187,11 @@ class ModelBudget:
         """
         self._add_cost(listed.cost_microcents)
         try:
-            booked = self._book(reservation_id, listed, paid.account_id, KeptAnswer(paid.step, kept, took))
+            is_kept = self._book(reservation_id, listed, paid.account_id, KeptAnswer(paid.step, kept, took))
         except Invalid:
             self._book(reservation_id, listed, paid.account_id)
             raise
-        if not booked.is_kept:
+        if not is_kept:
             raise ClaimLost(f"the claim was lost before step {paid.step} was kept")
         return kept
 
@@ -201,8 +201,8 @@ class ModelBudget:
         call: ModelCall,
         account_id: UUID | None = None,
         kept: KeptAnswer | None = None,
-    ) -> Booked:
-        def write() -> Booked:
+    ) -> bool:
+        def write() -> bool:
             with self._runtime.database.statements() as tx:
                 return model_calls.book(tx, self._job, reservation_id, call, account_id=account_id, kept=kept)
 

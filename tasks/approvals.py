@@ -33,7 +33,7 @@ from storage.actions.actions import StoredAction
 from storage.approvals import Notice, WaitingAction
 from storage.doubts import doubts
 from storage.ledger import effects
-from storage.postgres.apart import MOST_OF_JOB, together_or_apart
+from storage.postgres.apart import WITHIN_S_OF_JOB, together_or_apart
 from storage.postgres.database import Transaction
 
 PROVIDER = "discord"
@@ -226,7 +226,7 @@ def expire(ctx: JobContext, _payload: ExpirePayload) -> Outcome:
     for _ in range(MOST_BATCHES):
         with ctx.fleet() as tx:
             due = approvals.overdue(tx, besides=orgs_put_off, limit=BATCH)
-        left = together_or_apart(due, attrgetter("org_id"), carry_out, most=MOST_OF_JOB)
+        left = together_or_apart(due, attrgetter("org_id"), carry_out, within_s=WITHIN_S_OF_JOB)
         orgs_put_off |= {one.org_id for one in left}
         if len(due) < BATCH:
             break

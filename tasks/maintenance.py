@@ -43,7 +43,7 @@ from storage.doubts import doubts
 from storage.email import orders as email_orders
 from storage.ledger import alerts, audit, end_hooks, invariants, retention
 from storage.money import spending
-from storage.postgres.apart import MOST_OF_JOB, together_or_apart
+from storage.postgres.apart import WITHIN_S_OF_JOB, together_or_apart
 from storage.postgres.database import Transaction
 from storage.postgres.execution import StatementAborted
 from storage.rules import corrections
@@ -263,7 +263,7 @@ def reconcile_effects(ctx: JobContext, payload: ReconcileEffectsPayload) -> Outc
         nonlocal place
         with ctx.fleet() as tx:
             page = doubts.listed(tx, after=place, batch=BATCH)
-        if left := together_or_apart(page.doubts, attrgetter("org_id"), sort, most=MOST_OF_JOB):
+        if left := together_or_apart(page.doubts, attrgetter("org_id"), sort, within_s=WITHIN_S_OF_JOB):
             counts.update(put_off=len(left))
         place = page.place or (FIRST_ID, "")
         return page.place is not None
@@ -357,7 +357,7 @@ def _each_account(ctx: JobContext, payload: type[Payload], **fixed: object) -> O
             except StatementAborted:
                 with ctx.fleet() as tx:
                     org_ids = fan_out.orgs(tx, part)
-        return part, together_or_apart(org_ids or (), lambda org_id: org_id, enqueue, most=MOST_OF_JOB)
+        return part, together_or_apart(org_ids or (), lambda org_id: org_id, enqueue, within_s=WITHIN_S_OF_JOB)
 
     # In a few threads, so that the database is not idle while one of them waits.
     with ThreadPoolExecutor(THREADS, "fan-out") as pool:

@@ -16,7 +16,7 @@ from engine.relay.unpark import Unparker
 from engine.runtime import Runtime
 from storage.ledger import recovery, relay, retention
 from storage.ledger.leadership import Leadership
-from storage.postgres.execution import DatabaseError, is_away
+from storage.postgres.execution import DatabaseError, is_away, reason_of
 
 log = structlog.get_logger(__name__)
 
@@ -126,8 +126,7 @@ class Relay(threading.Thread):
         except (Failure, DatabaseError) as error:
             if is_away(error):
                 raise
-            reason = error.reason if isinstance(error, Failure) else type(error).__name__
-            log.warning("relay_duty_postponed", duty=duty.__qualname__, reason=reason)
+            log.warning("relay_duty_postponed", duty=duty.__qualname__, reason=reason_of(error))
             return False
 
     def _publish_due(self) -> bool:

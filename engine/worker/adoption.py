@@ -4,7 +4,6 @@ A worker's main process does so in the ledger loop's turn, many messages to a tr
 such a message: its arguments reach neither Celery's events nor its listings, and no slot of the pool waits for it.
 """
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,9 +18,9 @@ from engine.enqueue import enqueue_jobs
 from engine.messages.foreign import ForeignMessage, RefusedMessage
 from engine.runtime import Runtime
 from storage.ledger import foreign_jobs, refusals, results
-from storage.postgres.apart import together_or_apart
+from storage.postgres.apart import WaitingWork
 from storage.postgres.database import Transaction
-from storage.postgres.execution import DatabaseError
+from storage.postgres.execution import DatabaseError, reason_of
 
 log = structlog.get_logger(__name__)
 
@@ -30,9 +29,6 @@ MOST_AT_ONCE = 100
 
 MOST_UNWRITTEN = 100
 """Messages that a worker takes beside hints while it cannot write them; the others wait in the broker."""
-
-LONGEST_REST_S = 30.0
-"""How long a message rests at most that is tried again because somebody else holds a lock that it needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,19 +49,17 @@ class Unanswered:
 
     message: Any
     received: ForeignMessage | RefusedMessage
-    rests_until: float = 0.0
-    rest_s: float = 0.25
 
 
-class Adoption:
+class Adoption(WaitingWork[Unanswered]):
     """What one worker has received from foreign clients and has not written yet."""
 
     def __init__(self, process: Runtime) -> None:
         """Begin with nothing; `attach` comes first."""
+        super().__init__()
         self._process = process
         self._is_sent = bool(process.settings.results_url.get_secret_value())
         self._connection_errors: tuple[type[BaseException], ...] = ()
-        self._unanswered: list[Unanswered] = []
 
     def attach(self, connection_errors: tuple[type[BaseException], ...]) -> None:
         """Answer on this connection from now on.
@@ -75,43 +69,41 @@ class Adoption:
         """
         self._connection_errors = connection_errors
 
-    @property
-    def messages(self) -> int:
-        """How many are not answered yet."""
-        return len(self._unanswered)
-
     def receive(self, message: Any, received: ForeignMessage | RefusedMessage) -> None:  # noqa: ANN401 - a kombu message
         """Note a message; it is written in the next turn."""
-        self._unanswered.append(
-            Unanswered(message, _checked(received) if isinstance(received, ForeignMessage) else received)
-        )
+        checked = _checked(received) if isinstance(received, ForeignMessage) else received
+        self.add([Unanswered(message, checked)])
 
     def write(self) -> None:
-        """Write what was received, and answer it; raises `DatabaseUnavailable`, and keeps what is not written then."""
-        now = time.monotonic()
-        due = [one for one in self._unanswered if one.rests_until <= now]
-        for start in range(0, len(due), MOST_AT_ONCE):
-            batch = due[start : start + MOST_AT_ONCE]
-            for one in together_or_apart(batch, _org_of, self._adopt, self._refusal_of):
-                log.warning("adoption_postponed", task=one.received.task, task_id=one.received.task_id)
-                one.rests_until = time.monotonic() + one.rest_s
-                one.rest_s = min(2 * one.rest_s, LONGEST_REST_S)
+        """Write some of them, and answer; raises `DatabaseUnavailable`, and keeps what is not written then."""
+        if locked := self.turn():
+            log.warning("adoptions_put_off", messages=locked, reason="somebody has locked what they need")
 
-    def _adopt(self, batch: Sequence[Unanswered]) -> None:
-        self._answer(batch, self._write(batch))
+    def do(self, items: Sequence[Unanswered]) -> None:
+        """Adopt messages, and answer."""
+        self._process.turn_age.progressed()
+        self._answer(items, self._write(items))
 
-    def _refusal_of(self, one: Unanswered, error: Failure | DatabaseError) -> Unanswered | None:
+    def refuse(self, item: Unanswered, error: Failure | DatabaseError) -> Unanswered | None:
         """The message, to be refused as PostgreSQL refuses it; None where its refusal cannot be recorded either."""
-        if isinstance(one.received, RefusedMessage):
-            log.warning("refusal_not_recorded", field=one.received.field, error=type(error).__name__)
-            self._answer([one], [False])
+        if isinstance(item.received, RefusedMessage):
+            log.warning("refusal_not_recorded", field=item.received.field, error=type(error).__name__)
+            self._answer([item], [False])
             return None
-        one.received = one.received.refused(*_field_and_reason(error))
-        return one
+        field = error.field if isinstance(error, Invalid) else "envelope"
+        item.received = item.received.refused(field, reason_of(error))
+        return item
+
+    def org_of(self, item: Unanswered) -> UUID | None:
+        """The org that a message names."""
+        received = item.received
+        return received.contract.org_id if isinstance(received, ForeignMessage) and received.contract else None
+
+    def share_of(self, _item: Unanswered) -> float:
+        """All alike."""
+        return 1 / MOST_AT_ONCE
 
     def _answer(self, batch: Sequence[Unanswered], adopted: Sequence[bool]) -> None:
-        answered = set(batch)
-        self._unanswered = [one for one in self._unanswered if one not in answered]
         for one, is_adopted in zip(batch, adopted, strict=True):
             answer = one.message.ack_log_error if is_adopted else one.message.reject_log_error
             answer(log, self._connection_errors)
@@ -179,11 +171,6 @@ class Adoption:
         results.refuse(tx, answered, is_sent=self._is_sent)
 
 
-def _org_of(one: Unanswered) -> UUID | None:
-    received = one.received
-    return received.contract.org_id if isinstance(received, ForeignMessage) and received.contract else None
-
-
 def _checked(received: ForeignMessage) -> ForeignMessage | RefusedMessage:
     """The message, or its refusal when its type or its payload does not fit; a type that is unknown here may exist."""
     contract, known = received.contract, catalogue.find(received.task)
@@ -199,10 +186,3 @@ def _checked(received: ForeignMessage) -> ForeignMessage | RefusedMessage:
     except Invalid as problem:
         return received.refused(problem.field, problem.reason)
     return replace(received, contract=contract.model_copy(update={"payload": payload}), is_checked=is_checked)
-
-
-def _field_and_reason(error: Failure | DatabaseError) -> tuple[str, str]:
-    """Not PostgreSQL's words for an error that we have no failure for: they may repeat a value."""
-    if isinstance(error, Invalid):
-        return error.field, error.reason
-    return "envelope", error.reason if isinstance(error, Failure) else type(error).__name__

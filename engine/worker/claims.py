@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -18,7 +18,7 @@ from engine.runtime import Runtime
 from engine.worker.capacity import SOON_S, Capacity
 from engine.worker.inbox import Envelope, Inbox, TakenHints, add_demand
 from storage.ledger import ledger, recovery
-from storage.postgres.execution import DatabaseError, is_away
+from storage.postgres.execution import DatabaseError, is_away, reason_of
 
 log = structlog.get_logger(__name__)
 
@@ -98,9 +98,9 @@ class Claims:
             except (Failure, DatabaseError) as error:
                 if is_away(error):
                     raise
-                log.warning("hint_put_aside", hint=str(job_id), reason=_reason(error))
+                log.warning("hint_put_aside", hint=str(job_id), reason=reason_of(error))
                 continue
-            self._end_unclaimed(claims.unclaimed)
+            self._end_unclaimed(claims.refused)
             if claims.jobs:
                 return claims.jobs
         return ()
@@ -122,7 +122,7 @@ class Claims:
             if is_away(error):
                 raise
             dealt_with = True
-            log.warning("claims_made_apart", hints=len(hints), reason=_reason(error))
+            log.warning("claims_made_apart", hints=len(hints), reason=reason_of(error))
             return self._claim_apart([single for taken in hints for single in taken.apart()])
         finally:
             if not dealt_with:
@@ -141,7 +141,7 @@ class Claims:
                     self.inbox.put_back(hints[place:])
                     break
                 # The relay publishes it again after the hint timeout.
-                log.warning("hint_put_aside", hint=str(hint.named[0][0]), reason=_reason(error))
+                log.warning("hint_put_aside", hint=str(hint.named[0][0]), reason=reason_of(error))
                 self._acknowledge(self.inbox.deal_with([hint]))
             if self._monotonic() > until:
                 self.inbox.put_back(hints[place + 1 :])
@@ -157,7 +157,7 @@ class Claims:
         if claims.refused:
             self.suspects.extend(job_id for job_id, answer in claims.refused.items() if answer == "suspect")
             log.info("hints_ignored", jobs={str(job_id): reason for job_id, reason in claims.refused.items()})
-            self._end_unclaimed(claims.unclaimed)
+            self._end_unclaimed(claims.refused)
         return claims.jobs
 
     def _acknowledge(self, messages: Iterable[Any]) -> None:
@@ -169,15 +169,14 @@ class Claims:
         for (queue, job_type), count in Counter((job.queue, job.job_type) for job in jobs).items():
             self._mixes.setdefault(queue, JobMix()).learn(Counter({job_type: count}))
 
-    def _end_unclaimed(self, job_ids: Sequence[UUID]) -> None:
+    def _end_unclaimed(self, refused: Mapping[UUID, str]) -> None:
         """End expired and canceled jobs; where that fails they stay queued, and the next hint for them tries again."""
-        if not job_ids:
-            return
+        job_ids = [job_id for job_id, answer in refused.items() if answer in ledger.OVER]
         try:
             with self._process.database.pinned() as tx:
                 ledger.end_unclaimed(tx, job_ids)
         except (Failure, DatabaseError) as error:
-            log.warning("unclaimed_not_ended", jobs=[str(job_id) for job_id in job_ids], reason=_reason(error))
+            log.warning("unclaimed_not_ended", jobs=[str(job_id) for job_id in job_ids], reason=reason_of(error))
 
     def return_doubtful(self) -> None:
         """Give back what was claimed without an answer, each second again for as long as it may still be committed."""
@@ -231,8 +230,3 @@ class Claims:
                 self._doubts.append((token, self._monotonic() + process.settings.statement_timeout_s + DOUBT_CHECK_S))
                 self._doubted_at = -DOUBT_CHECK_S
         return claims
-
-
-def _reason(error: Exception) -> str:
-    """What is said of an error in the log; not PostgreSQL's words, for they may repeat a value."""
-    return error.reason if isinstance(error, Failure) else type(error).__name__

@@ -93,7 +93,7 @@ class FleetConsumer(BufferedEvents):
         """
         super().on_close()
         if self.pool.flush:
-            self.ledger_loop.take_back_unsent()
+            self.ledger_loop.pool.take_back_unsent()
 
     def connect(self) -> Any:  # noqa: ANN401 - Celery ships no types
         """Connect, but not again and again to a broker that takes each connection and refuses what comes next."""

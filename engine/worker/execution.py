@@ -13,6 +13,7 @@ from celery.app.trace import trace_task
 
 from domain.jobs.job import ClaimedJob
 from domain.jobs.lifecycle import Settlement
+from domain.redaction import redact_text
 from engine.catalogue import Job
 from engine.celery_patches.task_stack import kept_task_stack
 from engine.runtime import runtime
@@ -43,12 +44,14 @@ class Report(NamedTuple):
     status: str
     settlement: Settlement | None
     seconds: float | None = None
+    instead_of: "Report | None" = None
+    """The report that could not be written, where this one is written in its place."""
 
     @property
     def reason(self) -> str:
-        """Why it did not succeed, for those who listen to Celery's events."""
+        """Why it did not succeed, without secrets, for those who listen to Celery's events."""
         said = self.settlement and (self.settlement.error or self.settlement.detail)
-        return str(said.get("reason") or said.get("code") or said.get("cause")) if said else self.status
+        return redact_text(str(said.get("reason") or said.get("code") or said.get("cause"))) if said else self.status
 
 
 class Markers:

@@ -28,14 +28,14 @@ def ledger(state: Any) -> dict[str, object]:  # noqa: ANN401 - Celery's panel
 @inspect_command(alias="dump_active")  # type: ignore[untyped-decorator] # as above
 def active(state: Any, **_: object) -> list[Told]:  # noqa: ANN401 - as above
     """List the jobs that run."""
-    return [_told(state, job, batch) for job, batch in state.consumer.ledger_loop.running()]
+    return [_told(state, job, batch) for job, batch in state.consumer.ledger_loop.pool.running()]
 
 
 @inspect_command(alias="dump_reserved")  # type: ignore[untyped-decorator] # as above
 def reserved(state: Any, **_: object) -> list[Told]:  # noqa: ANN401 - as above
     """List the jobs that are claimed and do not run yet, or have ended and are not settled yet."""
     loop = state.consumer.ledger_loop
-    running = {job.token for job, _ in loop.running()}
+    running = {job.token for job, _ in loop.pool.running()}
     return [_told(state, job) for job in loop.held() if job.token not in running]
 
 
@@ -47,25 +47,18 @@ def query_task(state: Any, ids: Iterable[str], **_: object) -> dict[str, tuple[s
     return {str(told["id"]): (kind, told) for kind, told in listed if told["id"] in asked}
 
 
+@control_command(
+    name="terminate", args=[("signal", str)], signature="<signal> [id1 [id2 [... [idN]]]]", variadic="task_id"
+)  # type: ignore[untyped-decorator] # as above
 @control_command(signature="[id1 [id2 [... [idN]]]]", variadic="task_id")  # type: ignore[untyped-decorator] # as above
 def revoke(state: Any, task_id: Iterable[str], **_: object) -> dict[str, object]:  # noqa: ANN401 - as above
-    """Cancel jobs in the ledger: a waiting one at once, a running one at its next step."""
-    return _revoke(state, task_id)
-
-
-@control_command(args=[("signal", str)], signature="<signal> [id1 [id2 [... [idN]]]]", variadic="task_id")  # type: ignore[untyped-decorator] # as above
-def terminate(state: Any, signal: str, task_id: Iterable[str], **_: object) -> dict[str, object]:  # noqa: ANN401, ARG001 - as above; no child is signaled
-    """The same as `revoke`: no child is killed, because it may run other jobs or call a provider."""
-    return _revoke(state, task_id)
-
-
-def _revoke(state: Any, ids: Iterable[str]) -> dict[str, object]:  # noqa: ANN401 - as above
+    """Cancel jobs in the ledger: a waiting one at once, a running one at its next step. No signal kills a child."""
     try:
-        job_ids = [UUID(name) for name in _names(ids)]
+        job_ids = [UUID(name) for name in _names(task_id)]
     except ValueError:
         return dict(nok("a job's id is a UUID"))
-    if not state.consumer.ledger_loop.revoke(job_ids):
-        return dict(nok("too many jobs wait to be canceled; try again in a minute"))
+    if not state.consumer.ledger_loop.revocations.begin(job_ids):
+        return dict(nok("the worker stops; another one cancels them"))
     return dict(ok(f"{len(job_ids)} jobs will be canceled"))
 
 

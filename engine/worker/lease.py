@@ -17,23 +17,18 @@ log = structlog.get_logger(__name__)
 
 
 class LeaseKeeper(threading.Thread):
-    """Renews the process's lease until it is told to stop."""
+    """Renews the process's lease for as long as the process lives."""
 
     def __init__(self, runtime: Runtime) -> None:
         """Prepare; `start()` begins."""
         super().__init__(name="lease", daemon=True)
         self._runtime = runtime
-        self._stopped = threading.Event()
 
     def run(self) -> None:
         """Renew, wait, renew; a database that is away is tried again soon, for the lease runs on."""
-        while not self._stopped.is_set():
-            soon = self._runtime.settings.heartbeat_s if self._renewed() else 1.0
-            self._stopped.wait(soon)
-
-    def stop(self) -> None:
-        """Stop renewing."""
-        self._stopped.set()
+        pause = threading.Event()
+        while True:
+            pause.wait(self._runtime.settings.heartbeat_s if self._renewed() else 1.0)
 
     def _renewed(self) -> bool:
         if not may_renew(self._runtime.turn_age.seconds):

@@ -7,7 +7,7 @@ docs/explanation/ledger-loop.md has the figures, and why nothing gets lost.
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import timedelta
 from math import ceil
 from typing import Any
@@ -30,7 +30,7 @@ from engine.worker.adoption import MOST_UNWRITTEN, Adoption
 from engine.worker.capacity import Capacity, HeldJobs
 from engine.worker.claims import MOST_AT_ONCE, Claims
 from engine.worker.execution import Report
-from engine.worker.pool import PoolBatch, PoolDispatcher, shareable
+from engine.worker.pool import PoolDispatcher, shareable
 from engine.worker.revocations import Revocations
 from engine.worker.settlements import Settlements
 from engine.worker.task_events import TaskEvents
@@ -59,11 +59,11 @@ class LedgerLoop:
         self._pace = Pace()
         self._held = HeldJobs()
         self._claims = Claims(process, monotonic)
-        self._settlements = Settlements(process, self._held)
+        self._settlements = Settlements(process, self._held, self._release)
         self._adoption = Adoption(process)
-        self._revocations = Revocations(process, monotonic)
+        self.revocations = Revocations(process)
         self._events = TaskEvents(process.clock)
-        self._pool = PoolDispatcher(self.deliver, self._events, process.clock, monotonic)
+        self.pool = PoolDispatcher(self.deliver, self._events, process.clock, monotonic)
         self._ready: deque[ClaimedJob] = deque()
         self._consumer: Any = None
         self._thread = threading.get_ident()
@@ -79,7 +79,7 @@ class LedgerLoop:
     def attach(self, consumer: Any) -> None:  # noqa: ANN401 - Celery ships no types
         """Take part in this consumer's event loop; called again after each reconnection to the broker."""
         self._consumer = consumer
-        self._pool.attach(consumer)
+        self.pool.attach(consumer)
         self._events.attach(consumer)
         self._claims.attach(consumer.connection_errors)
         self._adoption.attach(consumer.connection_errors)
@@ -117,20 +117,23 @@ class LedgerLoop:
             if self._lease_lasts():
                 self._hold(self._claim())
             self._dispatch()
-            turn_age.progressed()
-            self._release(self._settlements.write())
-            self._adoption.write()
-            self._revocations.write()
+            try:
+                self._settlements.write()
+            finally:
+                self._adoption.write()
         except DatabaseUnavailable as failure:
-            self._wait_for_database(failure)
+            if not self.database_away:
+                log.warning("ledger_unavailable", reason=failure.reason)
+            self.database_away = True
+            self._next_turn = self._monotonic() + DATABASE_RETRY_S
         else:
             self.database_away = False
             self._next_turn = self._monotonic() + (WINDOW_S if self._held else 0.0)
         turn_age.progressed()
         self._dispatch()
         self._ask_for_more()
-        unwritten = self._claims.in_doubt or self._adoption.messages
-        if self._settlements or (self.database_away and unwritten) or self._can_claim():
+        is_in_doubt = self.database_away and self._claims.in_doubt
+        if self._settlements.is_due or self._adoption.is_due or is_in_doubt or self._can_claim():
             self._arm()
 
     def check(self) -> None:
@@ -145,12 +148,12 @@ class LedgerLoop:
         if self._claims.inbox.hints and not self._can_claim():
             self._claims.share_stale()
             self._ask_for_more()
-        if self._monotonic() - self._pool.moved_at > CHECK_S:
+        if self._monotonic() - self.pool.moved_at > CHECK_S:
             # Suspects that found this process at work have been put off already.
             self._give_back("no slot became free")
             self._claims.suspects.clear()
         self._arm()
-        self._pool.announce_starts()
+        self.pool.announce_starts()
         self._record_starts()
 
     def stop(self) -> None:
@@ -160,35 +163,21 @@ class LedgerLoop:
         if self.attached:  # a start that failed has claimed nothing, and there is no event loop to settle it in
             self._give_back("shutdown")
 
-    def take_back_unsent(self) -> None:
-        """Give back what the pool has not begun, because it was made to forget it."""
-        self._pool.take_back_unsent()
-
-    def revoke(self, job_ids: Sequence[UUID]) -> bool:
-        """Cancel these jobs in the ledger, in the next turn; false where too many wait for that."""
-        taken = self._revocations.add(job_ids)
-        self._arm()
-        return taken
-
-    def running(self) -> Sequence[tuple[ClaimedJob, PoolBatch]]:
-        """The jobs that the pool runs now, each with its batch."""
-        return self._pool.running()
-
     def held(self) -> Sequence[ClaimedJob]:
         """The jobs that are claimed and not settled."""
         return tuple(self._held)
 
     @property
     def idle(self) -> bool:
-        """Whether everything that was claimed here is settled."""
-        return not (self._held or self._settlements)
+        """Whether everything that was claimed here is settled, and everything canceled that was to be."""
+        return not (self._held or self._settlements or self.revocations.is_busy)
 
     def condition(self, broker_age_s: float) -> WorkerCondition:
         """What the watchdog looks at; from any thread."""
         return WorkerCondition(
             self._process.turn_age.seconds,
-            self._pool.slots,
-            self._pool.overdue,
+            self.pool.slots,
+            self.pool.overdue,
             self._process.lease.margin().total_seconds(),
             broker_age_s,
             self.database_away,
@@ -200,10 +189,10 @@ class LedgerLoop:
         return {
             "database": "away" if self.database_away else "reached",
             "hinted": self._claims.inbox.hints,
-            "unwritten_messages": self._adoption.messages,
+            "unwritten_messages": len(self._adoption),
             "held": len(self._held),
             "waiting": len(self._ready),
-            "slots": self._pool.slots,
+            "slots": self.pool.slots,
             "settlements_refused": self._settlements.refused,
             "lease_left_s": round(condition.lease_left_s, 1),
             "turn_age_s": round(condition.turn_age_s, 1),
@@ -222,12 +211,12 @@ class LedgerLoop:
         """What the worker has taken on; a job that was reported has left its slot, and a suspect takes all of them."""
         if self._is_for_suspects:
             return Capacity(0, len(self._held), self._held.work_s)
-        return Capacity(self._pool.slots, len(self._held) - len(self._settlements), self._held.work_s)
+        return Capacity(self.pool.slots, len(self._held) - self._settlements.off_slots, self._held.work_s)
 
     @property
     def _is_for_suspects(self) -> bool:
         """Whether nothing else may begin here, because a suspect runs or waits until the process holds nothing."""
-        return self._pool.is_exclusive or bool(self._claims.suspects)
+        return self.pool.is_exclusive or bool(self._claims.suspects)
 
     @property
     def _is_alone(self) -> bool:
@@ -271,36 +260,31 @@ class LedgerLoop:
         return give_back_newer(job, known.declared.version, self._process.clock())
 
     def _dispatch(self) -> None:
-        while self._ready and self._pool.has_room_for(self._ready[0]):
+        while self._ready and self.pool.has_room_for(self._ready[0]):
             count, expected_s = self._pace.batch(shareable(self._ready))
-            if not self._pool.begins_soon(expected_s):
+            if not self.pool.begins_soon(expected_s):
                 break
-            self._pool.send([self._ready.popleft() for _ in range(count)], expected_s)
+            self.pool.send([self._ready.popleft() for _ in range(count)], expected_s)
 
-    def _release(self, settled: Sequence[Report]) -> None:
-        """Hold these jobs no more, announce their ends, and learn how long they took."""
+    def _release(self, settled: Sequence[Report], refused: Collection[UUID]) -> None:
+        """Hold these jobs no more, announce the ends that were not refused, and learn how long they took."""
         measured: dict[str, list[float]] = {}
         ends: list[tuple[ClaimedJob, Report]] = []
         for report in settled:
             job = self._held.remove(report.job_id, report.token)
             if job is not None:
-                ends.append((job, report))
+                if not refused or job.job_id not in refused:
+                    ends.append((job, report))
                 if report.seconds is not None:
                     measured.setdefault(job.job_type, []).append(report.seconds)
-        self._pool.announce_starts()
+        self.pool.announce_starts()
         self._events.ended(ends)
         for job_type, seconds in measured.items():
             self._pace.learn(job_type, seconds)
 
-    def _wait_for_database(self, failure: DatabaseUnavailable) -> None:
-        if not self.database_away:
-            log.warning("ledger_unavailable", reason=failure.reason)
-        self.database_away = True
-        self._next_turn = self._monotonic() + DATABASE_RETRY_S
-
     def _ask_for_more(self) -> None:
         """Let the broker send as many messages as could begin soon, and none while no slot is free."""
-        slots = 0 if self._is_for_suspects else self._pool.slots
+        slots = 0 if self._is_for_suspects else self.pool.slots
         inbox, capacity = self._claims.inbox, Capacity(slots, len(self._held), self._held.work_s)
         wanted = capacity.free_slots
         if inbox.hints or self._held:
@@ -308,7 +292,7 @@ class LedgerLoop:
             each_s = claims.expect(inbox.last, pace) if inbox.hints else pace.expects(self._held.newest.job_type)
             wanted = capacity.hints_wanted(inbox.hints, each_s, 2 * MOST_AT_ONCE)
         # A message that waits for somebody else's lock must not take the place of a hint.
-        unwritten = min(self._adoption.messages, MOST_UNWRITTEN)
+        unwritten = min(len(self._adoption), MOST_UNWRITTEN)
         self._consumer.ask_for(inbox.messages + unwritten + ceil(wanted / inbox.bundled))
 
     def _give_back(self, cause: str) -> None:
@@ -318,9 +302,7 @@ class LedgerLoop:
             self.deliver([Report(job.job_id, job.token, "returned", Settlement.unstarted(job, cause)) for job in jobs])
 
     def _record_starts(self) -> None:
-        begun = [
-            (job, batch) for job, batch in self._pool.running() if not job.started and batch.recorded != job.job_id
-        ]
+        begun = [(job, batch) for job, batch in self.pool.running() if not job.started and batch.recorded != job.job_id]
         if not begun:
             return
         starts = [(job.job_id, job.token, batch.began_at or batch.sent_at) for job, batch in begun]

@@ -92,7 +92,6 @@ class PoolDispatcher:
         self._monotonic = monotonic
         self._consumer: Any = None
         self.under_way: set[PoolBatch] = set()
-        self._accepted: set[PoolBatch] = set()
         self._unannounced: deque[PoolBatch] = deque()
         """Batches that began while somebody listened to events, and are not announced yet."""
         self._left: deque[tuple[float, int]] = deque()
@@ -160,16 +159,12 @@ class PoolDispatcher:
         A child that runs one all the same finds its claims gone.
         """
         for batch in tuple(self.under_way):
-            if batch not in self._accepted:
+            if batch.accepted_at is None:
                 self.under_way.discard(batch)
                 # That child may still write to its place, for as long as it may live.
                 self._left.append((self._monotonic() + batch.timeout.total_seconds(), batch.place))
-                self._deliver(
-                    [
-                        Report(job.job_id, job.token, "returned", Settlement.unstarted(job, "unsent"))
-                        for job in batch.jobs
-                    ]
-                )
+                unsent = [Settlement.unstarted(job, "unsent") for job in batch.jobs]
+                self._deliver([Report(back.job_id, back.token, "returned", back) for back in unsent])
 
     def running(self) -> Sequence[tuple[ClaimedJob, PoolBatch]]:
         """The jobs that are running now, each with its batch."""
@@ -193,7 +188,6 @@ class PoolDispatcher:
         )
 
     def _accept(self, batch: PoolBatch, pid: int, _accepted_at: float) -> None:
-        self._accepted.add(batch)
         batch.accepted_at, batch.began_at, batch.pid = self._monotonic(), self._clock(), pid
         if self._events.wanted:
             self._unannounced.append(batch)
@@ -202,14 +196,11 @@ class PoolDispatcher:
         if isinstance(answer, ExceptionInfo):
             # A pool of threads has no error callback: an exception that is none of `Exception` comes by this way.
             self._failed(batch, answer)
-            return
-        reports: Sequence[Report] = answer
-        self._close(batch, reports)
+        else:
+            self._close(batch, answer)
 
     def _failed(self, batch: PoolBatch, problem: Any) -> None:  # noqa: ANN401 - billiard's ExceptionInfo
-        self._lost(batch, getattr(problem.exception, "exc", problem.exception))
-
-    def _lost(self, batch: PoolBatch, error: BaseException) -> None:
+        error = getattr(problem.exception, "exc", problem.exception)
         log.warning("jobs_lost", jobs=len(batch.jobs), error=type(error).__name__)
         reached, reports = MARKERS.read(batch.place), []
         for index, job in enumerate(batch.jobs):
@@ -225,7 +216,6 @@ class PoolDispatcher:
         if batch not in self.under_way:
             return  # a child may report in time and be found dead afterwards
         self.under_way.discard(batch)
-        self._accepted.discard(batch)
         MARKERS.free(batch.place)
         self.moved_at = self._monotonic()
         self._deliver(reports)

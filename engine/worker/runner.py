@@ -11,13 +11,13 @@ from typing import Any, NamedTuple, TypeVar
 
 from domain.clean_text import clean_text, texts_of
 from domain.jobs.failures import Busy, ClaimLost, Failure, Invalid, Transient
-from domain.jobs.job import Cancel, ClaimedJob, Done, JsonObject, Outcome, Snooze, Writes
+from domain.jobs.job import Cancel, ClaimedJob, Done, JsonObject, Outcome, Snooze
 from domain.jobs.lifecycle import Settlement, settlement_of
 from domain.jobs.nesting import MOST_LEVELS, nests_too_deep
 from domain.redaction import redact_text
 from engine.catalogue import Job, catalogue
 from engine.context import JobContext
-from engine.enqueue import enqueue_jobs, ready_children
+from engine.enqueue import LARGEST_FAMILY, enqueue_jobs, ready_children
 from engine.interrupts import Canceled, Interrupted
 from engine.runtime import Runtime
 from observability import traces
@@ -67,17 +67,25 @@ def _run(runtime: Runtime, job_type: Job[Any], job: ClaimedJob, began_at: dateti
     context = JobContext(runtime, job, began_at, providers=job_type.providers)
     children: str | None = None
     outcome = execute(context, job_type)
-    if isinstance(outcome, Done) and outcome.writes is not None:
-        written = _outcome_of(context, partial(_commit, runtime, context, outcome, outcome.writes))
+    is_apart = isinstance(outcome, Done) and outcome.writes is not None
+    if isinstance(outcome, Done) and outcome.children and not is_apart:
+        ready = _outcome_of(context, partial(ready_children, runtime, [job.child(one) for one in outcome.children]))
+        if not isinstance(ready, str):
+            outcome = ready
+        elif len(ready) > LARGEST_FAMILY:
+            is_apart = True  # other jobs' ends would wait for so many
+        else:
+            children = ready
+    if isinstance(outcome, Done) and is_apart:
+        written = _outcome_of(context, partial(_commit, runtime, context, outcome))
         if written is None:
             return AttemptResult("succeeded")
         outcome = written
-    elif isinstance(outcome, Done) and outcome.children:
-        ready = _outcome_of(context, partial(ready_children, runtime, [job.child(one) for one in outcome.children]))
-        outcome, children = (outcome, ready) if isinstance(ready, str) else (ready, None)
     try:
         settlement = decide(runtime, context, job_type, outcome)._replace(children=children)
-        return AttemptResult(_status(outcome, settlement), checked(settlement))
+        if settlement.output is not None:
+            check_output(settlement.output)
+        return AttemptResult(_status(outcome, settlement), settlement)
     except Exception as error:  # noqa: BLE001 - what cannot be settled must not spoil the settlements of others
         return fail_attempt(runtime, context, job_type, error)
 
@@ -101,13 +109,6 @@ def unwritable(runtime: Runtime, job: ClaimedJob, failure: Failure, began_at: da
     if job_type is None:
         return AttemptResult("returned", Settlement.unstarted(job, "unknown type"))
     return fail_attempt(runtime, JobContext(runtime, job, began_at), job_type, failure)
-
-
-def checked(settlement: Settlement) -> Settlement:
-    """The same settlement; raises when its output is no JSON, or `Invalid` when nobody could keep or read it."""
-    if settlement.output is not None:
-        check_output(settlement.output)
-    return settlement
 
 
 def check_output(output: JsonObject) -> None:
@@ -144,7 +145,7 @@ def _call(context: JobContext, job_type: Job[Any]) -> Outcome:
     return outcome
 
 
-def _commit(runtime: Runtime, context: JobContext, done: Done, writes: Writes) -> None:
+def _commit(runtime: Runtime, context: JobContext, done: Done) -> None:
     """Write the outcome's domain rows, its children and the settlement in one transaction, which holds the claim.
 
     Raises `ClaimLost`, and whatever `writes` raises; nothing is written then. It is not tried again while the database
@@ -153,7 +154,7 @@ def _commit(runtime: Runtime, context: JobContext, done: Done, writes: Writes) -
     job = context.job
     context.is_committing = True
     with context.tx() as tx:
-        output = done.output | (writes(tx) or {})
+        output = done.output | ((done.writes and done.writes(tx)) or {})
         tx.restore()
         check_output(output)
         enqueue_jobs(tx, [job.child(child) for child in done.children])

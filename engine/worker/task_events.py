@@ -49,18 +49,14 @@ class TaskEvents:
         state.all_total_count[0] += sum(report.seconds is not None for _, report in ends)
         if ends and self.wanted:
             for job, report in ends:
-                self._ended(job, report)
-
-    def _ended(self, job: ClaimedJob, report: Report) -> None:
-        match report.status:
-            case "succeeded":
-                self._send("succeeded", job, result=report.status, runtime=report.seconds)
-            case "canceled":
-                self._send("revoked", job, terminated=False, signum=None, expired=False)
-            case "queued" | "returned":
-                self._send("retried", job, exception=report.reason, traceback="")
-            case _:
-                self._send("failed", job, exception=report.reason, traceback="")
+                match report.status:
+                    case "succeeded":
+                        self._send("succeeded", job, result=report.status, runtime=report.seconds)
+                    case "canceled":
+                        self._send("revoked", job, terminated=False, signum=None, expired=False)
+                    case status:
+                        kind = "retried" if status in {"queued", "returned"} else "failed"
+                        self._send(kind, job, exception=report.reason, traceback="")
 
     def _send(self, kind: str, job: ClaimedJob, *, at: datetime | None = None, **fields: object) -> None:
         timestamp = (at or self._clock()).timestamp()

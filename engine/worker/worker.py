@@ -41,8 +41,8 @@ log = structlog.get_logger(__name__)
 
 COLLECT_EVERY = (10_000, 5, 5)
 """Python's garbage collector looks for cycles after so many new objects, by generation. Its own 700 were a sixth of
-what a short job cost, for a batch of claims makes thousands of objects that live for a moment. Celery's requests are
-cycles: if the older generations wait much longer than by Python's own figures, a prefork worker grows by 20 MiB."""
+what a short job cost, for a batch of claims makes thousands of objects that live for a moment. If the older generations
+wait much longer than by Python's own figures, a prefork worker grows by 20 MiB."""
 
 RETURN_TRIES = 11
 RETURN_PAUSE_S = 0.1

@@ -63,9 +63,7 @@ class ClaimResult:
 
     jobs: tuple[ClaimedJob, ...]
     refused: Mapping[UUID, str]
-    """Jobs that were queued and not claimed: early, gated, serial, locked, suspect, expired or canceled."""
-    unclaimed: tuple[UUID, ...]
-    """Those of them that are expired or canceled; `end_unclaimed` ends them."""
+    """Jobs that were queued and not claimed: early, gated, serial, locked, suspect; or `OVER`, for `end_unclaimed`."""
     cursors: Cursors
     """How far each backlog was claimed, for the next claims of this process."""
 
@@ -185,8 +183,7 @@ def _read_claims(rows: Sequence[tuple[Any, ...]], token: UUID, keys: Sequence[Ba
             cursors[keys[backlog - 1]] = since
         else:
             refused[refused_id] = answer
-    over = tuple(job_id for job_id, answer in refused.items() if answer in OVER)
-    return ClaimResult(tuple(jobs), refused, over, cursors)
+    return ClaimResult(tuple(jobs), refused, cursors)
 
 
 def end_unclaimed(tx: Transaction, job_ids: Sequence[UUID]) -> None:

@@ -13,14 +13,15 @@ from postroom.enqueue_jobs(%(requests)s::jsonb, %(publisher)s, %(hint_timeout)s:
 
 -- name: claim_jobs
 -- Takes the jobs that a process has received hints for, and for each backlog key as many of the oldest jobs as it was
--- asked to claim there. Of several processes with one hint, one gets the job. A job that is not due stays queued until then; one that is gated, or whose concurrency key is full, is parked by it and called when it
--- opens. One whose guard somebody has locked is put off: whoever enqueues under a key holds the guard until its commit, and nobody waits for
--- a tenant here. A suspect is put off unless the process is `alone` with it: then it is the one job that is asked for, and begins with its
--- claim. All others begin in their turn (start_jobs). An expired or canceled one is only named: end_unclaimed ends it, because its end-of-job hook may write rows that this
--- statement updates. Returns a row per job that was found queued: its answer and, if claimed, all
--- the runner needs. And a row for each backlog that was not empty: its number in the arrays, and `backlog_since` of the newest
--- job claimed there; the next claim may take that for its cursor and need not pass the entries before it, which stay in the
--- index until a vacuum.
+-- asked to claim there. Of several processes with one hint, one gets the job. A job that is not due stays queued until
+-- then; one that is gated, or whose concurrency key is full, is parked by it and called when it opens. One whose guard
+-- somebody has locked is put off: whoever enqueues under a key holds the guard until its commit, and nobody waits for a
+-- tenant here. A suspect is put off unless the process is `alone` with it: then it is the one job that is asked for,
+-- and begins with its claim. All others begin in their turn (start_jobs). An expired or canceled one is only named:
+-- end_unclaimed ends it, because its end-of-job hook may write rows that this statement updates. Returns a row per job
+-- that was found queued: its answer and, if claimed, all the runner needs. And a row for each backlog that was not
+-- empty: its number in the arrays, and `backlog_since` of the newest job claimed there; the next claim may take that
+-- for its cursor and need not pass the entries before it, which stay in the index until a vacuum.
 with from_backlog as materialized (
   -- In sub-selects, for the planner must not see the parameters: with an empty array it would plan each claim anew.
   select t.number, d.plain, d.others, d.since
@@ -177,9 +178,9 @@ from granted g full join others o on false
 where (select set_config('synchronous_commit', 'off', true)) is not null
 
 -- name: end_unclaimed
--- Ends the queued jobs of these that are canceled or expired. A statement of its own, after the claim that found them: their hooks may
--- write any row, and a statement must not update a row that a function called by it has changed. One whose guard somebody has locked is put
--- off; whoever has locked a job is ending or claiming it.
+-- Ends the queued jobs of these that are canceled or expired. A statement of its own, after the claim that found them:
+-- their hooks may write any row, and a statement must not update a row that a function called by it has changed. One
+-- whose guard somebody has locked is put off; whoever has locked a job is ending or claiming it.
 with over as materialized (
   select id, case when cancel_requested_at is null then 'expired' else coalesce(cancel_reason, 'canceled') end as reason
   from jobs

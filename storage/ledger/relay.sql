@@ -58,7 +58,9 @@ with recursive levels as (
 select queue, priority from levels order by queue, priority desc
 
 -- name: list_waiting_orgs
--- Orgs that have jobs in the backlog of a queue at one priority, in the order of their ids between two given ones, with their weights. It goes from org to org and never reads an org's jobs, so that a tenant's flood costs no more than one job.
+-- Orgs that have jobs in the backlog of a queue at one priority, in the order of their ids between two given ones, with
+-- their weights. It goes from org to org and never reads an org's jobs, so that a tenant's flood costs no more than one
+-- job.
 with recursive waiting as (
   (
     select org_id from jobs

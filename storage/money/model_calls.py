@@ -37,17 +37,6 @@ class KeptAnswer(NamedTuple):
     took: timedelta
 
 
-class Booked(NamedTuple):
-    """What of a call was written."""
-
-    is_charged: bool
-    """False for a reservation that was charged or forgotten before."""
-    is_listed: bool
-    """False when the call's request id was listed before, for it was paid once."""
-    is_kept: bool
-    """False when the claim is lost."""
-
-
 def book(
     tx: Transaction,
     job: ClaimedJob,
@@ -56,8 +45,11 @@ def book(
     *,
     account_id: UUID | None = None,
     kept: KeptAnswer | None = None,
-) -> Booked:
-    """Charge what was set aside for a call; list it for an account; keep its answer under the job's claim."""
+) -> bool:
+    """Charge what was set aside for a call; list it for an account; keep its answer under the job's claim.
+
+    False when there is no answer to keep, or the claim is lost. What is told twice is charged and listed once.
+    """
     rows = tx.run(
         "book_call",
         reservation_id=reservation_id,
@@ -70,7 +62,7 @@ def book(
         took=kept and kept.took,
         **asdict(call),
     )
-    return Booked(*rows[0])
+    return bool(rows[0].is_kept)
 
 
 @dataclass(frozen=True, slots=True)

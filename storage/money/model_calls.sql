@@ -22,7 +22,6 @@ listed as (
   from accounts
   where id = %(account_id)s and org_id = %(org_id)s
   on conflict (org_id, request_id) where request_id is not null do nothing
-  returning id
 ),
 gone as (
   delete from budget_reservations r where r.id = %(reservation_id)s
@@ -34,9 +33,8 @@ charged as (
     spent_microcents = greatest(d.spent_microcents - case when g.charged_at is null then 0 else g.microcents end, 0) + %(cost_microcents)s
   from gone g
   where d.org_id = g.org_id and d.day = g.day
-  returning d.org_id
 )
-select exists (select from charged) as is_charged, exists (select from listed) as is_listed, exists (select from claim) as is_kept
+select exists (select from claim) as is_kept
 
 -- name: count_unusable_answers
 -- How many calls of the language model all orgs have made within a time, how many gave no answer to use, and why the vendor

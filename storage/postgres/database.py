@@ -308,7 +308,7 @@ class Database:
         if self._seal_key is None:
             try:
                 self._seal_key = self._read_seal_key()
-            except ConnectionLost:  # as in `tenant`
+            except ConnectionLost:  # as in `_sealed`
                 self._seal_key = self._read_seal_key()
         key = self._seal_key
         inner = hashlib.sha256(f"{key}{words}".encode()).hexdigest()

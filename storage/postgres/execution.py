@@ -16,7 +16,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from domain.diagnosis import Diagnosis
-from domain.jobs.failures import ClaimLost, Forbidden, Invalid, Transient
+from domain.jobs.failures import ClaimLost, Failure, Forbidden, Invalid, Transient
 from storage.postgres.arrays import Packed, PackedDumper
 from storage.postgres.bounded import BoundedConnection
 from storage.postgres.logins import MIGRATE, SILENT, refusal
@@ -90,6 +90,11 @@ class RowLocked(StatementAborted):
 def is_away(error: Exception) -> bool:
     """Whether the database cannot serve for now, and the statement that raised this is not to blame."""
     return isinstance(error, DatabaseUnavailable) and not isinstance(error, StatementAborted)
+
+
+def reason_of(error: Exception) -> str:
+    """What is said of an error in the log; not PostgreSQL's words, for they may repeat a value."""
+    return error.reason if isinstance(error, Failure) else type(error).__name__
 
 
 class ConnectionLost(DatabaseUnavailable):

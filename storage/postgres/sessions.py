@@ -57,7 +57,7 @@ LIST_PREPARED = (
     " from pg_prepared_statements"
 )
 CLEAN = "postroom:clean"
-"""Where a connection of the pool notes that it was cleaned with its commit."""
+"""Where a connection of the pool notes that its last transaction left nothing, or was cleaned with its commit."""
 RESET = f"{RESET_SETTINGS}; {CLEAN_UP}; {LIST_PREPARED}"
 """One round trip. Not DISCARD ALL, which would drop the statements that psycopg has prepared, and their plans."""
 

@@ -27,6 +27,7 @@ from tests.doubles.factories import claim_one, make_worker
 from tests.doubles.inline_worker import InlineWorker, run_job
 from tests.doubles.mail_factories import make_account
 from tests.doubles.probe_jobs import Ending, Parent, Serial, ending, serial
+from tests.engine.worker.test_loop import turn_until_idle
 from tests.waiting import eventually
 
 WITHIN_S = 2.0
@@ -149,7 +150,7 @@ def test_a_settlement_that_is_locked_keeps_no_other_from_its_end(
         assert time.monotonic() - began < WITHIN_S
         assert state(database, free.queued) == "succeeded"
         assert state(database, busy.queued) == "running"
-    worker.ledger_loop.turn()
+    turn_until_idle(worker.ledger_loop)
     assert state(database, busy.queued) == "succeeded"
 
 
@@ -177,12 +178,7 @@ def test_a_childs_key_that_is_locked_keeps_no_other_parent_from_its_end(
         assert time.monotonic() - began < WITHIN_S
         assert [state(database, job_id) for job_id in asked] == ["running", "running", "succeeded"]
         assert not worker.ledger_loop.database_away
-
-    def turned() -> bool:
-        worker.ledger_loop.turn()
-        return worker.ledger_loop.idle
-
-    eventually(turned, describe="what was locked is settled once it is free")
+    turn_until_idle(worker.ledger_loop)
     assert [state(database, job_id) for job_id in asked] == ["succeeded"] * 3
     born = database.execute("select org_id from jobs where parent_id is not null").fetchall()
     assert born == ([] if seen else [(free.org_id,)]), "all other keys have been taken"

@@ -142,7 +142,7 @@ class LedgerMachine(RuleBasedStateMachine):
         answers = {job_id: self.model.claim_answer(self.model.jobs[job_id]) for job_id in job_ids}
         with self.store.ledger() as tx:
             claims = self.verbs.claim(tx, job_ids, worker.worker_id, lease=LEASE_SPAN, token=token)
-            ledger.end_unclaimed(tx, claims.unclaimed)
+            ledger.end_unclaimed(tx, list(claims.refused))
         claimed = {job.job_id: job for job in claims.jobs}
         self.model.check_slots([job_id for job_id, said in answers.items() if said == "claimed"], set(claimed))
         for job_id, said in answers.items():
@@ -174,7 +174,7 @@ class LedgerMachine(RuleBasedStateMachine):
         demand = {BacklogKey(*place, self.fixture.orgs[org]): count for place in product(QUEUES, (0, 5))}
         with self.store.ledger() as tx:
             claims = self.verbs.claim(tx, [], worker.worker_id, lease=LEASE_SPAN, demand=demand, token=token)
-            ledger.end_unclaimed(tx, claims.unclaimed)
+            ledger.end_unclaimed(tx, list(claims.refused))
         got = {job.job_id: "claimed" for job in claims.jobs} | claims.refused
         self.model.check_backlog(got, self.fixture.orgs[org], count=count)
         for made in claims.jobs:

@@ -7,7 +7,6 @@ from uuid import UUID
 import pytest
 
 from domain.mail.mailbox import INBOX
-from engine.context import JobContext
 from storage.mail import messages
 from storage.postgres.database import Database, TenantTransaction
 from tests.doubles.factories import claim_one
@@ -60,7 +59,7 @@ def test_what_a_job_writes_of_a_mailbox_is_written_under_its_lock(
 def test_a_transaction_without_the_lock_is_noticed(env: MailEnvironment, watched: Watched) -> None:
     place = stored_letter(env)
     watched.seen.clear()
-    ctx = JobContext(env.process, claim_one(env.process.database, env.enqueue("gmail.sync")))
-    with ctx.read(locks=True) as tx:
+    job = claim_one(env.process.database, env.enqueue("gmail.sync"))
+    with watched.claimed(job.org_id, job.job_id, job.token) as tx:
         messages.change_labels(tx, env.account.account_id, {place.message_id}, add=(), remove={INBOX})
     assert watched.seen == [(("messages",), False)]

@@ -10,7 +10,6 @@ from uuid import UUID, uuid4
 
 import pytest
 from psycopg import Connection
-from psycopg.errors import UndefinedColumn
 
 from domain.jobs.job import ClaimedJob, NewJob, State
 from domain.jobs.lifecycle import Settlement
@@ -29,6 +28,7 @@ from tasks import celery
 from tests.doubles import probe_jobs
 from tests.doubles.factories import HINT_TIMEOUT, make_job_type, make_org, make_settings
 from tests.engine.worker.test_lost_answers import Forgetful, run_process
+from tests.waiting import eventually
 
 SLOTS = 4
 
@@ -144,6 +144,16 @@ def make_loop(process: Runtime, monotonic: Callable[[], float] = time.monotonic)
     loop, consumer = LedgerLoop(process, monotonic), Consumer()
     loop.attach(consumer)
     return loop, consumer
+
+
+def turn_until_idle(loop: LedgerLoop) -> None:
+    """Let what somebody had locked rest, and be written."""
+
+    def turned() -> bool:
+        loop.turn()
+        return loop.idle
+
+    eventually(turned, describe="what was put off is written")
 
 
 def test_a_message_with_demand_is_answered_when_its_jobs_are_claimed(
@@ -270,13 +280,11 @@ def test_what_cannot_be_written_by_a_mistake_of_ours_is_kept_and_written_later(
     loop.turn()
     loop.deliver(consumer.pool.reports(seconds=0.1))
     database.execute("alter table audit_entries rename column data to facts")
-    with pytest.raises(UndefinedColumn):
-        loop.turn()
+    loop.turn()
     assert (loop.idle, states(database)) == (False, ["claimed"] * 2)
     database.execute("alter table audit_entries rename column facts to data")
-    loop.check()
-    loop.turn()
-    assert (loop.idle, states(database)) == (True, ["succeeded"] * 2)
+    turn_until_idle(loop)
+    assert states(database) == ["succeeded"] * 2
 
 
 def test_demand_that_cannot_be_read_is_refused(process: Runtime, org: UUID, database: Connection) -> None:
@@ -301,7 +309,8 @@ def test_messages_that_cannot_be_written_take_no_hint_s_place(process: Runtime) 
         assert consumer.asked == min(unwritten, MOST_UNWRITTEN) + hints_wanted
     process.database.dispose()
     process.database = there
-    loop.turn()
+    for _ in range(2):
+        loop.turn()
     assert (broker.rejected, consumer.asked) == (MOST_UNWRITTEN + 3, hints_wanted)
 
 

@@ -13,8 +13,7 @@ from engine.runtime import Runtime
 from storage.ledger import ledger
 from tests.doubles.end_hooks import make_hook
 from tests.doubles.factories import HINT_TIMEOUT, make_job_type, make_org, pass_time
-from tests.engine.worker.test_loop import Broker, make_loop
-from tests.waiting import eventually
+from tests.engine.worker.test_loop import Broker, make_loop, turn_until_idle
 
 NOOP = "probe_jobs.noop"
 
@@ -103,12 +102,7 @@ def test_a_settlement_that_waits_for_a_lock_is_written_later_and_holds_up_no_oth
     assert (loop.idle, loop.database_away) == (False, False)
     assert states(database, job_ids) == ["succeeded", "claimed"]
     database.execute("drop trigger refuse on jobs")
-
-    def turned() -> bool:
-        loop.turn()
-        return loop.idle
-
-    eventually(turned, describe="the settlement is written once it has rested")
+    turn_until_idle(loop)
     assert states(database, job_ids) == ["succeeded"] * 2
 
 
@@ -124,7 +118,7 @@ def test_a_row_that_somebody_holds_keeps_no_other_of_its_batch_from_its_end(
         loop.deliver(consumer.pool.reports(seconds=0.1))
         loop.turn()
         assert states(database, job_ids) == ["succeeded", "claimed"]
-        # What comes next does not wait with it, and it is tried again each time.
+        # What comes next does not wait with it.
         later = enqueue(process, NewJob(NOOP, org, {}))
         loop.received(broker.message(demand(org)))
         for _ in range(2):
@@ -133,8 +127,8 @@ def test_a_row_that_somebody_holds_keeps_no_other_of_its_batch_from_its_end(
         loop.turn()
         assert states(database, [job_ids[1], *later]) == ["claimed", "succeeded"]
         assert (loop.idle, loop.database_away) == (False, False)
-    loop.turn()
-    assert (loop.idle, states(database, job_ids)) == (True, ["succeeded"] * 2)
+    turn_until_idle(loop)
+    assert states(database, job_ids) == ["succeeded"] * 2
 
 
 def test_a_guard_that_a_handler_holds_keeps_no_other_of_its_batch_from_its_end(
@@ -151,8 +145,8 @@ def test_a_guard_that_a_handler_holds_keeps_no_other_of_its_batch_from_its_end(
         loop.deliver(consumer.pool.reports(seconds=0.1))
         loop.turn()
         assert states(database, job_ids) == ["succeeded", "claimed"]
-    loop.turn()
-    assert (loop.idle, states(database, job_ids)) == (True, ["succeeded"] * 2)
+    turn_until_idle(loop)
+    assert states(database, job_ids) == ["succeeded"] * 2
 
 
 def refuse(database: Connection, condition: str, *, sqlstate: str = "27000") -> None:

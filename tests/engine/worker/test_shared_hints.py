@@ -103,7 +103,7 @@ def test_the_start_of_a_long_job_is_written_once(process: Runtime, org: UUID, da
     loop.received(messages.message(message_of([job_id])))
     loop.turn()
     MARKERS.move(consumer.pool.places[0], 0)  # as the child does
-    ((job, batch),) = loop.running()
+    ((job, batch),) = loop.pool.running()
     assert (job.job_id, batch.recorded, states(database)) == (job_id, None, ["claimed"])
     loop.check()
     assert (batch.recorded, states(database)) == (job_id, ["running"])

@@ -135,7 +135,7 @@ def test_what_can_stand_against_a_claim_is_looked_at_in_the_backlog_too(
     assert claims.refused == {expired: "expired"}
     assert database.execute("select status from idempotency_keys").fetchall() == [("running",)]
     with store.ledger() as tx:
-        ledger.end_unclaimed(tx, claims.unclaimed)
+        ledger.end_unclaimed(tx, list(claims.refused))
     check_ledger(database, open_jobs=3)
 
 

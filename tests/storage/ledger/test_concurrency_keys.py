@@ -125,7 +125,7 @@ def test_a_called_job_that_does_not_come_passes_the_call_on(
             ledger.cancel(tx, [called], "not needed", by=Origin())
     else:
         database.execute("update jobs set expires_at = now() where id = %s", (called,))
-        assert claim(store, [called]).unclaimed == (called,)
+        assert claim(store, [called]).refused == {called: "expired"}
         with store.ledger() as tx:
             ledger.end_unclaimed(tx, [called])
     relay_once(store)

@@ -70,8 +70,8 @@ class Ending:
         """A worker claims by a hint for a job that it cannot get."""
         with self.store.statements() as tx:
             claims = ledger.claim(tx, [job_id], make_worker(self.store).worker_id, lease=LEASE)
-            assert claims.unclaimed == (job_id,)
-            ledger.end_unclaimed(tx, claims.unclaimed)
+            assert set(claims.refused) == {job_id}
+            ledger.end_unclaimed(tx, list(claims.refused))
         return job_id
 
 

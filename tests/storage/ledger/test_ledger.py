@@ -195,7 +195,7 @@ def test_early_expired_and_canceled_jobs_are_not_claimed(database: Connection, s
         assert ledger.cancel(tx, [canceled], "not needed", by=Origin()) == {canceled: "canceled"}
     with store.ledger() as tx:
         claims = ledger.claim(tx, [early, expired, canceled], make_worker(store).worker_id, lease=LEASE)
-        ledger.end_unclaimed(tx, claims.unclaimed)
+        ledger.end_unclaimed(tx, list(claims.refused))
     assert claims.jobs == ()
     assert claims.refused == {early: "early", expired: "expired"}
     reasons = database.execute("select cancel_reason from jobs where state = 'canceled' order by 1").fetchall()

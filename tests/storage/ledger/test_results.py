@@ -67,7 +67,7 @@ def expire(store: Database, database: Connection, job_id: UUID) -> None:
     worker = make_worker(store)
     with store.ledger() as tx:
         claims = ledger.claim(tx, [job_id], worker.worker_id, lease=timedelta(seconds=60))
-        ledger.end_unclaimed(tx, claims.unclaimed)
+        ledger.end_unclaimed(tx, list(claims.refused))
 
 
 def poison(store: Database, database: Connection, job_id: UUID) -> None:
