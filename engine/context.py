@@ -119,10 +119,14 @@ class JobContext:
             yield transaction
 
     @contextmanager
-    def read(self) -> Iterator[TenantTransaction]:
-        """As `tx`, for a transaction that only reads: nothing that the job type `holds` ends the job."""
-        job = self.job
-        with self._runtime.database.reading(job.org_id, job.job_id, job.token) as transaction:
+    def read(self, *, locks: bool = False) -> Iterator[TenantTransaction]:
+        """As `tx`, for what is decided first: nothing that the job type `holds` ends the job.
+
+        It only reads; with `locks` it holds the claim, and rows may be locked.
+        """
+        job, database = self.job, self._runtime.database
+        opened = database.claimed if locks else database.reading
+        with opened(job.org_id, job.job_id, job.token) as transaction:
             yield transaction
 
     @contextmanager

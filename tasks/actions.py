@@ -359,7 +359,7 @@ def _begin_undo(ctx: JobContext, payload: UndoPayload) -> BegunUndo:
 def unsnooze(ctx: JobContext, payload: UnsnoozePayload) -> Outcome:
     """Bring a snoozed message back to the inbox, unless its person has thrown it away meanwhile."""
     account_id = payload.account_id
-    with ctx.tx() as tx:
+    with ctx.read(locks=True) as tx:
         # An undo of another snooze of the message is waited for.
         account = mailbox_session.reach_mailbox(tx, account_id)
         snoozed = actions.get(tx, account_id, payload.action_id)
