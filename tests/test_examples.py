@@ -1,5 +1,6 @@
 """The examples in the documentation run: the tutorial's job, README's job, the ways to enqueue."""
 
+import re
 import sys
 from collections.abc import Callable
 from types import ModuleType
@@ -108,15 +109,21 @@ def test_the_contract_in_the_docs_is_one() -> None:
 def test_a_service_of_its_own_hands_over_work_in_sql(
     env: MailEnvironment, database: Connection, database_url: str
 ) -> None:
-    enqueue, grants = HAND_OVER.code("sql")
+    enqueue, send, grants = HAND_OVER.code("sql")
     database.execute("do $$ begin create role my_service login; exception when duplicate_object then null; end $$")
     database.execute(grants)
     arguments = {"org_id": env.account.org_id, "account_id": str(env.account.account_id)}
-    statement = enqueue.replace(":org_id", "%(org_id)s").replace(":account_id", "%(account_id)s::text")
+    arguments |= {"address": "ada@example.org", "subject": "Hello", "text": "At noon."}
+    statement, mail = (
+        re.sub(r":([a-z]\w+)", lambda named: f"%({named[1]})s" + ("" if named[1] == "org_id" else "::text"), text)
+        for text in (enqueue, send)
+    )
     try:
         with connect(make_conninfo(database_url, user="my_service")) as service:
-            first, second = (service.execute(statement, arguments).fetchone() for _ in range(2))
+            first, second = (service.execute(statement.encode(), arguments).fetchone() for _ in range(2))
+            service.execute(mail.encode(), arguments)
     finally:
         database.execute("drop owned by my_service")
     assert first == second is not None
     assert env.count("select count(*) from jobs where actor_id = 'importer' and job_type = 'gmail.sync'") == 1
+    assert env.count("select count(*) from jobs where job_type = 'email.send' and max_attempts = 4") == 1

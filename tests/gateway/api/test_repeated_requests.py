@@ -113,11 +113,17 @@ def a_direction(_account: Account, _store: Database, _database: Connection) -> M
     return Making("/v1/directions", DIRECTION, {"content": "Be long."}, "rules")
 
 
+def a_mail(_account: Account, _store: Database, _database: Connection) -> Making:
+    mail = {"to": "ada@example.org", "subject": "Hello", "text": "At noon."}
+    return Making("/v1/email", mail, mail | {"text": "At one."}, "email_orders")
+
+
 MAKING: Mapping[str, Callable[[Account, Database, Connection], Making]] = {
     "/v1/actions": an_action,
     "/v1/actions/{action_id}/undo": an_undo,
     "/v1/dead-letters/{letter_id}/replay": a_replay,
     "/v1/directions": a_direction,
+    "/v1/email": a_mail,
     "/v1/jobs": a_job,
     "/v1/jobs/{job_id}/retry": a_retry,
     "/v1/rules": a_rule,
