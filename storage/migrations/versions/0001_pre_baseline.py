@@ -32,6 +32,7 @@ def upgrade() -> None:
         "0001_approvals",
         "0001_backfills",
         "0001_email",
+        "0001_notifications",
     )
     create_functions(
         "orgs",
@@ -50,6 +51,7 @@ def upgrade() -> None:
         "agents",
         "approvals",
         "email",
+        "notifications",
         "security",
     )
 
