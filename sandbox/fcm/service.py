@@ -69,7 +69,7 @@ class FcmService:
         self._tokens: dict[str, float] = {}
         self._lock = Lock()
         self.routes: Sequence[Route] = (
-            Route("POST", "/token", "token", self.give_token),
+            Route("POST", "/token", "oauth.token", self.give_token),
             Route("POST", "/v1/projects/{project}/messages:send", "messages.send", self.send),
         )
 

@@ -47,13 +47,14 @@ def send(ctx: JobContext, due: DueMessage) -> str | Reason:
         sender = channel_senders.find(tx, ctx.org_id, Channel.SMS)
     if sender is None:
         return Reason.NO_SENDER
-    message, key = _message(ctx, due), key_of(due.delivery.delivery_id)
+    message, delivery_id = _message(ctx, due), due.delivery.delivery_id
     with _client(ctx, sender) as client:
 
         def call() -> JsonObject:
             return {"provider_id": client.send(message)}
 
-        return str(ctx.effect(key, call, find=partial(_find, ctx, client, message, key))["provider_id"])
+        find = partial(_find, ctx, client, message, key_of(delivery_id))
+        return str(ctx.effect(key_of(delivery_id), call, find=find)["provider_id"])
 
 
 def find_later(ctx: JobContext, delivery_id: UUID, key: str) -> Finding:

@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+from domain.email.sender import EmailProvider
 from domain.jobs.job import SYSTEM_ORG
 from domain.mail.actions.label_actions import Archive
 from domain.mail.actions.requested_action import Delete, Forward, Trash
@@ -82,7 +83,7 @@ from tests.sweep.prepared.housekeeping import (
 )
 from tests.sweep.prepared.notifications import (
     asked_for,
-    asked_for_again,
+    asked_for_in_digest,
     digest_of,
     old_notifications,
     to_be_sent_by,
@@ -194,9 +195,12 @@ SCENARIOS: dict[str, dict[str, Prepare]] = {
     "maintenance.run_end_hook": {"missed_hook": missed_hook},
     "maintenance.purge_expired_keys": {"old_keys": long_finished("maintenance.purge_expired_keys", timedelta(days=31))},
     "notifications.close_digest": {"of_one": digest_of(1), "of_two": digest_of(2)},
-    "notifications.deliver": {"everywhere": asked_for, "into_a_digest": asked_for_again},
+    "notifications.deliver": {"everywhere": asked_for, "into_a_digest": asked_for_in_digest},
     "notifications.forget": {"old": old_notifications},
-    "notifications.send_email": {"planned": to_be_sent_by(Channel.EMAIL)},
+    "notifications.send_email": {
+        "resend": to_be_sent_by(Channel.EMAIL),
+        "graph": to_be_sent_by(Channel.EMAIL, EmailProvider.GRAPH),
+    },
     "notifications.send_push": {"planned": to_be_sent_by(Channel.PUSH)},
     "notifications.send_sms": {"planned": to_be_sent_by(Channel.SMS)},
     "outbound.send": {

@@ -42,7 +42,7 @@ def test_messages_share_a_token_until_it_is_about_to_end(control: FcmControl) ->
     for _ in range(2):
         with sender_of(control, store) as sender:
             assert sender.send(MESSAGE).startswith(f"projects/{PROJECT}/messages/")
-    assert len(control.journal("token")) == 1
+    assert len(control.journal("oauth.token")) == 1
     (taken, _) = control.messages()
     assert (taken["token"], taken["notification"]) == ("device-1", {"title": "Stage 2", "body": "It has changed"})
 
@@ -55,7 +55,7 @@ def test_a_token_that_is_refused_is_not_used_again(control: FcmControl) -> None:
         with pytest.raises(CredentialsLost):
             sender.send(MESSAGE)
         sender.send(MESSAGE)
-    assert len(control.journal("token")) == 2
+    assert len(control.journal("oauth.token")) == 2
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_each_answer_means_one_failure(
     ],
 )
 def test_without_a_token_nothing_was_sent(control: FcmControl, fault: dict[str, object], kind: type[Failure]) -> None:
-    control.order(FaultOrder(operation="token", **fault))  # type: ignore[arg-type] # fields of an order
+    control.order(FaultOrder(operation="oauth.token", **fault))  # type: ignore[arg-type] # fields of an order
     with sender_of(control, TokenStore()) as sender, pytest.raises(kind) as raised:
         sender.send(MESSAGE)
     assert raised.value.call_state is CallState.NOT_DONE

@@ -45,14 +45,12 @@ def asked_for(env: MailEnvironment) -> UUID:
     return queued(env, "notifications.deliver")
 
 
-def asked_for_again(env: MailEnvironment) -> UUID:
-    """A notification that joins a digest which is open."""
+def asked_for_in_digest(env: MailEnvironment) -> UUID:
+    """A notification that opens a digest. One that joins an open digest may find it closed after a recovery."""
     _set_up(env)
     with env.process.database.ledger() as tx:
         people.choose(tx, env.account.org_id, env.account.user_id, "bookings", Channel.SMS, Choice.DIGEST)
-    _ask(env, Channel.SMS, bucket="1")
-    env.run(queued(env, "notifications.deliver"))
-    _ask(env, Channel.SMS, bucket="2")
+    _ask(env, Channel.SMS)
     return queued(env, "notifications.deliver")
 
 
@@ -72,11 +70,12 @@ def digest_of(items: int) -> Prepare:
     return prepare
 
 
-def to_be_sent_by(channel: Channel) -> Prepare:
-    """A message of this channel that was planned."""
+def to_be_sent_by(channel: Channel, provider: EmailProvider = EmailProvider.RESEND) -> Prepare:
+    """A message of this channel that was planned; e-mail of the org leaves by this provider."""
 
     def prepare(env: MailEnvironment) -> UUID:
         _set_up(env)
+        set_sender(env.process, env.account.org_id, provider)
         _ask(env, channel)
         env.run(queued(env, "notifications.deliver"))
         return queued(env, f"notifications.send_{channel.value}")
