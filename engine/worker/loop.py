@@ -209,9 +209,9 @@ class LedgerLoop:
 
     def _capacity(self) -> Capacity:
         """What the worker has taken on; a job that was reported has left its slot, and a suspect takes all of them."""
-        if self._is_for_suspects:
-            return Capacity(0, len(self._held), self._held.work_s)
-        return Capacity(self.pool.slots, len(self._held) - self._settlements.off_slots, self._held.work_s)
+        held = len(self._held)
+        slots, jobs = (0, held) if self._is_for_suspects else (self.pool.slots, held - self._settlements.off_slots)
+        return Capacity(slots, jobs, self._held.work_s * jobs / held if held else 0.0)
 
     @property
     def _is_for_suspects(self) -> bool:
@@ -284,8 +284,7 @@ class LedgerLoop:
 
     def _ask_for_more(self) -> None:
         """Let the broker send as many messages as could begin soon, and none while no slot is free."""
-        slots = 0 if self._is_for_suspects else self.pool.slots
-        inbox, capacity = self._claims.inbox, Capacity(slots, len(self._held), self._held.work_s)
+        inbox, capacity = self._claims.inbox, self._capacity()
         wanted = capacity.free_slots
         if inbox.hints or self._held:
             claims, pace = self._claims, self._pace
@@ -302,15 +301,21 @@ class LedgerLoop:
             self.deliver([Report(job.job_id, job.token, "returned", Settlement.unstarted(job, cause)) for job in jobs])
 
     def _record_starts(self) -> None:
+        """Write when jobs began: those that run, and those whose ends somebody has locked.
+
+        Without its start, an attempt that outlasts its deadline would not be counted.
+        """
         begun = [(job, batch) for job, batch in self.pool.running() if not job.started and batch.recorded != job.job_id]
-        if not begun:
-            return
         starts = [(job.job_id, job.token, batch.began_at or batch.sent_at) for job, batch in begun]
+        starts += self._settlements.unrecorded()
+        if not starts:
+            return
         try:
             with self._process.database.pinned() as tx:
                 written = ledger.record_starts(tx, starts)
         except Failure as failure:
-            log.warning("starts_not_recorded", jobs=len(begun), reason=failure.reason)
+            log.warning("starts_not_recorded", jobs=len(starts), reason=failure.reason)
             return
         for job, batch in begun:
             batch.recorded = job.job_id if job.job_id in written else batch.recorded
+        self._settlements.recorded(written)

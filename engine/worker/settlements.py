@@ -1,6 +1,7 @@
 """Writes what came of jobs, many in one statement; one that cannot be written keeps no other from its end."""
 
 from collections.abc import Callable, Collection, Hashable, Sequence
+from datetime import datetime
 from uuid import UUID
 
 import structlog
@@ -39,6 +40,8 @@ class Settlements(WaitingWork[Report]):
         self._held = held
         self._release = release
         self._may_wait = False
+        self._recorded: set[UUID] = set()
+        """Jobs of the resting reports whose starts are written."""
         self.refused = 0
         """Settlements whose claims were lost, since this worker began."""
 
@@ -49,6 +52,17 @@ class Settlements(WaitingWork[Report]):
         Those beyond a thousand that rest hold theirs: what one org can pile up here, with its children, has an end.
         """
         return len(self) - max(0, self.resting - MOST_AT_ONCE)
+
+    def unrecorded(self) -> Sequence[tuple[UUID, UUID, datetime]]:
+        """Resting jobs whose starts are not written, a thousand at most: id, token, and when they began."""
+        resting = [report.settlement for report in self._resting if report.settlement is not None]
+        self._recorded.intersection_update(settlement.job_id for settlement in resting)
+        starts = [(each.job_id, each.token, each.started_at) for each in resting if each.job_id not in self._recorded]
+        return [(job_id, token, at) for job_id, token, at in starts if at is not None][:MOST_AT_ONCE]
+
+    def recorded(self, job_ids: Collection[UUID]) -> None:
+        """Note that the starts of these jobs are written."""
+        self._recorded.update(job_ids)
 
     def write(self) -> None:
         """Settle some of what was reported; raises `DatabaseUnavailable`.

@@ -5,19 +5,20 @@ import json
 import os
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from typing import Any, cast
 from uuid import UUID
 
 import psycopg
+from psycopg.pq import TransactionStatus
 from sqlalchemy import Connection, Engine, event
 
-from domain.jobs.failures import Forbidden
+from domain.jobs.failures import Failure, Forbidden
 from domain.jobs.job import Origin
 from settings import Settings
 from storage.postgres.bounded import ANSWER_MARGIN_S, connect_bounded
 from storage.postgres.engines import autocommitting_engine, make_engine, timeouts_ms
-from storage.postgres.execution import ConnectionLost, DatabaseUnavailable, Row, fetch, translated
+from storage.postgres.execution import ConnectionLost, DatabaseError, DatabaseUnavailable, Row, fetch, translated
 from storage.postgres.logins import LEDGER_ROLE, TENANT_ROLE, role_url
 from storage.postgres.queries import statement
 from storage.postgres.sessions import (
@@ -130,7 +131,7 @@ class PinnedConnection:
 
     @contextmanager
     def statements(self) -> Iterator[Transaction]:
-        """Use the connection; each statement commits by itself. Whatever goes wrong gives the connection up."""
+        """Use the connection; each statement commits by itself. It is given up unless PostgreSQL has answered all."""
         if self._kept is None:
             with translated():
                 self._kept = self._engine.connect()
@@ -138,14 +139,28 @@ class PinnedConnection:
         try:
             yield transaction
             well = True
+        except (Failure, DatabaseError):
+            well = self._is_at_rest()
+            raise
         finally:
             if not well:  # a statement may still be under way on it
                 self.close()
         transaction.committed()
 
+    def _is_at_rest(self) -> bool:
+        """Whether the connection can serve on; rolls back what is open. To connect anew costs many statements."""
+        kept = self._kept
+        if kept is None or kept.closed or kept.invalidated:
+            return False
+        info = cast("psycopg.Connection[Any]", kept.connection.driver_connection).info
+        if info.transaction_status in {TransactionStatus.INTRANS, TransactionStatus.INERROR}:
+            with suppress(DatabaseUnavailable, DatabaseError):
+                fetch(kept, "rollback", {})
+        return info.transaction_status == TransactionStatus.IDLE
+
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
-        """Use the connection for one transaction; to give the connection up rolls it back."""
+        """Use the connection for one transaction, which is rolled back when anything goes wrong."""
         with self.statements() as transaction:
             transaction.raw("begin")
             yield transaction

@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -22,12 +23,12 @@ from engine.worker import runner
 from engine.worker.execution import Attempt, Report, run_in_task
 from engine.worker.loop import LedgerLoop
 from settings import Settings
-from storage.ledger import ledger
+from storage.ledger import ledger, recovery
 from storage.ledger.requests import as_requests
 from storage.postgres.database import Database, Transaction
 from storage.postgres.execution import DatabaseUnavailable
-from tests.doubles.factories import make_job_type, make_org
-from tests.engine.worker.test_loop import fill, make_loop, turn_until_idle
+from tests.doubles.factories import make_job_type, make_org, pass_time
+from tests.engine.worker.test_loop import SLOTS, fill, make_loop, turn_until_idle
 from tests.engine.worker.test_lost_answers import run_process
 from tests.engine.worker.test_refused_batches import refuse, states
 
@@ -159,6 +160,53 @@ def test_what_rests_leaves_its_slots_to_others_up_to_a_bound(process: Runtime, o
     assert loop._capacity().jobs == 6  # noqa: SLF001  # what a turn claims by
     waiting.put_off([end_of(job) for job in jobs[1024:]])
     assert loop._capacity().jobs == 6  # noqa: SLF001  # as above
+
+
+def test_a_worker_asks_for_more_while_what_it_has_run_rests(process: Runtime, org: UUID) -> None:
+    loop, consumer = make_loop(process)
+    jobs = held(process, loop, org, 200)
+    loop._settlements.put_off([end_of(job) for job in jobs])  # noqa: SLF001  # as above
+    loop._ask_for_more()  # noqa: SLF001  # a turn would write them, for nobody has locked them
+    assert consumer.asked >= SLOTS, "all slots are free"
+
+
+def test_an_attempt_whose_end_rests_is_counted_when_it_outlasts_its_deadline(
+    process: Runtime, org: UUID, database: Connection, database_url: str
+) -> None:
+    loop, _ = make_loop(process)
+    (parent,) = held(process, loop, org)
+    end = end_of(parent, NewJob(UNIQUE, org, {"k": 1}, is_checked=True))
+    assert end.settlement is not None
+    with key_taken(database_url, org):
+        loop.deliver([end._replace(settlement=end.settlement.begun(process.clock()))])
+        loop.turn()
+        for _ in range(2):
+            loop.check()
+        running = "select state, attempt, started_at is not null from jobs where id = %s"
+        assert database.execute(running, (parent.job_id,)).fetchone() == ("running", 1, True)
+        with process.database.ledger() as tx:
+            pass_time(database, timedelta(hours=2))
+            database.execute("update workers set lease_until = now() + interval '1 minute'")  # the worker is well
+            assert recovery.rescue(tx, batch=10).job_ids == {parent.job_id}
+        spent = "select attempt, losses from jobs where id = %s"
+        assert database.execute(spent, (parent.job_id,)).fetchone() == (1, 1), "it cannot go on without end"
+    turn_until_idle(loop)
+    starts = "select count(*) from audit_log where job_id = %s and event = 'job.started'"
+    assert database.execute(starts, (parent.job_id,)).fetchone() == (1,)
+
+
+def test_what_postgresql_refuses_costs_no_connection(process: Runtime, org: UUID, database: Connection) -> None:
+    loop, _ = make_loop(process)
+    other = make_org(database, "other")
+    bad, good = held(process, loop, org, 20), held(process, loop, other, 2)
+    with process.database.pinned() as tx:
+        before = tx.raw("select pg_backend_pid() as pid")[0].pid
+    loop.deliver([*(end_of(job, NewJob("no.such_type", org, {})) for job in bad), *map(end_of, good)])
+    turn_until_idle(loop)
+    assert states(database, [job.job_id for job in bad]) == ["dead"] * 20
+    assert states(database, [job.job_id for job in good]) == ["succeeded"] * 2
+    with process.database.pinned() as tx:
+        assert tx.raw("select pg_backend_pid() as pid")[0].pid == before
 
 
 def test_a_row_that_can_never_be_written_keeps_no_other_from_its_end(

@@ -122,11 +122,17 @@ def test_a_file_of_an_odd_type_travels_as_bytes(kind: str) -> None:
     assert b"X-Evil" not in raw
 
 
+def unmarked(text: str) -> str:
+    """Text without byte order marks, which a reader drops at the beginning of an encoded word."""
+    return text.replace("\ufeff", "")
+
+
 @given(st.text(PLAIN, max_size=300))
+@example("\ufeff")
 @settings(deadline=None)
 def test_a_subject_parses_back(subject: str) -> None:
     raw = message_bytes(replace(MAIL, subject=subject))
-    assert parse_message(raw).subject == " ".join(subject.split())
+    assert unmarked(parse_message(raw).subject) == unmarked(" ".join(subject.split()))
     assert max(map(len, lines_of_head(raw))) <= 998
     assert all(len(word) <= 75 for line in lines_of_head(raw) for word in re.findall(rb"=\?[^ ]*?\?=", line))
 
@@ -138,12 +144,13 @@ def words_of(name: str) -> str:
 
 @given(st.lists(st.text(PLAIN, max_size=100), min_size=1, max_size=4))
 @example(["0 \\"])
+@example(["\ufeff"])
 @settings(deadline=None)
 def test_names_parse_back(names: list[str]) -> None:
     people = tuple(Address(name, f"person{place}@example.org") for place, name in enumerate(names))
     seen = parse_message(message_bytes(replace(MAIL, to=people))).to
     assert [one.address for one in seen] == [one.address for one in people]
-    assert [words_of(one.name) for one in seen] == [words_of(name) for name in names]
+    assert [words_of(unmarked(one.name)) for one in seen] == [words_of(unmarked(name)) for name in names]
 
 
 @given(st.text(PLAIN, min_size=1, max_size=150))
