@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 from psycopg import Connection
 from pydantic import SecretStr
@@ -15,8 +16,10 @@ from domain.jobs.job import Origin
 from domain.notifications.channels import Channel, Choice
 from domain.notifications.quiet_hours import quiet_hours
 from domain.notifications.template import read_template
+from domain.reminders import Course, Reminder, ReminderState, Timing
 from engine.app import publish_catalogue
 from engine.catalogue import catalogue
+from engine.relay.due_schedules import DueReminders
 from engine.runtime import Runtime, install
 from engine.worker.lease import renew
 from sandbox.fcm.fcm import FcmControl, fcm_emulator
@@ -31,6 +34,8 @@ from storage.access import users
 from storage.access.users import UserChanges
 from storage.notifications import channel_senders, inbox, notifications, people, templates
 from storage.notifications.notifications import Delivery, Notified, Request
+from storage.schedules import reminders
+from storage.schedules.reminders import Wanted
 from storage.secrets import org_secrets
 from storage.secrets.sealing import SecretPlace
 from tests.doubles.factories import make_org
@@ -138,6 +143,25 @@ class ToldPeople:
         with self.process.database.ledger() as tx:
             return list(notifications.deliveries(tx, self.org_id, notification_id))
 
+    def remind(self, due_in: timedelta = timedelta(seconds=-1), **timing: Any) -> UUID:  # noqa: ANN401 - fields of a timing
+        """Add a reminder of the person."""
+        return add_reminder(self.process, self.org_id, self.user_id, due_in, **timing)
+
+    def reminder(self, reminder_id: UUID) -> Reminder:
+        """How a reminder stands."""
+        with self.process.database.ledger() as tx:
+            found = reminders.find(tx, reminder_id)
+        assert found is not None
+        return found
+
+    def let_ring(self) -> list[dict[str, Any]]:
+        """Fire the reminders that are due, and run their jobs; returns the jobs' outputs."""
+        DueReminders(self.process).turn()
+        self.run_due("reminders.deliver")
+        self.run_due()
+        query = "select output from jobs where job_type = 'reminders.deliver' and state = 'succeeded' order by id"
+        return [row[0] for row in self.database.execute(query)]
+
     def inbox(self) -> list[str]:
         """The titles of the inbox, the newest first."""
         with self.process.database.ledger() as tx:
@@ -177,6 +201,25 @@ def told_people(settings: Settings, database: Connection) -> Iterator[ToldPeople
         finally:
             install(None)
             process.close()
+
+
+def add_reminder(
+    process: Runtime,
+    org_id: UUID,
+    user_id: UUID,
+    due_in: timedelta,
+    *,
+    zone: str = "UTC",
+    rule: str | None = None,
+    **repeats: int,
+) -> UUID:
+    """Add a reminder whose first due time is so far from now, before now as well."""
+    due_at = (datetime.now(UTC) + due_in).replace(microsecond=0)
+    timing = Timing(due_at.astimezone(ZoneInfo(zone)).replace(tzinfo=None), zone, rule, **repeats)
+    course = Course(ReminderState.PENDING, due_at, timing.next_after(due_at))
+    with process.database.ledger() as tx:
+        made = reminders.add(tx, org_id, user_id, Wanted("Call the garage", None, timing), course, by="test")
+    return made.reminder_id
 
 
 def give_senders(process: Runtime, org_id: UUID, key_file: str) -> None:

@@ -85,7 +85,9 @@ from tests.sweep.prepared.notifications import (
     asked_for,
     asked_for_in_digest,
     digest_of,
+    due_reminder,
     old_notifications,
+    old_reminders,
     to_be_sent_by,
 )
 from tests.sweep.prepared.places import Prepare, enqueue, stored_question
@@ -197,6 +199,8 @@ SCENARIOS: dict[str, dict[str, Prepare]] = {
     "notifications.close_digest": {"of_one": digest_of(1), "of_two": digest_of(2)},
     "notifications.deliver": {"everywhere": asked_for, "into_a_digest": asked_for_in_digest},
     "notifications.forget": {"old": old_notifications},
+    "reminders.deliver": {"once": due_reminder(None), "by_rule": due_reminder("FREQ=DAILY")},
+    "reminders.forget": {"old": old_reminders},
     "notifications.send_email": {
         "resend": to_be_sent_by(Channel.EMAIL),
         "graph": to_be_sent_by(Channel.EMAIL, EmailProvider.GRAPH),

@@ -33,6 +33,7 @@ def upgrade() -> None:
         "0001_backfills",
         "0001_email",
         "0001_notifications",
+        "0001_reminders",
     )
     create_functions(
         "orgs",
@@ -52,6 +53,7 @@ def upgrade() -> None:
         "approvals",
         "email",
         "notifications",
+        "reminders",
         "security",
     )
 

@@ -155,6 +155,9 @@ ROW_MAKERS = {
     "inbox_items": """
         insert into inbox_items (org_id, user_id, seq, notification_id, category, title, body)
         values (%(org)s, %(user)s, 1, %(job)s, 'news', 'x', 'x')""",
+    "reminders": """
+        insert into reminders (org_id, user_id, title, starts_local, zone, due_at, created_by)
+        values (%(org)s, %(user)s, 'x', now(), 'UTC', now(), 'x')""",
 }
 """In an order in which each row finds what it refers to."""
 

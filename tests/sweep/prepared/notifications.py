@@ -1,4 +1,4 @@
-"""Prepares notifications to people of the environment's org."""
+"""Prepares notifications to people of the environment's org, and reminders."""
 
 from datetime import timedelta
 from uuid import UUID
@@ -7,12 +7,13 @@ from domain.email.sender import EmailProvider
 from domain.jobs.job import SYSTEM_ORG
 from domain.notifications.channels import Channel, Choice
 from domain.notifications.template import read_template
+from engine.relay.due_schedules import DueReminders
 from sandbox.fcm.service import service_account
 from storage.notifications import notifications, people, templates
 from storage.notifications.notifications import Request
 from tests.doubles.email_orders import set_sender
 from tests.doubles.mail_environment import MailEnvironment
-from tests.doubles.told_people import BOOKING, DATA, give_senders
+from tests.doubles.told_people import BOOKING, DATA, add_reminder, give_senders
 from tests.sweep.prepared.places import Prepare, enqueue, queued
 
 ADDRESSES = {Channel.SMS: "+4930123456", Channel.PUSH: "device-1"}
@@ -90,3 +91,25 @@ def old_notifications(env: MailEnvironment) -> UUID:
         env.run(queued(env, "notifications.deliver"))
     env.database.execute("update notifications set asked_at = now() - %s where bucket = 'old'", (timedelta(days=91),))
     return enqueue(env, "notifications.forget", {}, SYSTEM_ORG)
+
+
+def due_reminder(rule: str | None) -> Prepare:
+    """A reminder that the relay has fired."""
+
+    def prepare(env: MailEnvironment) -> UUID:
+        add_reminder(env.process, env.account.org_id, env.account.user_id, timedelta(minutes=-1), rule=rule)
+        DueReminders(env.process).turn()
+        return queued(env, "reminders.deliver")
+
+    return prepare
+
+
+def old_reminders(env: MailEnvironment) -> UUID:
+    """One reminder has been over for long, one is yet to come."""
+    for _ in range(2):
+        made = add_reminder(env.process, env.account.org_id, env.account.user_id, timedelta(days=1))
+    env.database.execute(
+        "update reminders set state = 'sent', due_at = null, changed_at = now() - %s where id = %s",
+        (timedelta(days=91), made),
+    )
+    return enqueue(env, "reminders.forget", {}, SYSTEM_ORG)
