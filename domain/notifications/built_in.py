@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping
 
+from domain.jobs.failures import Invalid
 from domain.jobs.job import JsonObject
-from domain.notifications.template import Template, TitledText, Words, shortened
+from domain.notifications.template import Template, TitledText, Words, shortened, words_of
 
 VERIFICATION = "postroom.verification"
 REMINDER = "postroom.reminder"
 DIGEST = "postroom.digest"
+APPROVAL = "postroom.approval"
+ALERT = "postroom.alert"
 PREFIX = "postroom."
 """What their names begin with."""
 MOST_SHOWN = 50
@@ -33,6 +36,32 @@ BUILT_IN: Mapping[str, Template] = {
         inbox=TitledText(title="{{ title }}", body="{{ body }}"),
         sample={"title": "Reminder: call the garage", "body": "Call the garage"},
     ),
+    # By e-mail and in the app: a text message is paid for, and an org that wants one saves its own template.
+    APPROVAL: Template(
+        category="approvals",
+        subject="{{ title }}",
+        text="{% for fact in facts %}{{ fact.name }}: {{ fact.value }}\n{% endfor %}\n"
+        "Decide until {{ until | date: '%d %B, %H:%M %Z' }}: later, it is not executed.\n",
+        push=TitledText(title="{{ title }}", body="Decide until {{ until | date: '%d %B, %H:%M %Z' }}"),
+        inbox=TitledText(
+            title="{{ title }}",
+            body="{% for fact in facts %}{{ fact.name }}: {{ fact.value }}\n{% endfor %}"
+            "Decide until {{ until | date: '%d %B, %H:%M %Z' }}",
+        ),
+        sample={
+            "title": "Forward waits for approval",
+            "facts": [{"name": "Subject", "value": "Lunch?"}],
+            "until": "2026-11-27T09:30:00+00:00",
+        },
+    ),
+    ALERT: Template(
+        category="alerts",
+        subject="{{ title }}",
+        text="{{ text }}\n",
+        push=TitledText(title="{{ title }}", body="{{ text }}"),
+        inbox=TitledText(title="{{ title }}", body="{{ text }}"),
+        sample={"title": "A mailbox must be connected again", "text": "Its jobs wait."},
+    ),
     DIGEST: Template(
         category="account",
         subject="{{ count }} messages about {{ category }}",
@@ -56,3 +85,22 @@ def digest_data(category: str, words: list[Words], count: int) -> JsonObject:
         for one in shown
     ]
     return {"count": count, "category": category, "items": items, "more": count - len(shown)}
+
+
+def check_replacement(name: str, template: Template) -> None:
+    """Raise `Invalid` for a template that could not stand in for the one of this name that every org has.
+
+    Postroom itself asks for those: what an org saves in their place says the same data, by the same channels at least.
+    """
+    if not name.startswith(PREFIX):
+        return
+    replaced = BUILT_IN.get(name)
+    if replaced is None:
+        raise Invalid("name", f"begins with {PREFIX}, as only these do: {', '.join(sorted(BUILT_IN))}")
+    if template.category != replaced.category:
+        raise Invalid("category", f"must be {replaced.category}: what {name} says is about that")
+    for channel in replaced.channels:
+        if channel not in template.channels:
+            raise Invalid(channel.value, f"is missing: {name} is said there, too")
+    for channel in template.channels:
+        words_of(template, channel, replaced.sample)

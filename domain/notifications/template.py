@@ -21,8 +21,11 @@ from domain.notifications.sms_text import SmsText, measure
 
 LONGEST_TITLE = 200
 """Characters of a subject or a title: mail programs and telephones show fewer."""
-LONGEST_PUSH, LONGEST_INBOX = 1_000, 4_000
-"""Characters of a body; FCM takes 4,096 bytes in all."""
+LONGEST_INBOX = 4_000
+"""Characters of a body."""
+LARGEST_PUSH_TITLE, LARGEST_PUSH_BODY = 400, 1_000
+"""Bytes: FCM takes 4,096 in all, with the device's token and the link, which it gets twice. No telephone shows more."""
+LARGEST_PUSH_LINK = 500
 DAY_S = 86_400
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _BIDI = re.compile("[\u202a-\u202e\u2066-\u2069]")
@@ -124,12 +127,16 @@ def words_of(template: Template, channel: Channel, data: JsonObject, *, zone: st
     titled = template.push if channel is Channel.PUSH else template.inbox
     if titled is None:
         raise Invalid("channel", f"the template has no text for {channel.value}")
-    most = LONGEST_PUSH if channel is Channel.PUSH else LONGEST_INBOX
     link = None if titled.link is None else rendered(f"{channel.value}.link", titled.link).strip()
     if link is not None and not _LINK.fullmatch(link):
         raise Invalid(f"{channel.value}.link", "is no https address")
     title = _title(f"{channel.value}.title", rendered(f"{channel.value}.title", titled.title))
-    return Words(title, shortened(rendered(f"{channel.value}.body", titled.body).strip(), most), link=link)
+    body = rendered(f"{channel.value}.body", titled.body).strip()
+    if channel is Channel.INBOX:
+        return Words(title, shortened(body, LONGEST_INBOX), link=link)
+    if link is not None and len(link.encode()) > LARGEST_PUSH_LINK:
+        raise Invalid("push.link", f"has more than {LARGEST_PUSH_LINK} bytes")
+    return Words(in_bytes(title, LARGEST_PUSH_TITLE), in_bytes(body, LARGEST_PUSH_BODY), link=link)
 
 
 def one_line(text: str) -> str:
@@ -140,6 +147,12 @@ def one_line(text: str) -> str:
 def shortened(text: str, most: int) -> str:
     """The text, cut where it is too long; the cut is seen."""
     return text if len(text) <= most else text[: most - 1].rstrip() + "…"
+
+
+def in_bytes(text: str, most: int) -> str:
+    """The text, cut where it has more bytes in UTF-8; the cut is seen."""
+    written = text.encode()
+    return text if len(written) <= most else written[: most - 3].decode(errors="ignore").rstrip() + "…"
 
 
 def _title(field: str, text: str) -> str:

@@ -11,6 +11,7 @@ from domain.access.users import check_zone
 from domain.jobs.failures import Invalid
 from domain.mail.rule_language.defects import as_field
 from domain.mail.rule_language.yaml_source import UnreadableYaml, read_yaml
+from domain.notifications.built_in import check_replacement
 from domain.notifications.channels import Channel
 from domain.notifications.template import frame, preview, read_template
 from operations.call import Call
@@ -82,6 +83,7 @@ def save_template(call: Call, name: Name, document: object) -> TemplateView:
     The command reads YAML from a file, or from standard input for `-`.
     """
     template = read_template(_read(document))
+    check_replacement(name, template)
     with call.writing() as tx:
         saved = templates.save(tx, call.org, name, template, by=call.name)
         call.audit(tx, call.org, {"name": name, "version": saved.version})

@@ -5,7 +5,7 @@
 -- Returns its id, whether it is new (the same recipient, template, data and bucket within the time of the key are one), and why it was refused.
 create or replace function postroom.notify(
   for_org uuid, recipient uuid, by_template text, given_data jsonb default '{}', in_bucket text default '', by_channels text[] default null,
-  not_before timestamptz default null, by_actor_type text default 'system', by_actor text default 'sql', given_request text default null,
+  by_actor_type text default 'system', by_actor text default 'sql', given_request text default null,
   given_correlation text default null, to_contact uuid default null
 )
 returns table (notification_id uuid, created boolean, refusal text)
@@ -31,14 +31,14 @@ begin
   begin
     perform postroom.check_notification(for_org, recipient, by_template, given_data, in_bucket, by_channels, to_contact);
     hash := encode(sha256(convert_to(given_data::text, 'UTF8')), 'hex');
-    insert into notifications (id, org_id, user_id, template, data, data_hash, bucket, channels, contact_id, asked_at)
-    values (new_id, for_org, recipient, by_template, given_data, hash, in_bucket, by_channels, to_contact, greatest(not_before, now()));
     select * into made from postroom.enqueue_job('notifications.deliver', for_org, jsonb_build_object('notification_id', new_id,
-      'recipient_id', recipient, 'template_name', by_template, 'data_hash', hash, 'bucket', in_bucket), wanted_run_at => not_before,
+      'recipient_id', recipient, 'template_name', by_template, 'data_hash', hash, 'bucket', in_bucket),
       by_actor_type => origin ->> 'actor_type', by_actor => origin ->> 'actor_id', given_request => origin ->> 'request_id',
       given_correlation => origin ->> 'correlation_id');
-    if not made.created then
-      delete from notifications n where n.id = new_id;
+    if made.created then
+      insert into notifications (id, org_id, user_id, template, data, data_hash, bucket, channels, contact_id)
+      values (new_id, for_org, recipient, by_template, given_data, hash, in_bucket, by_channels, to_contact);
+    else
       select n.id into new_id from notifications n
       where n.org_id = for_org and n.user_id = recipient and n.template = by_template and n.data_hash = hash and n.bucket = in_bucket
       order by n.asked_at desc limit 1;

@@ -1,6 +1,6 @@
 """Notifications: asking for one, what was planned, and where each delivery stands."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -88,9 +88,7 @@ class Delivery:
     changed_at: datetime
 
 
-def notify(
-    tx: Transaction, org_id: UUID, request: Request, *, by: Origin = SYSTEM, not_before: datetime | None = None
-) -> Notified:
+def notify(tx: Transaction, org_id: UUID, request: Request, *, by: Origin = SYSTEM) -> Notified:
     """Ask for a notification in the caller's transaction, whose other writes go on whatever becomes of it.
 
     The job that delivers it begins after the commit. A handler asks in its job's name.
@@ -103,7 +101,6 @@ def notify(
         data=Jsonb(request.data),
         bucket=request.bucket,
         channels=None if request.channels is None else [one.value for one in request.channels],
-        not_before=not_before,
         contact_id=request.contact_id,
         actor_type=by.actor_type.value,
         actor_id=by.actor_id,
@@ -111,6 +108,15 @@ def notify(
         correlation_id=by.correlation_id,
     )
     return Notified(*rows[0])
+
+
+def notify_people(  # noqa: PLR0913 - a request, and whose
+    tx: Transaction, org_id: UUID, people: Iterable[UUID], template: str, data: JsonObject, *, bucket: str, by: Origin
+) -> None:
+    """Ask for the same notification to several people of an org."""
+    # In one order: of two transactions that ask the same at one time, the second waits for the first.
+    for recipient_id in sorted(set(people)):
+        notify(tx, org_id, Request(recipient_id, template, data, bucket), by=by)
 
 
 def find(tx: Transaction, org_id: UUID, notification_id: UUID) -> Notification | None:

@@ -1,7 +1,7 @@
 -- name: notify
 -- Asks for a notification; what is refused is in the audit log then.
 select notification_id, created, refusal from postroom.notify(%(org_id)s, %(recipient_id)s, %(template)s, %(data)s, %(bucket)s,
-  %(channels)s::text[], %(not_before)s, %(actor_type)s, %(actor_id)s, %(request_id)s, %(correlation_id)s, %(contact_id)s)
+  %(channels)s::text[], %(actor_type)s, %(actor_id)s, %(request_id)s, %(correlation_id)s, %(contact_id)s)
 
 -- name: find_notification
 -- What was asked for.

@@ -2,7 +2,7 @@
 
 import http.client
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from urllib.parse import urlsplit
 from uuid import UUID
 
@@ -10,6 +10,7 @@ import pytest
 
 from domain.access.api_keys import Role
 from domain.notifications.channels import Channel
+from gateway.http.resources import STREAMS_OF_ORG
 from gateway.inbox_stream import event_of
 from storage.notifications import inbox
 from tests.doubles.told_people import ToldPeople
@@ -111,6 +112,25 @@ def test_the_bell_may_be_lost_and_is_found_again(told: ToldPeople, client: Clien
         )
         tell(told, "b")
         assert stream.next_ids(1) == [2]
+
+
+def test_an_org_has_so_many_streams_and_a_client_that_leaves_makes_room(told: ToldPeople, client: Client) -> None:
+    path = f"/v1/users/{told.user_id}/inbox/stream"
+    with ExitStack() as streams:
+        for _ in range(STREAMS_OF_ORG):
+            streams.enter_context(streaming(client, told.user_id))
+        assert client.get(path).status == 429
+        assert client.get(f"/v1/users/{told.user_id}/inbox").status == 200, "streams take nobody else's place"
+    eventually(lambda: has_room(client, told.user_id), describe="those who left have made room")
+
+
+def has_room(client: Client, user_id: UUID) -> bool:
+    """Whether one more stream opens."""
+    try:
+        with streaming(client, user_id):
+            return True
+    except AssertionError:
+        return False
 
 
 def test_strangers_and_nonsense_are_refused(told: ToldPeople, client: Client) -> None:

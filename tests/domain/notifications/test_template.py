@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.jobs.failures import Invalid
-from domain.notifications.built_in import BUILT_IN, digest_data
+from domain.notifications.built_in import BUILT_IN, check_replacement, digest_data
 from domain.notifications.channels import Channel
 from domain.notifications.liquid import FILTERS, render
 from domain.notifications.sms_text import measure
@@ -106,6 +106,30 @@ def test_the_templates_that_every_org_has_can_be_said_on_every_channel() -> None
     for name, template in BUILT_IN.items():
         shown = preview(read_template(template.model_dump(mode="json")), template.sample)
         assert shown.sms is None or shown.sms.segments <= template.most_segments, name
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "field"),
+    [
+        ("postroom.reminder", {}, None),
+        ("postroom.reminder", {"subject": "Do not forget: {{ title }}", "push": None, "inbox": None}, "push"),
+        ("postroom.reminder", {"category": "news"}, "category"),
+        ("postroom.reminder", {"sms": "{{ place }}", "sample": {"title": "a", "body": "b", "place": "c"}}, "sms"),
+        ("postroom.news", {}, "name"),
+        ("news", {"category": "news"}, None),
+    ],
+)
+def test_what_stands_in_for_a_template_of_every_org_says_what_that_says(
+    name: str, changes: dict[str, object], field: str | None
+) -> None:
+    document = BUILT_IN["postroom.reminder"].model_dump(mode="json") | changes
+    template = read_template({key: value for key, value in document.items() if value is not None})
+    if field is None:
+        check_replacement(name, template)
+        return
+    with pytest.raises(Invalid) as refused:
+        check_replacement(name, template)
+    assert refused.value.field == field
 
 
 def test_a_digest_of_many_is_shown_in_part_and_counted() -> None:

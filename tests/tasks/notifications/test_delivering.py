@@ -1,7 +1,8 @@
 """What becomes of a notification: sent, shown, collected, late, or not at all and why."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import uuid4
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -127,6 +128,23 @@ def test_quiet_hours_hold_back_what_rings_and_nothing_else(told: ToldPeople) -> 
     assert told.texts() == [], "whatever lets the job run early, it looks at the clock right before the call"
     with told.process.database.ledger() as tx:
         people.set_quiet_hours(tx, told.org_id, told.user_id, None)
+    told.hurry()
+    told.run_due()
+    assert told.texts() == ["Stage 2 has changed"]
+
+
+def test_who_moves_to_another_zone_while_it_waits_is_not_woken(told: ToldPeople) -> None:
+    """novu#2808: the zone is read anew before each call."""
+    told.add_contact(Channel.SMS, NUMBER)
+    told.be_quiet(timedelta(minutes=-5), timedelta(hours=1))
+    told.tell()
+    told.database.execute("update users set zone = 'Atlantic/Azores'")
+    offset = datetime.now(ZoneInfo("Atlantic/Azores")).utcoffset() or timedelta(0)
+    told.be_quiet(offset - timedelta(minutes=30), offset + timedelta(minutes=30))
+    told.hurry()
+    told.run_due()
+    assert told.texts() == []
+    told.database.execute("update users set zone = 'Asia/Tokyo'")
     told.hurry()
     told.run_due()
     assert told.texts() == ["Stage 2 has changed"]

@@ -137,6 +137,29 @@ def test_a_push_whose_answer_was_lost_ends_unknown_and_is_never_sent_again(told:
     assert len(told.fcm.messages()) == 1
 
 
+def test_a_retry_sends_only_to_the_device_that_has_nothing_yet(told: ToldPeople) -> None:
+    """diplicity#1281: the retry of a batch sent to all of it."""
+    for number in range(3):
+        told.add_contact(Channel.PUSH, f"device-{number}")
+    told.fcm.order(FaultOrder(operation="messages.send", status=429))
+    told.notify(channels=(Channel.PUSH,))
+    told.run_due()
+    assert len(told.fcm.messages()) < 3
+    later(told)
+    assert sorted(one["token"] for one in told.fcm.messages()) == ["device-0", "device-1", "device-2"]
+
+
+def test_the_largest_push_fits(told: ToldPeople) -> None:
+    """FCM takes 4,096 bytes; an emoji has four, and twelve when JSON escapes it."""
+    link = "https://example.com/" + "x" * 480
+    told.save("large", push={"title": "{{ what }}", "body": "{{ what }}", "link": link}, sms=None, inbox=None)
+    told.add_contact(Channel.PUSH, "d" * 200)
+    told.tell(name="large", data={"what": "😀" * 3_000, "who": "Ada"}, channels=(Channel.PUSH,))
+    (message,) = told.fcm.messages()
+    assert message["notification"]["body"].endswith("😀…")
+    assert message["data"] == {"link": link}
+
+
 def test_a_push_lives_no_longer_than_its_message(told: ToldPeople) -> None:
     told.save("short", max_age_s=600)
     told.add_contact(Channel.PUSH, "device-1")
