@@ -85,15 +85,19 @@ class Fleet:
         for member in self.members:
             member.check()
 
-    def celery(self, *words: str, secrets: dict[str, str] | None = None, secret_answer: bool = False) -> Any:  # noqa: ANN401  # any JSON value
-        """Run `celery -A tasks …` and return the JSON that it prints; `secrets` are passed in its environment.
+    def celery(
+        self, *words: str, secrets: dict[str, str] | None = None, typed: str = "", secret_answer: bool = False
+    ) -> Any:  # noqa: ANN401  # any JSON value
+        """Run `celery -A tasks …` and return the JSON that it prints.
 
-        The log has the answer, unless that is secret.
+        `secrets` are passed in its environment, `typed` on its standard input. The log has the answer, unless that is
+        secret.
         """
         done = subprocess.run(  # noqa: S603  # our own command line
             [sys.executable, "-m", "celery", "-A", "tasks", *words, "--json"],
             cwd=ROOT,
             env=os.environ | self.addresses.environment() | (secrets or {}),
+            input=typed,
             capture_output=True,
             text=True,
             timeout=READY_WITHIN_S,
