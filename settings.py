@@ -226,6 +226,10 @@ class Settings(BaseSettings):
         " Empty refuses every press.",
     )
 
+    twilio_api_url: str = Field("https://api.twilio.com", description="Twilio's API, for orgs that send text messages.")
+    fcm_api_url: str = Field("https://fcm.googleapis.com", description="FCM, for orgs that send messages to devices.")
+    fcm_token_url: str = Field("https://oauth2.googleapis.com/token", description="Where FCM's tokens come from.")
+
     log_level: str = Field("INFO", description="The least severe level that is logged.")
     traces_url: SecretStr | None = Field(
         None, description="Where spans are sent by OTLP over HTTP: `http://collector:4318/v1/traces`. Default: nowhere."

@@ -12,6 +12,7 @@ from domain.jobs.job import Enqueued, Origin
 from domain.payloads.gmail import SyncPayload
 from domain.payloads.payload import JobOptions, Payload, jobs_of
 from gateway.http.fairness import RequestPlaces, SharedPlaces
+from gateway.http.inbox_bells import InboxBells
 from gateway.http.rate_limit import RequestLimiter
 from gateway.http.readiness import Readiness
 from providers.google.certificates import CertificateStore
@@ -33,6 +34,9 @@ TRIALS_AT_ONCE, TRIALS_OF_ORG = 4, 1
 EXCHANGES_AT_ONCE, EXCHANGES_OF_ORG = 8, 2
 """Codes that are exchanged with Google at a time. One may take 20 s, and must leave threads for all other requests."""
 
+STREAMS_AT_ONCE, STREAMS_OF_ORG = 200, 50
+"""Streams of inboxes, of the 800 connections that a process keeps."""
+
 NEEDED_JOB_TYPES = (SyncPayload.declaration.job_type,)
 """What the gateway enqueues; a catalogue without it would make every push come again."""
 
@@ -49,6 +53,8 @@ class Resources:
     requests: RequestPlaces
     trials: SharedPlaces
     exchanges: SharedPlaces
+    streams: SharedPlaces
+    bells: InboxBells
 
     @classmethod
     def of(cls, settings: Settings) -> "Resources":
@@ -66,6 +72,8 @@ class Resources:
             requests=RequestPlaces(max(1, settings.database_pool_size // ORGS_SHARE)),
             trials=SharedPlaces(TRIALS_AT_ONCE, TRIALS_OF_ORG, "other rules are being tried on past mail"),
             exchanges=SharedPlaces(EXCHANGES_AT_ONCE, EXCHANGES_OF_ORG, "other mailboxes are being connected"),
+            streams=SharedPlaces(STREAMS_AT_ONCE, STREAMS_OF_ORG, "other streams of inboxes are open"),
+            bells=InboxBells(database),
         )
 
     def enqueue(

@@ -15,6 +15,7 @@ from sandbox.discord.discord import discord_emulator
 from sandbox.emulator.emulator import Emulator
 from sandbox.emulator.http_server import EmulatorServer
 from sandbox.emulator.journal import Journal
+from sandbox.fcm.fcm import FcmControl, fcm_emulator
 from sandbox.google.api.service import GmailService
 from sandbox.google.control import control_routes
 from sandbox.google.mailbox.mailbox import Mailbox
@@ -23,6 +24,8 @@ from sandbox.microsoft.control import MicrosoftControl
 from sandbox.microsoft.microsoft import microsoft_emulator
 from sandbox.resend.control import ResendControl
 from sandbox.resend.resend import resend_emulator
+from sandbox.twilio.control import TwilioControl
+from sandbox.twilio.twilio import twilio_emulator
 from tests.doubles.email_orders import MAILBOX
 from tests.doubles.mail_environment import Addresses
 from tests.sweep.boundaries import Watch
@@ -67,6 +70,8 @@ class Outside:
     bot: Emulator
     resend: Emulator
     microsoft: Emulator
+    twilio: Emulator
+    fcm: Emulator
     stack: ExitStack
     watch: Watch | None = None
     _kept: Mapping[str, Mailbox] = field(default_factory=dict)
@@ -81,6 +86,8 @@ class Outside:
             "discord": self.bot,
             "resend": self.resend,
             "graph": self.microsoft,
+            "twilio": self.twilio,
+            "fcm": self.fcm,
         }
 
     def addresses(self) -> Addresses:
@@ -129,6 +136,8 @@ class Outside:
         return held | {
             "resend": [(one["to"], one["subject"]) for one in sent],
             "graph": [(one["isDraft"], one["subject"]) for one in written],
+            "twilio": [(one["to"], one["body"]) for one in TwilioControl(self.twilio.url).messages()],
+            "fcm": [(one["token"], one["notification"]) for one in FcmControl(self.fcm.url).messages()],
         }
 
     def _copied(self, mailboxes: Mapping[str, Mailbox]) -> dict[str, Mailbox]:
@@ -152,7 +161,8 @@ def running_outside() -> Iterator[Outside]:
     gmail = Emulator(service, journal, 0, control_routes(service))
     with gmail, anthropic_emulator() as anthropic, discord_emulator() as discord, ExitStack() as stack:
         bot, resend, microsoft = map(stack.enter_context, (discord_emulator(), resend_emulator(), microsoft_emulator()))
-        yield Outside(gmail, service, anthropic, discord, bot, resend, microsoft, stack)
+        twilio, fcm = map(stack.enter_context, (twilio_emulator(), fcm_emulator()))
+        yield Outside(gmail, service, anthropic, discord, bot, resend, microsoft, twilio, fcm, stack)
 
 
 def _addresses(urls: Mapping[str, str]) -> Addresses:
@@ -163,6 +173,8 @@ def _addresses(urls: Mapping[str, str]) -> Addresses:
         bot=urls["discord"],
         resend=urls["resend"],
         microsoft=urls["graph"],
+        twilio=urls["twilio"],
+        fcm=urls["fcm"],
     )
 
 
