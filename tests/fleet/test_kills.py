@@ -117,12 +117,13 @@ def test_kills_in_a_row_cost_no_innocent_job(fleet: Fleet) -> None:
     fleet.check()
 
 
-REMINDERS, PEOPLE = 10_000, 50
-REMIND_WITHIN_S = 400.0
+REMINDERS, PEOPLE = 2_000, 50
+"""Ten thousand end likewise, in two and a half minutes."""
+REMIND_WITHIN_S = 200.0
 """Each reminder is two jobs; one worker is left to tell most of them, on a busy machine of two cores."""
 
 
-def test_ten_thousand_reminders_of_one_second_are_told_once_each(fleet: Fleet) -> None:
+def test_thousands_of_reminders_of_one_second_are_told_once_each(fleet: Fleet) -> None:
     people = "insert into users (org_id, email) select %s, 'p' || n || '@example.com' from generate_series(1, %s) n"
     fleet.ask(people, fleet.org, PEOPLE)
     fleet.ask(
