@@ -11,7 +11,7 @@ from tests.tools.house_copy import files, make_copy, run
 from tools.new_area import LINES, begin
 
 MOST_FILES = 15
-OWN = ("tests/storage/test_reminders.py", "tests/tasks/test_reminders.py", "tests/operations/test_reminders.py")
+OWN = ("tests/storage/test_errands.py", "tests/tasks/test_errands.py", "tests/operations/test_errands.py")
 GUARDS = (
     "tests/test_house.py",
     "tests/test_house_style.py",
@@ -34,7 +34,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_an_area_takes_at_most_fifteen_files_and_works(copy: Path) -> None:
     before = files(copy)
-    run(copy, "tools.new_area", "reminders")
+    run(copy, "tools.new_area", "errands")
     for tool in ("tools.golden", "tests.storage.postgres.rights_table", "tools.reference"):
         run(copy, tool)
     changed = {name for name, content in files(copy).items() if before.get(name) != content}
@@ -55,7 +55,7 @@ def test_an_area_takes_at_most_fifteen_files_and_works(copy: Path) -> None:
     ("name", "words"),
     [
         ("", "N='' is no name"),
-        ("Reminders", "N='Reminders' is no name"),
+        ("Errands", "N='Errands' is no name"),
         ("class", "N='class' is no name"),
         ("a" * 31, "has 31 letters"),
         ("approvals", "is there already"),

@@ -51,6 +51,8 @@ HARMLESS: Mapping[str, str] = {
     "/v1/users/{user_id}/inbox/read": "what is read is read",
     "/v1/users/{user_id}/inbox/{seq}/read": "what is read is read",
     "/v1/users/{user_id}/inbox/{seq}/unread": "what is unread is unread",
+    "/v1/reminders/{reminder_id}/done": "what is done stays done, and no coming due time of a rule is skipped",
+    "/v1/reminders/{reminder_id}/snooze": "put off until the same time",
 }
 """The POST routes without a key, and why a repetition makes nothing twice."""
 
@@ -126,6 +128,11 @@ def a_mail(_account: Account, _store: Database, _database: Connection) -> Making
     return Making("/v1/email", mail, mail | {"text": "At one."}, "email_orders")
 
 
+def a_reminder(account: Account, _store: Database, _database: Connection) -> Making:
+    body = {"user_id": str(account.user_id), "title": "Call the garage", "at": "2036-01-07T09:00"}
+    return Making(path="/v1/reminders", body=body, other=body | {"title": "Pay the garage"}, counted="reminders")
+
+
 MAKING: Mapping[str, Callable[[Account, Database, Connection], Making]] = {
     "/v1/actions": an_action,
     "/v1/actions/{action_id}/undo": an_undo,
@@ -134,6 +141,7 @@ MAKING: Mapping[str, Callable[[Account, Database, Connection], Making]] = {
     "/v1/email": a_mail,
     "/v1/jobs": a_job,
     "/v1/jobs/{job_id}/retry": a_retry,
+    "/v1/reminders": a_reminder,
     "/v1/rules": a_rule,
 }
 
