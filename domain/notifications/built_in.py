@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from domain.jobs.failures import Invalid
 from domain.jobs.job import JsonObject
-from domain.notifications.template import Template, TitledText, Words, shortened, words_of
+from domain.notifications.template import Template, TitledText, Words, in_bytes, words_of
 
 VERIFICATION = "postroom.verification"
 REMINDER = "postroom.reminder"
@@ -16,6 +16,7 @@ PREFIX = "postroom."
 MOST_SHOWN = 50
 """Items of a digest that are written out; the others are counted."""
 LONGEST_ITEM = 500
+"""Bytes: fifty items stay well below what a text may have."""
 
 BUILT_IN: Mapping[str, Template] = {
     VERIFICATION: Template(
@@ -79,8 +80,8 @@ def digest_data(category: str, words: list[Words], count: int) -> JsonObject:
     shown = words[:MOST_SHOWN]
     items = [
         {
-            "title": shortened(one.title or one.body, LONGEST_ITEM),
-            "body": shortened(one.body, LONGEST_ITEM) if one.title else "",
+            "title": in_bytes(one.title or one.body, LONGEST_ITEM),
+            "body": in_bytes(one.body, LONGEST_ITEM) if one.title else "",
         }
         for one in shown
     ]

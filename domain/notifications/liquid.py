@@ -2,7 +2,8 @@
 
 A template sees the values of its data and no attribute of Python. The filters of the replace family are left out: used
 twice on one text they double it, and the library's own limits do not look inside a filter. `join` is bounded here for
-the same reason. Dates are shown in the reader's zone.
+the same reason. There are no ranges, for a test whether one contains a value may count through all of it. Dates are
+shown in the reader's zone.
 """
 
 import re
@@ -13,11 +14,14 @@ from itertools import chain
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from liquid import BoundTemplate, Environment, StrictUndefined
+from liquid import BoundTemplate, Environment, RenderContext, StrictUndefined
+from liquid.ast import Node
 from liquid.builtin import content, illegal, output
+from liquid.builtin.expressions.primitive import RangeLiteral
 from liquid.builtin.filters import array, math, misc, string
 from liquid.builtin.tags import assign_tag, capture_tag, case_tag, comment_tag, for_tag, if_tag, unless_tag
 from liquid.exceptions import FilterArgumentError, LiquidError
+from liquid.expression import Expression
 from liquid.filter import liquid_filter, with_environment
 
 from domain.jobs.failures import Invalid
@@ -48,7 +52,7 @@ _FORM = re.compile(r"(?:[^%]|%-?[aAbBdeHIjmMpSyYZz]|%%)*")
 @liquid_filter
 def joined(values: object, separator: object = " ", *, environment: "BoundedLiquid") -> str:
     """The values of a list in one text; raises when it would be too long."""
-    listed: Iterable[object] = values if isinstance(values, list | tuple | range) else [values]
+    listed: Iterable[object] = values if isinstance(values, list | tuple) else [values]
     between, parts, length = separator if isinstance(separator, str) else str(separator), [], 0
     for value in listed:
         parts.append(value if isinstance(value, str) else str(value))
@@ -149,9 +153,24 @@ def _parsed(field: str, source: str, zone: str, *, escapes: bool) -> BoundTempla
     if len(source) > LONGEST_SOURCE:
         raise Invalid(field, f"has more than {LONGEST_SOURCE} characters")
     try:
-        return _environment(zone, escapes=escapes).from_string(source)
+        template = _environment(zone, escapes=escapes).from_string(source)
+        context = RenderContext(template)
+        has_range = any(_has_range(node, context) for node in template.nodes)
     except (LiquidError, ValueError, RecursionError) as error:
         raise Invalid(field, _reason(error)) from None
+    if has_range:
+        raise Invalid(field, "has a range such as (1..3), which is not taken: loop over a list of the data")
+    return template
+
+
+def _has_range(node: Node, context: RenderContext) -> bool:
+    """Whether a part of a template, or one inside it, names a range."""
+    inside = node.children(context, include_partials=False)
+    return any(map(_is_of_range, node.expressions())) or any(_has_range(child, context) for child in inside)
+
+
+def _is_of_range(expression: Expression) -> bool:
+    return isinstance(expression, RangeLiteral) or any(map(_is_of_range, expression.children()))
 
 
 def _missing(segments: list[Any], value: object) -> str | None:
