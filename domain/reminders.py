@@ -218,10 +218,15 @@ def check_rule(text: str) -> str | None:
 
 
 def local_time(at: datetime, zone: str) -> datetime:
-    """A time as the clocks of a zone show it; one without an offset is such a time already."""
+    """A time as the clocks of a zone show it; one without an offset is such a time already.
+
+    Of an hour that the clocks show twice the first showing is meant, so an instant in the second is refused.
+    """
     if not EARLIEST_YEAR <= at.year <= LATEST_YEAR:
         raise Invalid("at", f"is not between {EARLIEST_YEAR} and {LATEST_YEAR}")
     shown = at if at.tzinfo is None else at.astimezone(ZoneInfo(check_zone(zone))).replace(tzinfo=None)
+    if at.tzinfo is not None and shown.fold:
+        raise Invalid("at", f"is the second time that the clocks of {zone} show {shown:%H:%M} that day: only the first")
     return shown.replace(microsecond=0, fold=0)
 
 

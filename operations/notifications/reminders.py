@@ -49,7 +49,11 @@ Rule = Annotated[
     str | None,
     Field(max_length=LONGEST_RULE, description="When it is due again, such as `FREQ=WEEKLY;BYDAY=MO` (RFC 5545)."),
 ]
-Body = Annotated[str | None, Field(max_length=LONGEST_BODY, description="More words; the title without them.")]
+NO_CONTROLS = r"^[^\x00-\x08\x0b-\x1f\x7f]*$"
+"""JSON writes a control character in six bytes, so that the words would not fit into their notification."""
+Body = Annotated[
+    str | None, Field(max_length=LONGEST_BODY, pattern=NO_CONTROLS, description="More words; the title without them.")
+]
 RepeatEvery = Annotated[
     int | None,
     Field(ge=LEAST_REPEAT_S, le=MOST_REPEAT_S, description="Ring again after so many seconds, until it is done."),

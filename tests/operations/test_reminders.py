@@ -87,6 +87,8 @@ def test_reminders_by_http_are_the_orgs_own_and_a_repeated_request_makes_one(
         ({"title": " "}, "title"),
         ({"title": "x" * 201}, "title"),
         ({"body": "x" * 3_001}, "body"),
+        ({"body": "\x01"}, "body"),
+        ({"at": "2036-10-26T01:30:00Z", "zone": "Europe/Berlin"}, "at"),
         ({"at": "2020-01-01T09:00"}, "at"),
         ({"at": "9999-12-31T23:59:59Z"}, "at"),
         ({"at": "soon"}, "at"),
