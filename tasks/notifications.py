@@ -3,10 +3,14 @@
 `deliver` decides; a type for each channel sends, so that a provider that is parked delays no other channel.
 """
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
+from operator import attrgetter
+from typing import TypeVar
+from uuid import UUID
 
 from domain.email.sender import NO_PROVIDER, EmailProvider
 from domain.jobs.effects import CannotTell, Finding, Found
@@ -30,9 +34,13 @@ from domain.payloads.notifications import (
 from domain.redaction import redact_document
 from engine.catalogue import job
 from engine.context import JobContext
+from engine.enqueue import enqueue_jobs
+from storage.email import orders
 from storage.ledger import effects
 from storage.notifications import channel_senders, digests, inbox, notifications, people, receipts, templates
-from storage.notifications.notifications import Delivery, Notification
+from storage.notifications.digests import Overdue
+from storage.notifications.notifications import Delivery, Notification, Old
+from storage.postgres.apart import WITHIN_S_OF_JOB, together_or_apart
 from storage.postgres.database import Transaction
 from tasks.senders import due_messages, notification_email, push_sending, sms_sending
 from tasks.senders.due_messages import DueMessage
@@ -50,8 +58,10 @@ KEEP_FOR = timedelta(days=90)
 """How long notifications are kept, with deliveries and inbox: a quarter of a year is what people look back on."""
 BATCH, MOST_BATCHES = 500, 20
 ENDED = "notification_job_ended"
-OPEN = (DeliveryState.QUEUED, DeliveryState.UNKNOWN)
 LONGEST_REASON = 300
+
+
+OfOrg = TypeVar("OfOrg", Old, Overdue)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,17 +179,49 @@ def close_digest(ctx: JobContext, payload: CloseDigestPayload) -> Outcome:
 
 @job(queue=Queue.MAINTENANCE)
 def forget(ctx: JobContext, _payload: ForgetPayload) -> Outcome:
-    """Delete notifications that are older than a quarter of a year, with all that hangs on them."""
-    forgotten = 0
-    for _ in range(MOST_BATCHES):
+    """Delete notifications that are older than a quarter of a year, and have digests closed that were left open.
+
+    An org of which somebody has locked a row is left to the next tick.
+    """
+    counts: Counter[str] = Counter(forgotten=0)
+    orgs_put_off: set[UUID] = set()
+
+    def carry_out(old: Sequence[Old]) -> None:
         with ctx.fleet() as tx:
             tx.wait_briefly()
-            batch = notifications.forget(tx, older_than=KEEP_FOR, limit=BATCH)
-        forgotten += batch
-        if batch < BATCH:
+            notifications.forget(tx, old)
+        counts.update(forgotten=len(old))
+
+    for _ in range(MOST_BATCHES):
+        with ctx.fleet() as tx:
+            old = notifications.old(tx, older_than=KEEP_FOR, besides=orgs_put_off, limit=BATCH)
+            counts.update(receipts_forgotten=receipts.forget_unknown(tx, limit=BATCH))
+        orgs_put_off |= {one.org_id for one in _apart(old, carry_out)}
+        if len(old) < BATCH:
             break
         ctx.check()
-    return Done({"forgotten": forgotten})
+    counts.update(digests_closed=_close_overdue(ctx))
+    return Done({**counts} | ({"orgs_put_off": len(orgs_put_off)} if orgs_put_off else {}))
+
+
+def _close_overdue(ctx: JobContext) -> int:
+    """Enqueue the closing of digests whose own job was canceled or died: they would collect for ever."""
+    with ctx.fleet() as tx:
+        overdue = digests.overdue(tx, limit=BATCH)
+
+    def enqueue(some: Sequence[Overdue]) -> None:
+        with ctx.fleet() as tx:
+            tx.wait_briefly()
+            origin = ctx.job.origin
+            enqueue_jobs(
+                tx, [CloseDigestPayload(digest_id=one.digest_id).job(org_id=one.org_id, origin=origin) for one in some]
+            )
+
+    return len(overdue) - len(_apart(overdue, enqueue))
+
+
+def _apart(items: Sequence[OfOrg], do: Callable[[Sequence[OfOrg]], None]) -> Sequence[OfOrg]:
+    return together_or_apart(items, attrgetter("org_id"), do, within_s=WITHIN_S_OF_JOB)
 
 
 def find_email(ctx: JobContext, payload: SendEmailPayload, key: str) -> Finding:
@@ -206,7 +248,7 @@ def find_email(ctx: JobContext, payload: SendEmailPayload, key: str) -> Finding:
 )
 def send_email(ctx: JobContext, payload: SendEmailPayload) -> Outcome:
     """Send an e-mail, once, by the org's sender."""
-    return _send(ctx, payload, None, notification_email.send)
+    return _send(ctx, payload, Channel.EMAIL, notification_email.send)
 
 
 def find_sms(ctx: JobContext, payload: SendSmsPayload, key: str) -> Finding:
@@ -225,7 +267,7 @@ def find_sms(ctx: JobContext, payload: SendSmsPayload, key: str) -> Finding:
 )
 def send_sms(ctx: JobContext, payload: SendSmsPayload) -> Outcome:
     """Send a text message, at most once."""
-    return _send(ctx, payload, sms_sending.key_of(payload.delivery_id), sms_sending.send)
+    return _send(ctx, payload, Channel.SMS, sms_sending.send)
 
 
 @job(
@@ -238,36 +280,60 @@ def send_sms(ctx: JobContext, payload: SendSmsPayload) -> Outcome:
 )
 def send_push(ctx: JobContext, payload: SendPushPayload) -> Outcome:
     """Send a message to a device, at most once."""
-    return _send(ctx, payload, push_sending.key_of(payload.delivery_id), push_sending.send)
+    return _send(ctx, payload, Channel.PUSH, push_sending.send)
 
 
 Courier = Callable[[JobContext, DueMessage], str | Reason]
 """Causes the one effect of a message; returns the provider's id, or why there is nobody to send it by."""
 
 
-def _send(ctx: JobContext, payload: SendPayload, key: str | None, courier: Courier) -> Outcome:
-    """Look once more whether the message may go out now, and hand it over. An e-mail's effect is its order's."""
+def _key_of(delivery: Delivery) -> str | None:
+    """The key of the effect that sends; an e-mail's is its order's, and there is none before the order."""
+    if delivery.channel is Channel.EMAIL:
+        return None if delivery.order_id is None else send_key(delivery.order_id)
+    key_of = sms_sending.key_of if delivery.channel is Channel.SMS else push_sending.key_of
+    return key_of(delivery.delivery_id)
+
+
+def _send(ctx: JobContext, payload: SendPayload, channel: Channel, courier: Courier) -> Outcome:
+    """Look once more whether the message may go out now, and hand it over."""
     with ctx.read() as tx:
         delivery = notifications.delivery(tx, ctx.org_id, payload.delivery_id)
         due = None if delivery is None else due_messages.read(tx, delivery)
         if delivery is None or due is None:
             return Cancel("its recipient or its address was removed")
-        if delivery.order_id is not None:
-            key = send_key(delivery.order_id)
+        if delivery.channel is not channel:
+            raise Invalid("payload.delivery_id", f"names a delivery by {delivery.channel.value}")
+        key = _key_of(delivery)
         has_begun = key is not None and effects.may_have_happened(tx, ctx.org_id, key)
-    if delivery.state not in OPEN:
+    if not delivery.may_be_sent:
         return Done({"state": delivery.state.value, "why": "it had ended before"})
-    # What may have gone out already is not held back any more: all that is left is to find out how that call ended.
-    if not has_begun:
-        step = planning.before_call(due.message, due.person, due.contact.contact_id, ctx.now())
-        if isinstance(step, Suppressed):
-            return _ended(delivery, _state_of(step.reason), step.reason.value)
-        if step.at > ctx.now():
-            return Snooze(step.at, "it is quiet at its recipient's")
-    return _hand_over(ctx, due, courier)
+    held = _held_back(ctx, due, has_begun=has_begun)
+    if held is not None:
+        return held
+    if delivery.state is DeliveryState.FAILED:
+        with ctx.tx() as tx:
+            notifications.reopen(tx, delivery.delivery_id)
+    return _hand_over(ctx, due, courier, has_begun=has_begun)
 
 
-def _hand_over(ctx: JobContext, due: DueMessage, courier: Courier) -> Outcome:
+def _held_back(ctx: JobContext, due: DueMessage, *, has_begun: bool) -> Outcome | None:
+    """How the job ends where the message must not go out now.
+
+    A text or a push that may have gone out is not sent again, so it is not held back: all that is left is to find out
+    how that call ended. To ask about an e-mail may send it.
+    """
+    if has_begun and due.delivery.channel is not Channel.EMAIL:
+        return None
+    step = planning.before_call(due.message, due.person, due.contact.contact_id, ctx.now())
+    if isinstance(step, Suppressed):
+        if has_begun:
+            raise Uncertain(f"it may have been sent, and is held back now: {step.reason.value}")
+        return _ended(due.delivery, _state_of(step.reason), step.reason.value)
+    return Snooze(step.at, "it is quiet at its recipient's") if step.at > ctx.now() else None
+
+
+def _hand_over(ctx: JobContext, due: DueMessage, courier: Courier, *, has_begun: bool) -> Outcome:
     delivery = due.delivery
     try:
         taken = courier(ctx, due)
@@ -276,6 +342,8 @@ def _hand_over(ctx: JobContext, due: DueMessage, courier: Courier) -> Outcome:
     except Permanent as refusal:
         return _refused(ctx, delivery, refusal)
     if isinstance(taken, Reason):
+        if has_begun:
+            raise Uncertain(f"it may have been sent, and nobody can be asked any more: {taken.value}")
         return _ended(delivery, DeliveryState.SUPPRESSED, taken.value)
 
     def write(tx: Transaction) -> None:
@@ -310,5 +378,7 @@ def _refused(ctx: JobContext, delivery: Delivery, refusal: Permanent) -> Outcome
 def _ended(delivery: Delivery, state: DeliveryState, reason: str) -> Done:
     def write(tx: Transaction) -> None:
         notifications.advance(tx, delivery.delivery_id, state, reason=reason)
+        if delivery.order_id is not None:
+            orders.cancel(tx, delivery.order_id)
 
     return Done({"state": state.value, "reason": reason}, writes=write)

@@ -31,6 +31,10 @@ class Reason(StrEnum):
     """The template cannot say the data there, such as in so few segments."""
 
 
+CLOSES_WITHIN = timedelta(minutes=5)
+"""How long after its time a digest may close on a busy day, and each item is still young enough to be sent."""
+
+
 @dataclass(frozen=True, slots=True)
 class Contact:
     """An address of a person's, or a device."""
@@ -141,7 +145,9 @@ def _on(
         sent = _to(contact, message, person, now)
         if isinstance(sent, Send) and choice is Choice.DIGEST:
             closes = _after_quiet_hours(now + message.digest_every, message.category, person)
-            yield Digest(channel, contact.contact_id, closes)
+            # What would be too old when the digest closes goes by itself.
+            in_time = closes + CLOSES_WITHIN - message.asked_at <= message.max_age
+            yield Digest(channel, contact.contact_id, closes) if in_time else sent
         else:
             yield sent
 

@@ -115,6 +115,11 @@ def record_sent(tx: Transaction, order_id: UUID, *, provider_id: str, message_id
     return bool(tx.run("record_email_sent", order_id=order_id, provider_id=provider_id, message_id=message_id))
 
 
+def cancel(tx: Transaction, order_id: UUID) -> None:
+    """End an order that is not to be sent any more."""
+    tx.run("cancel_email_order", order_id=order_id)
+
+
 def forget(tx: Transaction, *, keep_for: timedelta = KEEP_FOR, batch: int) -> int:
     """Delete orders that ended so long ago, of all orgs; returns how many. For the ledger role."""
     return len(tx.run("forget_email_orders", keep_for=keep_for, batch=batch))

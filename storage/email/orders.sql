@@ -33,6 +33,10 @@ update email_orders set
 where id = %(order_id)s and state <> 'sent'
 returning id
 
+-- name: cancel_email_order
+-- Ends an order that is not to be sent any more.
+update email_orders set state = 'canceled', error = null, ended_at = now() where id = %(order_id)s and state = 'queued'
+
 -- name: forget_email_orders
 -- Deletes orders that ended so long ago; one that is dead stays while somebody may replay its job.
 delete from email_orders where id in (

@@ -42,6 +42,10 @@ begin
       select n.id into new_id from notifications n
       where n.org_id = for_org and n.user_id = recipient and n.template = by_template and n.data_hash = hash and n.bucket = in_bucket
       order by n.asked_at desc limit 1;
+      if not found then
+        new_id := uuidv7();
+        perform postroom.refuse('recipient_id', 'another job holds the key of this notification');
+      end if;
     end if;
     return query select new_id, made.created, null::text;
     return;
@@ -102,8 +106,20 @@ end
 $$;
 create or replace trigger users_have_an_address after insert on users for each row execute function postroom.keep_own_address();
 
--- The end-of-job hook of the types that send: a delivery whose job has ended without a word of it says why. Where the call's end is not
--- known, nobody knows of the delivery either, until a receipt comes.
+-- The words of an e-mail go with its delivery, and so with its person.
+create or replace function postroom.forget_order_of_delivery() returns trigger
+language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+begin
+  delete from email_orders where id = old.order_id;
+  return null;
+end
+$$;
+create or replace trigger deliveries_take_their_orders_along after delete on deliveries
+  for each row when (old.order_id is not null) execute function postroom.forget_order_of_delivery();
+
+-- The end-of-job hook of the types that send: a delivery whose job has ended without a word of it says why, until the job is replayed.
+-- Where the call's end is not known, nobody knows of the delivery either, until a receipt comes. A job that names a delivery by another
+-- channel says nothing of it.
 drop function if exists postroom.notification_job_ended(jsonb);
 create function postroom.notification_job_ended(facts jsonb) returns void
 language plpgsql as $$
@@ -118,6 +134,7 @@ begin
     reason = left(coalesce(facts ->> 'error_code', facts ->> 'state'), 300), changed_at = now()
   from public.jobs j
   where j.id = (facts ->> 'job_id')::uuid and d.id = (j.payload ->> 'delivery_id')::uuid and d.org_id = j.org_id and d.state = 'queued'
+    and j.job_type = 'notifications.send_' || d.channel
   returning d.order_id into its_order;
   update public.email_orders o set
     state = facts ->> 'state', error = jsonb_build_object('code', facts ->> 'error_code'), ended_at = (facts ->> 'finished_at')::timestamptz

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from domain.notifications.channels import Channel
@@ -30,6 +31,13 @@ class Digest:
     channel: Channel
     opened_at: datetime
     closed_at: datetime | None
+
+
+class Overdue(NamedTuple):
+    """An open digest that should have been closed, and whose."""
+
+    digest_id: UUID
+    org_id: UUID
 
 
 def join(
@@ -65,3 +73,8 @@ def items(tx: Transaction, org_id: UUID, digest_id: UUID, *, limit: int) -> tupl
     """The first items of a digest by their ids, and how many there are."""
     rows = tx.run("list_digest_items", org_id=org_id, digest_id=digest_id, limit=limit)
     return [row.notification_id for row in rows], rows[0].total if rows else 0
+
+
+def overdue(tx: Transaction, *, limit: int) -> Sequence[Overdue]:
+    """Open digests of all orgs that should have been closed, the longest overdue first."""
+    return [Overdue(row.digest_id, row.org_id) for row in tx.run("list_overdue_digests", limit=limit)]

@@ -37,3 +37,8 @@ join notifications n on n.org_id = i.org_id and n.id = i.notification_id
 where i.org_id = %(org_id)s and i.digest_id = %(digest_id)s
 order by n.asked_at, n.id
 limit %(limit)s
+
+-- name: list_overdue_digests
+-- Open digests of all orgs whose time was over ten minutes ago: nothing is known to close them.
+select id as digest_id, org_id from digests where closed_at is null and closes_at < now() - interval '10 minutes'
+order by closes_at limit %(limit)s

@@ -60,6 +60,13 @@ class Notification:
     planned_at: datetime | None
 
 
+class Old(NamedTuple):
+    """A notification or a digest, and whose."""
+
+    source_id: UUID
+    org_id: UUID
+
+
 class NotificationPosition(NamedTuple):
     """Where a list is: the last notification that was shown."""
 
@@ -86,6 +93,12 @@ class Delivery:
     due_at: datetime | None
     created_at: datetime
     changed_at: datetime
+
+    @property
+    def may_be_sent(self) -> bool:
+        """Whether a job of it has something to do: a failure of which no provider has told ends with a replay."""
+        failed_here = self.state is DeliveryState.FAILED and self.provider_id is None
+        return failed_here or self.state in {DeliveryState.QUEUED, DeliveryState.UNKNOWN}
 
 
 def notify(tx: Transaction, org_id: UUID, request: Request, *, by: Origin = SYSTEM) -> Notified:
@@ -224,6 +237,11 @@ def release(tx: Transaction, delivery_id: UUID) -> None:
     tx.run("release_delivery", delivery_id=delivery_id)
 
 
+def reopen(tx: Transaction, delivery_id: UUID) -> None:
+    """Let a message that failed, and that no provider has taken, be sent again."""
+    tx.run("reopen_delivery", delivery_id=delivery_id)
+
+
 def keep_order(tx: Transaction, delivery_id: UUID, order_id: UUID) -> None:
     """Keep where the words of an e-mail stand; the first ones stay."""
     tx.run("keep_delivery_order", delivery_id=delivery_id, order_id=order_id)
@@ -235,10 +253,17 @@ def known_provider_ids(tx: Transaction, org_id: UUID, provider_ids: Sequence[str
     return frozenset(row.provider_id for row in rows)
 
 
-def forget(tx: Transaction, *, older_than: timedelta, limit: int) -> int:
-    """Delete old notifications and digests of all orgs, with all that hangs on them; returns how many."""
-    (row,) = tx.run("forget_notifications", older_than=older_than, limit=limit)
-    return int(row.forgotten)
+def old(tx: Transaction, *, older_than: timedelta, besides: Iterable[UUID], limit: int) -> Sequence[Old]:
+    """Old notifications and digests of all orgs but these, the oldest first."""
+    rows = tx.run("list_old_notifications", older_than=older_than, besides=list(besides), limit=limit)
+    return [Old(row.id, row.org_id) for row in rows]
+
+
+def forget(tx: Transaction, old: Sequence[Old]) -> None:
+    """Delete these, with all that hangs on them."""
+    ids = [one.source_id for one in old]
+    tx.run("delete_notifications", ids=ids)
+    tx.run("delete_digests", ids=ids)
 
 
 def _notification(row: Row) -> Notification:

@@ -74,6 +74,11 @@ returning d.state = %(state)s as is_news
 -- A collected item becomes a message of its own.
 update deliveries set state = 'queued', changed_at = now() where id = %(delivery_id)s and state = 'collected'
 
+-- name: reopen_delivery
+-- A message that no provider has taken is to be sent again: its job was replayed.
+update deliveries set state = 'queued', reason = null, changed_at = now()
+where id = %(delivery_id)s and state = 'failed' and provider_id is null
+
 -- name: keep_delivery_order
 -- The first order stays.
 update deliveries set order_id = coalesce(order_id, %(order_id)s) where id = %(delivery_id)s
@@ -82,18 +87,21 @@ update deliveries set order_id = coalesce(order_id, %(order_id)s) where id = %(d
 -- Which of these are deliveries' of the org.
 select provider_id from deliveries where org_id = %(org_id)s and provider_id = any (%(provider_ids)s::text[])
 
--- name: forget_notifications
--- Old notifications go with deliveries and inbox items, old digests with their deliveries.
-with old as (
-  select id from notifications where asked_at < now() - %(older_than)s::interval order by asked_at limit %(limit)s for update skip locked
-), closed as (
-  select id from digests where closed_at < now() - %(older_than)s::interval order by closed_at limit %(limit)s for update skip locked
-), unknown as (
-  delete from email_receipts where (org_id, provider_id) in (
-    select org_id, provider_id from email_receipts where delivery_id is null and at < now() - interval '7 days' limit %(limit)s)
-), gone as (
-  delete from notifications where id in (select id from old) returning id
-), also_gone as (
-  delete from digests where id in (select id from closed) returning id
-)
-select (select count(*) from gone) + (select count(*) from also_gone) as forgotten
+-- name: list_old_notifications
+-- Notifications and digests that are older, of orgs besides these, the oldest first.
+select id, org_id from (
+  (select id, org_id, asked_at as at from notifications
+   where asked_at < now() - %(older_than)s::interval and org_id <> all (%(besides)s::uuid[]) order by asked_at limit %(limit)s)
+  union all
+  (select id, org_id, closed_at from digests
+   where closed_at < now() - %(older_than)s::interval and org_id <> all (%(besides)s::uuid[]) order by closed_at limit %(limit)s)
+) as old
+order by at limit %(limit)s
+
+-- name: delete_notifications
+-- They go with deliveries and inbox items.
+delete from notifications where id = any (%(ids)s::uuid[])
+
+-- name: delete_digests
+-- They go with their deliveries.
+delete from digests where id = any (%(ids)s::uuid[])

@@ -42,3 +42,8 @@ def apply(
     if receipt.state is None:
         return False
     return notifications.advance(tx, delivery_id, receipt.state, reason=receipt.reason, provider_id=provider_id)
+
+
+def forget_unknown(tx: Transaction, *, limit: int) -> int:
+    """Delete receipts of mails that nobody knows after a week, of all orgs; returns how many."""
+    return len(tx.run("forget_unknown_receipts", limit=limit))

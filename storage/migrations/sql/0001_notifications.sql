@@ -132,6 +132,7 @@ create table digests (
   foreign key (org_id, contact_id) references contact_points (org_id, id) on delete cascade
 );
 create unique index digests_open on digests (org_id, contact_id, category) where closed_at is null;
+create index digests_overdue on digests (closes_at) where closed_at is null;
 create index digests_age on digests (closed_at) where closed_at is not null;
 create index digests_of_contact on digests (org_id, contact_id);
 create index digests_of_user on digests (org_id, user_id);

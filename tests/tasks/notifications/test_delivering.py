@@ -221,6 +221,6 @@ def test_old_notifications_are_forgotten(told: ToldPeople) -> None:
     told.notify(bucket="new")
     told.database.execute("update notifications set asked_at = now() - interval '91 days' where bucket = ''")
     with told.process.database.ledger() as tx:
-        assert notifications.forget(tx, older_than=timedelta(days=90), limit=100) == 1
+        notifications.forget(tx, notifications.old(tx, older_than=timedelta(days=90), besides=(), limit=100))
     assert told.inbox() == []
     assert told.database.execute("select bucket from notifications").fetchall() == [("new",)]

@@ -1,0 +1,180 @@
+"""What comes after an end that was not the last word: replays, digests left open, switches between attempts."""
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from psycopg import connect
+
+from domain.email.sender import EmailProvider
+from domain.jobs.job import SYSTEM_ORG, Origin
+from domain.notifications.channels import Channel, Choice
+from domain.payloads.notifications import ForgetPayload, SendPushPayload
+from domain.payloads.payload import Payload, jobs_of
+from operations import replays
+from sandbox.emulator.fault_order import FaultOrder
+from storage.ledger import ledger
+from storage.notifications import channel_senders
+from tests.doubles.email_orders import set_sender
+from tests.doubles.factories import make_org, pass_time
+from tests.doubles.told_people import ToldPeople
+
+NUMBER = "+4930123456"
+FAULTS = {
+    Channel.EMAIL: FaultOrder(operation="emails.send", status=422, body={"name": "validation_error", "message": "x"}),
+    Channel.SMS: FaultOrder(operation="messages.create", status=403, body={"code": 21408, "message": "not permitted"}),
+    Channel.PUSH: FaultOrder(operation="messages.send", status=403, reason="SENDER_ID_MISMATCH", message="mismatch"),
+}
+
+
+def address(told: ToldPeople, channel: Channel) -> None:
+    """Let the person be reached by the channel, and no fault stand in the way."""
+    if channel is Channel.EMAIL:
+        set_sender(told.process, told.org_id, EmailProvider.RESEND)
+    else:
+        told.add_contact(channel, NUMBER if channel is Channel.SMS else "device-1")
+
+
+def sent(told: ToldPeople) -> int:
+    return len(told.texts()) + len(told.fcm.messages()) + len(told.resend.emails())
+
+
+def column(told: ToldPeople, query: str) -> list[Any]:
+    return [row[0] for row in told.database.execute(query.encode()).fetchall()]
+
+
+def enqueue(told: ToldPeople, payload: Payload, org_id: UUID | None = None) -> UUID:
+    with told.process.database.ledger() as tx:
+        jobs = jobs_of([payload], org_id=org_id or told.org_id)
+        (made,) = ledger.enqueue(tx, jobs, publisher=False, hint_timeout=timedelta(1))
+    return made.job_id
+
+
+def later(told: ToldPeople, span: timedelta = timedelta(minutes=3)) -> None:
+    pass_time(told.database, span)
+    told.hurry()
+    told.run_due()
+
+
+@pytest.mark.parametrize("channel", list(FAULTS))
+def test_a_message_that_failed_is_sent_when_its_job_is_replayed(told: ToldPeople, channel: Channel) -> None:
+    address(told, channel)
+    for control in (told.resend, told.twilio, told.fcm):
+        control.order(FAULTS[channel])
+    told.notify(channels=(channel,))
+    told.run_due()
+    assert (column(told, "select state from deliveries"), sent(told)) == (["failed"], 0)
+    (job_id,) = column(told, "select id from jobs where job_type like 'notifications.send_%'")
+    with told.process.database.ledger() as tx:
+        replays.retry(tx, job_id, by=Origin(), reason="the cause is gone")
+    told.run_due()
+    assert (column(told, "select state from deliveries"), sent(told)) == (["handed_over"], 1)
+
+
+def test_a_digest_whose_closing_was_canceled_is_closed_all_the_same(told: ToldPeople) -> None:
+    told.add_contact(Channel.SMS, NUMBER)
+    told.choose(Channel.SMS, Choice.DIGEST)
+    told.notify(bucket="1", channels=(Channel.SMS,))
+    told.run_due()
+    with told.process.database.ledger() as tx:
+        jobs = column(told, "select id from jobs where job_type = 'notifications.close_digest'")
+        ledger.cancel(tx, jobs, "nobody wants it", by=Origin())
+    told.notify(bucket="2", channels=(Channel.SMS,))
+    told.run_due()
+    told.database.execute("update digests set closes_at = now() - interval '11 minutes'")
+    run_forget(told)
+    told.run_due()
+    assert told.texts() == ["2 messages about bookings"]
+
+
+def run_forget(told: ToldPeople) -> dict[str, Any]:
+    """Run the housekeeping of notifications."""
+    job_id = enqueue(told, ForgetPayload(), SYSTEM_ORG)
+    assert told.run(job_id) == "succeeded"
+    ((output,),) = told.database.execute("select output from jobs where id = %s", (job_id,)).fetchall()
+    found: dict[str, Any] = output
+    return found
+
+
+def test_what_would_be_too_old_in_a_digest_goes_by_itself(told: ToldPeople) -> None:
+    told.save(max_age_s=900, digest_every_s=900)
+    told.add_contact(Channel.SMS, NUMBER)
+    told.choose(Channel.SMS, Choice.DIGEST)
+    told.notify(channels=(Channel.SMS,))
+    told.run_due()
+    assert column(told, "select state from deliveries") == ["handed_over"]
+
+
+def test_a_job_of_another_channel_sends_nothing_and_says_nothing_of_the_delivery(told: ToldPeople) -> None:
+    told.add_contact(Channel.SMS, NUMBER)
+    asked = told.notify(channels=(Channel.SMS,))
+    assert asked.notification_id is not None
+    told.run_due("notifications.deliver")
+    (delivery,) = told.deliveries(asked.notification_id)
+    assert told.run(enqueue(told, SendPushPayload(delivery_id=delivery.delivery_id))) in {"failed", "dead"}
+    assert (told.fcm.messages(), column(told, "select state from deliveries")) == ([], ["queued"])
+    told.run_due()
+    assert (len(told.texts()), column(told, "select state from deliveries")) == (1, ["handed_over"])
+
+
+def test_a_key_that_another_job_holds_is_a_refusal(told: ToldPeople) -> None:
+    first = told.notify()
+    told.database.execute("delete from notifications where id = %s", (first.notification_id,))
+    again = told.notify()
+    assert again.notification_id is None
+    assert again.refusal is not None
+    assert "another job holds the key" in again.refusal
+    assert column(told, "select count(*) from audit_log where event = 'notification.refused'") == [1]
+
+
+def test_an_email_that_may_have_left_is_not_sent_after_it_was_switched_off(told: ToldPeople) -> None:
+    address(told, Channel.EMAIL)
+    told.resend.order(FaultOrder(operation="emails.send", drop="before"))
+    told.notify(channels=(Channel.EMAIL,))
+    told.run_due()
+    told.choose(Channel.EMAIL, Choice.OFF)
+    later(told)
+    assert (column(told, "select state from deliveries"), sent(told)) == (["unknown"], 0)
+
+
+def test_a_text_that_may_have_left_is_not_called_unsent_when_its_sender_is_removed(told: ToldPeople) -> None:
+    told.add_contact(Channel.SMS, NUMBER)
+    told.twilio.order(FaultOrder(operation="messages.create", drop="after"))
+    told.notify(channels=(Channel.SMS,))
+    told.run_due()
+    with told.process.database.ledger() as tx:
+        channel_senders.remove(tx, told.org_id, Channel.SMS)
+    later(told)
+    assert (column(told, "select state from deliveries"), len(told.texts())) == (["unknown"], 1)
+
+
+def test_the_words_of_an_email_end_and_go_with_its_delivery(told: ToldPeople) -> None:
+    address(told, Channel.EMAIL)
+    told.resend.order(FaultOrder(operation="emails.send", status=429, body={"name": "rate_limit_exceeded"}))
+    told.notify(channels=(Channel.EMAIL,))
+    told.run_due()
+    assert column(told, "select state from email_orders") == ["queued"]
+    told.choose(Channel.EMAIL, Choice.OFF)
+    later(told, timedelta(minutes=20))
+    assert column(told, "select state from email_orders") == ["canceled"]
+    told.database.execute("delete from users where id = %s", (told.user_id,))
+    assert column(told, "select count(*) from email_orders") == [0]
+
+
+def test_a_locked_row_of_one_org_keeps_no_others_notifications(told: ToldPeople, database_url: str) -> None:
+    told.tell()
+    other = make_org(told.database, "other")
+    person = "insert into users (org_id, email) values (%s, 'bob@example.org') returning id"
+    ((user_id,),) = told.database.execute(person, (other,)).fetchall()
+    told.database.execute(
+        "insert into notifications (org_id, user_id, template, data, data_hash, bucket)"
+        " values (%s, %s, 'booking', '{}', repeat('a', 64), '')",
+        (other, user_id),
+    )
+    told.database.execute("update notifications set asked_at = now() - interval '91 days'")
+    with connect(database_url) as holder:
+        holder.execute("select from deliveries for no key update")
+        assert run_forget(told) == {"forgotten": 1, "receipts_forgotten": 0, "digests_closed": 0, "orgs_put_off": 1}
+    assert column(told, "select org_id from notifications") == [told.org_id]
+    assert run_forget(told)["forgotten"] == 1
