@@ -48,8 +48,11 @@ money set aside by a process that died, which is charged later because nobody kn
 DIFFERS = frozenset({"uuid", "bytea", "timestamp with time zone", "interval"})
 """Types whose values differ from run to run, as times and measured durations do; whether there is one is compared."""
 
-DIFFERENT_COLUMNS = frozenset({"history_id", "token_version", "draft_token", "token", "draft_id", "draft_message_id"})
-"""Of an outside draft's ids, which follow the order of all that was made there, only the presence is compared."""
+DIFFERENT_COLUMNS = frozenset(
+    {"history_id", "token_version", "draft_token", "token", "draft_id", "draft_message_id", "data_hash"}
+)
+"""Of an outside draft's ids, which follow the order of all that was made there, only the presence is compared. So of
+the hash of data in which times may stand: the data themselves are compared."""
 
 MADE_ID = re.compile(r'"(r\d{10,}|[0-9a-f]{16})"')
 POSTPONED = frozenset({"refresh_owner", "refresh_until"})
