@@ -63,6 +63,7 @@ WIRE = {"providers", "sandbox", "bench", "tests"}
 HTTP_SERVER = {"gateway", "sandbox", "bench", "tests"}
 OBSERVING = {"observability", "tests"}
 SOLVER = {"providers.highs", "tests"}
+CALENDAR = {"domain.exchange.availability_calendar", "tests"}
 ONLY_IN = {  # third parties that belong to some rooms only
     **dict.fromkeys(("celery", "kombu", "billiard", "flower"), CELERY),
     **dict.fromkeys(("sqlalchemy", "psycopg", "psycopg_pool", "alembic"), SQL),
@@ -73,6 +74,7 @@ ONLY_IN = {  # third parties that belong to some rooms only
     **dict.fromkeys(("fastapi", "starlette", "uvicorn"), HTTP_SERVER),
     **dict.fromkeys(("prometheus_client", "opentelemetry"), OBSERVING),
     **dict.fromkeys(("highspy", "numpy"), SOLVER),  # packages of the extras: only in modules that are loaded on demand
+    **dict.fromkeys(("icalendar", "recurring_ical_events"), CALENDAR),
 }
 READS_ENVIRONMENT = {"settings", "sandbox", "bench", "tests"}
 MAKE_JOBS = {
