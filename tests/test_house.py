@@ -63,6 +63,7 @@ WIRE = {"providers", "sandbox", "bench", "tests"}
 HTTP_SERVER = {"gateway", "sandbox", "bench", "tests"}
 OBSERVING = {"observability", "tests"}
 SOLVER = {"providers.highs", "tests"}
+PRINTER = {"providers.typst", "tests"}
 CALENDAR = {"domain.exchange.availability_calendar", "tests"}
 ONLY_IN = {  # third parties that belong to some rooms only
     **dict.fromkeys(("celery", "kombu", "billiard", "flower"), CELERY),
@@ -75,6 +76,8 @@ ONLY_IN = {  # third parties that belong to some rooms only
     **dict.fromkeys(("prometheus_client", "opentelemetry"), OBSERVING),
     **dict.fromkeys(("highspy", "numpy"), SOLVER),  # packages of the extras: only in modules that are loaded on demand
     **dict.fromkeys(("icalendar", "recurring_ical_events"), CALENDAR),
+    "typst": PRINTER,
+    "pypdfium2": {"tools", "tests"},
 }
 READS_ENVIRONMENT = {"settings", "sandbox", "bench", "tests"}
 MAKE_JOBS = {

@@ -10,7 +10,7 @@ from tests.house import ROOT
 
 HEAVY = (
     *("alembic", "anthropic", "cryptography.hazmat", "googleapiclient"),
-    *("highspy", "numpy", "icalendar", "recurring_ical_events"),  # of the extras `planning` and `exports`
+    *("highspy", "numpy", "typst", "icalendar", "recurring_ical_events"),  # of the extras `planning` and `exports`
 )
 
 
@@ -25,6 +25,7 @@ def test_a_worker_loads_no_package_that_only_some_jobs_need() -> None:
     [
         "storage.secrets.sealing:Sealer",
         "providers.highs.solver:HighsSolver",
+        "providers.typst.printer:TypstPrinter",
         "domain.exchange.availability_calendar:read_calendar",
     ],
 )
