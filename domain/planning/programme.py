@@ -21,6 +21,8 @@ from domain.planning.conflicts import (
 )
 from domain.planning.model import Collaborator, Plan, Slot
 
+MOST_PAIRS = 200_000
+"""Slots times people: ten times the plan of 200 slots and 100 people, which a solver proves in seconds."""
 MOST_POINTS = 2**31 - 1
 """Beyond them a solver that calculates with tolerances loses whole points."""
 
@@ -57,6 +59,8 @@ class Programme:
     rows: tuple[Row, ...]
     pinned_points: int = 0
     """What is gained by what is no choice."""
+    ceiling: int = MOST_POINTS
+    """What no plan exceeds, known without a solver: the best people in each slot."""
 
     def points(self, values: Sequence[int]) -> int:
         """The points of the whole plan."""
@@ -187,12 +191,14 @@ class _Builder:
             self.gains.append(-plan.weights.fairness)
         self._check_points()
         points = plan_points(plan, pinned)
+        pinned_points = points.total - points.fairness
         return Programme(
             choices=tuple(self.choices),
             gains=tuple(self.gains),
             uppers=tuple(uppers),
             rows=tuple(self.rows),
-            pinned_points=points.total - points.fairness,
+            pinned_points=pinned_points,
+            ceiling=pinned_points + self._best_of_each_slot(pinned),
         )
 
     def _add_choices(self, pinned: Sequence[Choice]) -> None:
@@ -263,6 +269,14 @@ class _Builder:
         if sum(factor for _, factor in terms) > most:  # else it always holds
             self.rows.append(Row(most, tuple(terms)))
 
+    def _best_of_each_slot(self, pinned: Sequence[Choice]) -> int:
+        total = 0
+        for slot in self.plan.slots:
+            most = max(0, slot.headcount - sum(choice.slot_id == slot.slot_id for choice in pinned))
+            gains = sorted((max(0, self.gains[index]) for index in self.of_slot[slot.slot_id]), reverse=True)
+            total += sum(gains[:most])
+        return total
+
     def _check_points(self) -> None:
         """Raise `Invalid` where a plan could have so many points that a solver loses some."""
         most = 0
@@ -274,7 +288,10 @@ class _Builder:
 
 
 def programme(plan: Plan) -> Programme:
-    """The programme of a plan; raises `Invalid` for weights with which it could not be solved exactly."""
+    """The programme of a plan; raises `Invalid` for one that is too large, or whose points could not be exact."""
+    pairs = len(plan.slots) * len(plan.collaborators)
+    if pairs > MOST_PAIRS:
+        raise Invalid("slots", f"times people are {pairs}, and {MOST_PAIRS} at most: plan fewer run sheets at once")
     return _Builder(plan).build()
 
 

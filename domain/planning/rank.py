@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import groupby
 
 from domain.jobs.failures import Invalid
 from domain.planning.model import Plan
@@ -85,25 +86,75 @@ def apart(programme: Programme, values: Sequence[int], differ: int) -> Programme
 
 
 def greedy(programme: Programme) -> tuple[int, ...]:
-    """A plan to begin with: the choices in the order of what they gain, each that still fits.
+    """A plan to begin with: slot by slot, the most worth and the longest first, who still fits and gains the most.
 
-    With it a solver has an answer when its time is over, however early that is.
+    With it a solver has an answer when its time is over, however early that is. Of people who gain as much the one with
+    the fewest hours takes the slot, so that the largest share grows late.
     """
-    left = [row.most for row in programme.rows]
-    rows_of = programme.rows_of_variables()
-    values = [0] * len(programme.gains)
+    return _Greedy(programme).fill()
 
-    def take(index: int, value: int) -> None:
-        values[index] = value
-        for number, factor in rows_of[index]:
-            left[number] -= factor * value
 
-    choices, shares = range(len(programme.choices)), range(len(programme.choices), len(values))
-    for index in shares:
-        take(index, programme.uppers[index])
-    for index in sorted(choices, key=lambda index: (-programme.gains[index], index)):
-        if programme.gains[index] > 0 and all(left[number] >= factor for number, factor in rows_of[index]):
-            take(index, 1)
-    for index in shares:  # no larger than it has to be
-        values[index] -= min((left[number] for number, _ in rows_of[index]), default=0)
-    return tuple(values)
+class _Greedy:
+    """Fills the slots of a programme."""
+
+    def __init__(self, programme: Programme) -> None:
+        self._programme, self._rows_of = programme, programme.rows_of_variables()
+        self._left = [row.most for row in programme.rows]
+        self._values = [0] * len(programme.gains)
+        self._share = len(programme.choices) if len(programme.gains) > len(programme.choices) else None
+        limits = () if self._share is None else self._rows_of[self._share]
+        self._is_share = {number for number, _ in limits}
+        self._hours = {number: -self._left[number] for number in self._is_share}
+        self._most = max(self._hours.values(), default=0)
+
+    def fill(self) -> tuple[int, ...]:
+        programme = self._programme
+        slots = [
+            list(ones) for _, ones in groupby(range(len(programme.choices)), lambda one: programme.choices[one].slot_id)
+        ]
+        for slot in sorted(slots, key=self._importance):
+            able = set(slot)
+            while able := {index for index in able if not self._values[index] and self._fits(index)}:
+                best = min(able, key=self._rank)
+                if self._worth(best) <= 0:
+                    break
+                self._take(best)
+        if self._share is not None:
+            self._values[self._share] = self._most
+        return tuple(self._values)
+
+    def _importance(self, slot: Sequence[int]) -> tuple[int, int, int]:
+        hours = max(self._hours_of(index)[1] for index in slot)
+        return -max(self._programme.gains[index] for index in slot), -hours, slot[0]
+
+    def _hours_of(self, index: int) -> tuple[int | None, int]:
+        """The row of a person's hours, and the hours of the choice."""
+        return next(
+            ((number, factor) for number, factor in self._rows_of[index] if number in self._is_share), (None, 0)
+        )
+
+    def _after(self, index: int) -> int:
+        number, hours = self._hours_of(index)
+        return hours if number is None else self._hours[number] + hours
+
+    def _worth(self, index: int) -> int:
+        gain = self._programme.gains[index]
+        if self._share is not None:
+            gain += self._programme.gains[self._share] * max(0, self._after(index) - self._most)
+        return gain
+
+    def _rank(self, index: int) -> tuple[int, int, int]:
+        return -self._worth(index), self._after(index), index
+
+    def _fits(self, index: int) -> bool:
+        rows = ((number, factor) for number, factor in self._rows_of[index] if number not in self._is_share)
+        return all(self._left[number] >= factor for number, factor in rows)
+
+    def _take(self, index: int) -> None:
+        self._values[index] = 1
+        for number, factor in self._rows_of[index]:
+            self._left[number] -= factor
+        number, hours = self._hours_of(index)
+        if number is not None:
+            self._hours[number] += hours
+            self._most = max(self._most, self._hours[number])

@@ -98,7 +98,7 @@ def _model(programme: Programme) -> Any:  # noqa: ANN401 - highspy's class
 
 def _answer(highs: highspy.Highs, programme: Programme, start: Sequence[int] | None) -> Answer:
     status, info = highs.getModelStatus(), highs.getInfo()
-    if status == highspy.HighsModelStatus.kInfeasible:
+    if status in {highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kUnboundedOrInfeasible}:
         return Answer(None, None)
     values = None if start is None else tuple(start)
     if info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible:
@@ -106,11 +106,5 @@ def _answer(highs: highspy.Highs, programme: Programme, start: Sequence[int] | N
     if values is not None and not programme.keeps(values):
         raise Permanent("the solver's plan breaks a rule of its own programme", code="highs.wrong")
     bound = info.mip_dual_bound
-    most = floor(bound + NEARLY) if isfinite(bound) else _ceiling(programme)
+    most = min(floor(bound + NEARLY), programme.ceiling) if isfinite(bound) else programme.ceiling
     return Answer(values, most if values is None else max(most, programme.points(values)))
-
-
-def _ceiling(programme: Programme) -> int:
-    """What no plan exceeds, without any calculation."""
-    gains = zip(programme.gains, programme.uppers, strict=True)
-    return programme.pinned_points + sum(gain * upper for gain, upper in gains if gain > 0)

@@ -33,7 +33,7 @@ def test_the_best_values_are_the_best_plan() -> None:
         answer = try_all(wanted, greedy(wanted))
         points, plans = best_by_trying(plan)
         assert answer.values is not None
-        assert wanted.points(answer.values) == points
+        assert wanted.points(answer.values) == points <= wanted.ceiling
         assert frozenset((*pinned_choices(plan), *wanted.chosen(answer.values))) in plans
 
 
@@ -45,6 +45,12 @@ def test_the_points_of_values_are_the_points_of_their_plan() -> None:
         assert wanted.keeps(values)
         chosen = (*pinned_choices(plan), *wanted.chosen(values))
         assert wanted.points(values) == plan_points(plan, chosen).total
+
+
+def test_a_greedy_plan_gives_people_who_are_alike_equal_shares() -> None:
+    plan = Plan(tuple(slot(number, number, number + 1) for number in range(12)), tuple(map(person, range(4))))
+    wanted = programme(plan)
+    assert wanted.points(greedy(wanted)) == 12_000 - 3 * 10
 
 
 def test_plans_differ_and_end_when_there_are_no_more() -> None:
@@ -99,6 +105,12 @@ def test_weights_that_lose_points_together_are_refused() -> None:
     with pytest.raises(Invalid, match="weights"):
         programme(Plan(slots, (person(1),), weights=Weights(coverage=MOST_WEIGHT)))
     programme(Plan(slots[:21], (person(1),), weights=Weights(coverage=MOST_WEIGHT, fairness=0)))
+
+
+def test_a_plan_that_is_too_large_is_refused() -> None:
+    slots = tuple(slot(number, number, number + 1) for number in range(500))
+    with pytest.raises(Invalid, match="slots"):
+        programme(Plan(slots, tuple(map(person, range(401)))))
 
 
 @pytest.mark.parametrize("field", ["alternatives", "differ"])
