@@ -64,7 +64,7 @@ HTTP_SERVER = {"gateway", "sandbox", "bench", "tests"}
 OBSERVING = {"observability", "tests"}
 SOLVER = {"providers.highs", "tests"}
 PRINTER = {"providers.typst", "tests"}
-CALENDAR = {"domain.exchange.availability_calendar", "tests"}
+CALENDAR = {"providers.icalendar", "tests"}
 ONLY_IN = {  # third parties that belong to some rooms only
     **dict.fromkeys(("celery", "kombu", "billiard", "flower"), CELERY),
     **dict.fromkeys(("sqlalchemy", "psycopg", "psycopg_pool", "alembic"), SQL),

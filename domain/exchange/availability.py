@@ -38,6 +38,15 @@ class FoundAvailability:
 
 
 @dataclass(frozen=True, slots=True)
+class CalendarOptions:
+    """How events count: those that are marked as free, and whole days of which nothing says that they are busy."""
+
+    free_are_busy: bool = False
+    whole_days_are_busy: bool = True
+    """Without TRANSP an event is busy (RFC 5545 section 3.8.2.7); some programs leave it out for birthdays."""
+
+
+@dataclass(frozen=True, slots=True)
 class Changes:
     """What an import would change."""
 

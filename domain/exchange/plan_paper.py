@@ -16,7 +16,7 @@ from domain.planning.model import Span
 PAPERS = ("a4", "us-letter", "a3")
 MOST_ON_PAPER = 10_000
 """Slots: more than 200 pages nobody pins up, and a table has no such limit."""
-TURNING = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F, 0x061C])
+TURNING = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F, 0x061C], "")
 """Characters that turn the direction of what follows (Unicode, UAX 9 section 2): none of them is printed."""
 HEAD = ("Time", "Slot", "Place", "People")
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -99,7 +99,7 @@ class PlanPaper:
     def as_json(self, unprinted: Sequence[str] = (), box: str = "") -> JsonObject:
         """All text of the paper; `unprinted` characters, which no font has, are boxes."""
         made = self.made_at
-        printable = {**TURNING, **{ord(sign): box for text in unprinted for sign in text}}
+        printable = TURNING | {ord(sign): box for text in unprinted for sign in text}
         footer = f"Times by the clocks of {self.zone.key}. Revision {self.revision}, made {clock(made, self.zone)}"
         paper = {
             "title": self.title,

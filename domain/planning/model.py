@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import cached_property
-from itertools import islice, takewhile
+from itertools import islice
 from typing import Any, Self
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -141,7 +141,9 @@ def without(spans: Iterable[Span], taken: Sequence[Span]) -> list[Span]:
         start = span.starts_at
         while begin < len(taken) and taken[begin].ends_at <= start:
             begin += 1
-        for gone in takewhile(lambda gone, end=span.ends_at: gone.starts_at < end, islice(taken, begin, None)):
+        for gone in islice(taken, begin, None):
+            if gone.starts_at >= span.ends_at:
+                break
             if start < gone.starts_at:
                 left.append(Span(start, gone.starts_at))
             start = max(start, gone.ends_at)

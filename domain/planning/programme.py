@@ -7,6 +7,7 @@ pinned assignments are none, for they stand. The last variable is the hours of w
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from uuid import UUID
 
 from domain.jobs.failures import Invalid
@@ -175,12 +176,15 @@ class _Builder:
     of_slot: dict[UUID, list[int]] = field(default_factory=lambda: defaultdict(list))
     rows: list[Row] = field(default_factory=list)
 
+    @cached_property
+    def slots(self) -> Mapping[UUID, Slot]:
+        return by_id(self.plan)[0]
+
     def build(self) -> Programme:
         plan, pinned = self.plan, pinned_choices(self.plan)
-        slots, _ = by_id(plan)
         self.engaged = {person: list(ones) for person, ones in committed(plan).items()}
         for choice in pinned:
-            self.engaged[choice.collaborator_id].append(engagement(slots[choice.slot_id]))
+            self.engaged[choice.collaborator_id].append(engagement(self.slots[choice.slot_id]))
         self._add_choices(pinned)
         self._add_headcounts(pinned)
         self._add_clashes()
@@ -234,31 +238,33 @@ class _Builder:
                 self._add_row(1, [(variables[slot], 1) for slot in group])
 
     def _add_hours(self) -> None:
-        slots, _ = by_id(self.plan)
         for person in self.plan.collaborators:
             for number, most in enumerate(limits(person)):
-                if most is None:
-                    continue
-                left: dict[str, int] = defaultdict(lambda most=most: most)
-                for one in self.engaged[person.collaborator_id]:
-                    left[periods(one.span, self.plan.zone)[number]] -= one.span.minutes
-                terms: dict[str, list[tuple[int, int]]] = defaultdict(list)
-                for index in self.of_person[person.collaborator_id]:
-                    span = slots[self.choices[index].slot_id].span
-                    terms[periods(span, self.plan.zone)[number]].append((index, span.minutes))
-                for period in sorted(terms):
-                    self._add_row(left[period], terms[period])
+                if most is not None:
+                    self._add_hours_of(person.collaborator_id, number, most)
+
+    def _add_hours_of(self, person: UUID, number: int, most: int) -> None:
+        """The minutes of each day, or of each week, which other engagements have used in part."""
+        slots, zone = self.slots, self.plan.zone
+        used: dict[str, int] = defaultdict(int)
+        for one in self.engaged[person]:
+            used[periods(one.span, zone)[number]] += one.span.minutes
+        terms: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        for index in self.of_person[person]:
+            span = slots[self.choices[index].slot_id].span
+            terms[periods(span, zone)[number]].append((index, span.minutes))
+        for period in sorted(terms):
+            self._add_row(most - used[period], terms[period])
 
     def _add_largest_share(self, pinned: Sequence[Choice]) -> int:
         """The last variable is at least the hours of each person; returns the most that it can be."""
-        slots, _ = by_id(self.plan)
         hours: dict[UUID, int] = defaultdict(int)
         for choice in pinned:
-            hours[choice.collaborator_id] += slots[choice.slot_id].span.hours
+            hours[choice.collaborator_id] += self.slots[choice.slot_id].span.hours
         share, most = len(self.choices), 0
         for person in self.plan.collaborators:
             own = self.of_person[person.collaborator_id]
-            terms = [(index, slots[self.choices[index].slot_id].span.hours) for index in own]
+            terms = [(index, self.slots[self.choices[index].slot_id].span.hours) for index in own]
             held = hours[person.collaborator_id]
             most = max(most, held + sum(factor for _, factor in terms))
             if terms or held:

@@ -154,7 +154,7 @@ class _Greedy:
         self._values[index] = 1
         for number, factor in self._rows_of[index]:
             self._left[number] -= factor
-        number, hours = self._hours_of(index)
-        if number is not None:
-            self._hours[number] += hours
-            self._most = max(self._most, self._hours[number])
+        person, hours = self._hours_of(index)
+        if person is not None:
+            self._hours[person] += hours
+            self._most = max(self._most, self._hours[person])

@@ -3,14 +3,15 @@
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import floor, isfinite
-from typing import Any
+from typing import Any, cast
 
 import highspy
 import numpy as np
 
 from domain.jobs.failures import Permanent, Transient
-from domain.planning.programme import Answer, Programme
+from domain.planning.programme import MOST_POINTS, Answer, Programme, Row
 
 CHECK_EVERY_S = 1.0
 STOPS_WITHIN_S = 30.0
@@ -31,6 +32,9 @@ OPTIONS: dict[str, Any] = {
     "mip_abs_gap": 0.999,
 }
 
+IMPOSSIBLE = {highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kUnboundedOrInfeasible}
+"""What it says of a programme without a plan: nothing of a programme is without bounds."""
+
 
 class HighsSolver:
     """Solves in a thread of its own, so that a cancel and the deadline reach it."""
@@ -44,26 +48,30 @@ class HighsSolver:
     ) -> Answer:
         """See `Solver`."""
         if not programme.gains:
-            feasible = programme.keeps(())
-            return Answer((), programme.pinned_points) if feasible else Answer(None, None)
-        highs = highspy.Highs()
-        for name, value in OPTIONS.items():
-            highs.setOptionValue(name, value)
-        highs.setOptionValue("time_limit", max(0.0, seconds))
-        highs.HandleUserInterrupt = True
-        highs.passModel(_model(programme))
-        if start is not None:
-            known = highspy.HighsSolution()
-            known.col_value = [float(value) for value in start]
-            highs.setSolution(known)
-        self._run(highs, seconds + OVERTIME_S, check)
-        return _answer(highs, programme, start)
+            return Answer((), programme.pinned_points) if programme.keeps(()) else Answer(None, None)
+        until = time.monotonic() + seconds
 
-    def _run(self, highs: highspy.Highs, seconds: float, check: Callable[[], None]) -> None:
+        def run(part: Programme, *, whole: bool) -> Any:  # noqa: ANN401 - highspy has no types
+            highs = _highs(part, None if start is None or not part.keeps(start) else start, whole=whole)
+            self._run(highs, max(0.0, until - time.monotonic()), check)
+            return highs
+
+        parts = _split(programme, lambda part: run(part, whole=False))
+        best: Answer | None = None
+        for part, bound in parts:
+            if best is not None and best.values is not None and bound <= programme.points(best.values):
+                continue
+            found = _answer(run(part, whole=True), part, start, bound)
+            best = found if best is None else _better(programme, best, found)
+        return best or Answer(None, None)
+
+    def _run(self, highs: Any, seconds: float, check: Callable[[], None]) -> None:  # noqa: ANN401 - untyped
         """Let it solve until it is done, until `check` raises, or until the time is over."""
+        highs.setOptionValue("time_limit", seconds)
+        highs.HandleUserInterrupt = True
         running = threading.Thread(target=highs.run, name="highs", daemon=True)
         running.start()
-        until = time.monotonic() + seconds
+        until = time.monotonic() + seconds + OVERTIME_S
         try:
             while running.is_alive() and time.monotonic() < until:
                 running.join(self._check_every_s)
@@ -76,6 +84,54 @@ class HighsSolver:
             raise Transient("the solver does not stop", code="highs.stuck")
 
 
+def _split(programme: Programme, relax: Callable[[Programme], Any]) -> list[tuple[Programme, int]]:
+    """The programme in parts, each with what none of its plans exceeds, the best first.
+
+    The largest share is often no whole number while choices may be halves. The solver would find that out late, after
+    minutes with a bound that is a few points too high; below and above the number the bounds are right.
+    """
+    share, (bound, value) = len(programme.choices), _relaxed(relax(programme), programme)
+    if value is None or min(value % 1, -value % 1) < NEARLY:
+        return [(programme, bound)]
+    least = floor(value)
+    uppers = (*programme.uppers[:share], least, *programme.uppers[share + 1 :])
+    above = Row(-(least + 1), ((share, -1),))
+    parts = [replace(programme, uppers=uppers), replace(programme, rows=(*programme.rows, above))]
+    bounded = [(part, _relaxed(relax(part), part)[0]) for part in parts]
+    return sorted(bounded, key=lambda one: -one[1])
+
+
+def _relaxed(highs: Any, programme: Programme) -> tuple[int, float | None]:  # noqa: ANN401 - untyped
+    """What no plan exceeds, and the largest share, while choices may be fractions; no share where there is none."""
+    share, status = len(programme.choices), highs.getModelStatus()
+    if status != highspy.HighsModelStatus.kOptimal:
+        return -MOST_POINTS if status in IMPOSSIBLE else programme.ceiling, None
+    bound = min(programme.ceiling, floor(highs.getInfo().objective_function_value + NEARLY))
+    return bound, float(highs.getSolution().col_value[share]) if len(programme.gains) > share else None
+
+
+def _better(programme: Programme, one: Answer, other: Answer) -> Answer:
+    """The answer of a whole from those of its two parts."""
+    values = [answer.values for answer in (one, other) if answer.values is not None]
+    bounds = [answer.most for answer in (one, other) if answer.most is not None]
+    return Answer(max(values, key=programme.points, default=None), max(bounds, default=None))
+
+
+def _highs(programme: Programme, start: Sequence[int] | None, *, whole: bool) -> Any:  # noqa: ANN401 - untyped
+    highs = cast(Any, highspy.Highs)()
+    for name, value in OPTIONS.items():
+        highs.setOptionValue(name, value)
+    model = _model(programme)
+    if whole:
+        model.integrality_ = [highspy.HighsVarType.kInteger] * len(programme.gains)
+    highs.passModel(model)
+    if whole and start is not None:
+        known = highspy.HighsSolution()
+        known.col_value = [float(value) for value in start]
+        highs.setSolution(known)
+    return highs
+
+
 def _model(programme: Programme) -> Any:  # noqa: ANN401 - highspy's class
     model = highspy.HighsLp()
     model.num_col_, model.num_row_ = len(programme.gains), len(programme.rows)
@@ -84,7 +140,6 @@ def _model(programme: Programme) -> Any:  # noqa: ANN401 - highspy's class
     model.col_cost_ = np.array(programme.gains, dtype=np.float64)
     model.col_lower_ = np.zeros(len(programme.gains))
     model.col_upper_ = np.array(programme.uppers, dtype=np.float64)
-    model.integrality_ = [highspy.HighsVarType.kInteger] * len(programme.gains)
     model.row_lower_ = np.full(len(programme.rows), -highspy.kHighsInf)
     model.row_upper_ = np.array([row.most for row in programme.rows], dtype=np.float64)
     model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
@@ -96,15 +151,15 @@ def _model(programme: Programme) -> Any:  # noqa: ANN401 - highspy's class
     return model
 
 
-def _answer(highs: highspy.Highs, programme: Programme, start: Sequence[int] | None) -> Answer:
+def _answer(highs: Any, programme: Programme, start: Sequence[int] | None, ceiling: int) -> Answer:  # noqa: ANN401 - untyped
     status, info = highs.getModelStatus(), highs.getInfo()
-    if status in {highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kUnboundedOrInfeasible}:
+    if status in IMPOSSIBLE:
         return Answer(None, None)
-    values = None if start is None else tuple(start)
+    values = tuple(start) if start is not None and programme.keeps(start) else None
     if info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible:
         values = tuple(round(value) for value in highs.getSolution().col_value)
     if values is not None and not programme.keeps(values):
         raise Permanent("the solver's plan breaks a rule of its own programme", code="highs.wrong")
     bound = info.mip_dual_bound
-    most = min(floor(bound + NEARLY), programme.ceiling) if isfinite(bound) else programme.ceiling
+    most = min(floor(bound + NEARLY), ceiling) if isfinite(bound) else ceiling
     return Answer(values, most if values is None else max(most, programme.points(values)))

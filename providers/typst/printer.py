@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 import typst
 
@@ -13,7 +14,7 @@ from providers.ports.paper import Pages
 
 TEMPLATES = Path(__file__).parent
 """The root of what a template can read: no other file, and no package."""
-STANDARD = "a-2a"
+STANDARD: Literal["a-2a"] = "a-2a"
 """PDF/A-2a: tagged for readers, and refused with the characters that no font has; otherwise they would be left out."""
 UNPRINTED = re.compile(r"the text `(\".*?\")` could not be displayed")
 BOX = "\u25a1"

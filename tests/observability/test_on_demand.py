@@ -26,7 +26,7 @@ def test_a_worker_loads_no_package_that_only_some_jobs_need() -> None:
         "storage.secrets.sealing:Sealer",
         "providers.highs.solver:HighsSolver",
         "providers.typst.printer:TypstPrinter",
-        "domain.exchange.availability_calendar:read_calendar",
+        "providers.icalendar.availability:read_calendar",
     ],
 )
 def test_what_is_asked_for_is_loaded(name: str) -> None:

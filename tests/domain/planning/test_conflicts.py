@@ -8,7 +8,7 @@ import pytest
 from domain.planning.conflicts import Conflict, ConflictKind, committed, find_conflicts, rules_against, words
 from domain.planning.model import Assignment, Availability, AvailabilityKind, Collaborator, Commitment, Plan, Slot
 from domain.planning.travel import Travel
-from tests.doubles.plans import given, person, person_id, place_id, places, slot, small_plan, span
+from tests.doubles.planning.plans import given, person, person_id, place_id, places, slot, small_plan, span
 
 WAY = places((0, 1, 30), (0, 2, 60), (1, 2, 45))
 

@@ -4,7 +4,7 @@ from domain.planning.conflicts import ConflictKind
 from domain.planning.explain import Candidate, SlotExplanation, describe, explain, kept_conflicts
 from domain.planning.model import Availability, AvailabilityKind, Plan, Weights
 from domain.planning.programme import Choice, plan_points
-from tests.doubles.plans import choice, given, person, person_id, slot, small_plan, span
+from tests.doubles.planning.plans import choice, given, person, person_id, slot, small_plan, span
 
 SOUND = frozenset({"sound"})
 

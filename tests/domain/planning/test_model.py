@@ -24,7 +24,7 @@ from domain.planning.model import (
     without,
 )
 from domain.planning.travel import Place, Travel, great_circle_km
-from tests.doubles.plans import at, person, person_id, place_id, places, slot, slot_id, span
+from tests.doubles.planning.plans import at, person, person_id, place_id, places, slot, slot_id, span
 from tests.house import ROOT
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -131,8 +131,9 @@ def test_a_slot_has_bounds(field: str) -> None:
     ],
 )
 def test_a_plan_names_only_what_is_in_it_and_nothing_twice(parts: dict[str, Any], field: str) -> None:
+    whole: dict[str, Any] = {"slots": (slot(1, 0, 1),), "collaborators": (person(1),), "travel": places()}
     with pytest.raises(Invalid) as refusal:
-        Plan(**{"slots": (slot(1, 0, 1),), "collaborators": (person(1),), "travel": places()} | parts)
+        Plan(**(whole | parts))
     assert refusal.value.field == field
 
 

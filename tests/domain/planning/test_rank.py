@@ -9,7 +9,7 @@ from domain.jobs.failures import Invalid
 from domain.planning.model import MOST_WEIGHT, Plan, Weights
 from domain.planning.programme import Answer, Programme, pinned_choices, plan_points, programme
 from domain.planning.rank import Ended, greedy, suggest
-from tests.doubles.plans import best_by_trying, choice, given, person, slot, small_plan
+from tests.doubles.planning.plans import best_by_trying, choice, given, person, slot, small_plan
 
 MOST_VARIABLES = 12
 

@@ -14,8 +14,8 @@ from domain.planning.model import Plan, Weights
 from domain.planning.programme import Answer, Choice, Programme, Row, pinned_choices, programme
 from domain.planning.rank import Ended, greedy, suggest
 from providers.highs.solver import OPTIONS, HighsSolver
-from tests.doubles.plans import best_by_trying, large_plan, person, place_id, places, slot, small_plan
-from tests.doubles.solving import all_best, within
+from tests.doubles.planning.plans import best_by_trying, large_plan, person, place_id, places, slot, small_plan
+from tests.doubles.planning.solving import all_best, within
 from tests.house import ROOT
 
 MOST_BEST = 12
@@ -49,8 +49,8 @@ def test_the_same_plan_has_the_same_answer_in_each_process() -> None:
     )
     script = (
         "from domain.planning.rank import suggest\n"
-        "from tests.doubles.plans import large_plan\n"
-        "from tests.doubles.solving import within\n"
+        "from tests.doubles.planning.plans import large_plan\n"
+        "from tests.doubles.planning.solving import within\n"
         "print(repr(suggest(large_plan('tight', slots=30, people=12), within(10), alternatives=2)))"
     )
     other = subprocess.run(  # noqa: S603  # the arguments are constants

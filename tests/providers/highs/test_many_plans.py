@@ -4,8 +4,8 @@ import pytest
 
 from domain.planning.programme import programme
 from domain.planning.rank import suggest
-from tests.doubles.plans import SHAPES, best_by_trying, large_plan, small_plan
-from tests.doubles.solving import all_best, within
+from tests.doubles.planning.plans import SHAPES, best_by_trying, large_plan, small_plan
+from tests.doubles.planning.solving import all_best, within
 
 MOST_BEST = 12
 PLANS = 500

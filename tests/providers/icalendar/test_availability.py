@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from domain.exchange.availability import FoundAvailability
-from domain.exchange.availability_calendar import MOST_OCCURRENCES, CalendarOptions, read_calendar
+from domain.exchange.availability import CalendarOptions, FoundAvailability
 from domain.exchange.calendar_walk import MOST_BYTES, MOST_COMPONENTS
 from domain.jobs.failures import Invalid
 from domain.planning.model import AvailabilityKind
+from providers.icalendar.availability import MOST_OCCURRENCES, read_calendar
 
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
 BERLIN = "Europe/Berlin"
@@ -30,9 +30,14 @@ def calendar(*parts: str) -> str:
     return f"BEGIN:VCALENDAR\nVERSION:2.0\nPRODID:test\n{''.join(parts)}END:VCALENDAR\n"
 
 
-def read(text: str | bytes, *, encoding: str = "utf-8", **options: bool) -> FoundAvailability:
+AS_THE_RFC_SAYS = CalendarOptions()
+
+
+def read(
+    text: str | bytes, options: CalendarOptions = AS_THE_RFC_SAYS, *, encoding: str = "utf-8"
+) -> FoundAvailability:
     data = text if isinstance(text, bytes) else text.replace("\n", "\r\n").encode()
-    return read_calendar(data, zone=BERLIN, now=NOW, options=CalendarOptions(**options), encoding=encoding)
+    return read_calendar(data, zone=BERLIN, now=NOW, options=options, encoding=encoding)
 
 
 def spans(found: FoundAvailability) -> list[str]:
@@ -156,7 +161,7 @@ def test_a_canceled_occurrence_is_free() -> None:
 def test_what_keeps_nobody_busy_is_counted(
     lines: Sequence[str], options: dict[str, bool], ignored: dict[str, int]
 ) -> None:
-    found = read(calendar(event(*lines)), **options)
+    found = read(calendar(event(*lines)), CalendarOptions(**options))
     assert found.faults.listed == []
     assert found.ignored == ignored
     assert len(found.entries) == 1 - sum(ignored.values())

@@ -9,7 +9,6 @@ import threading
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -19,7 +18,14 @@ import recurring_ical_events
 from icalendar.error import GloballyUniqueTZIDGuessed
 from icalendar.timezone import tzp
 
-from domain.exchange.availability import AvailabilityEntry, FoundAvailability, day_begin, known_zone, moment_of
+from domain.exchange.availability import (
+    AvailabilityEntry,
+    CalendarOptions,
+    FoundAvailability,
+    day_begin,
+    known_zone,
+    moment_of,
+)
 from domain.exchange.calendar_events import CalendarEvent, steps, wrong_properties
 from domain.exchange.calendar_walk import MOST_BYTES, CalendarShape, walk_calendar
 from domain.exchange.csv_file import decoded, why_no_text
@@ -41,15 +47,6 @@ ANY_ERROR = (ValueError, TypeError, KeyError, IndexError, AttributeError, Overfl
 
 _LOCK = threading.Lock()
 """The package keeps the zones that a file defines for all files after it, so one file is read at a time."""
-
-
-@dataclass(frozen=True, slots=True)
-class CalendarOptions:
-    """How events count: those that are marked as free, and whole days of which nothing says that they are busy."""
-
-    free_are_busy: bool = False
-    whole_days_are_busy: bool = True
-    """Without TRANSP an event is busy (RFC 5545 section 3.8.2.7); some programs leave it out for birthdays."""
 
 
 def read_calendar(

@@ -192,10 +192,10 @@ SHAPES: Mapping[str, dict[str, float]] = {
     "sparse": {"able": 0.2, "days": 14, "headcount": 1, "limit": 600},
     "dense": {"able": 0.9, "days": 14, "headcount": 2, "limit": 600},
     "tight": {"able": 0.5, "days": 3, "headcount": 1, "limit": 300},
-    "impossible": {"able": 0.5, "days": 1, "headcount": 2, "limit": 240},
+    "impossible": {"able": 0.3, "days": 7, "headcount": 2, "limit": 480, "nobody": 0.3},
     "alike": {"able": 1.0, "days": 7, "headcount": 1, "limit": 600},
 }
-"""Large plans: who can do how many slots, over how many days, people in a slot, minutes of a day."""
+"""Large plans: who can do how many slots, over how many days, people in a slot, minutes of a day; slots for nobody."""
 
 
 def large_plan(shape: str, slots: int = 200, people: int = 100, seed: int = 1) -> Plan:
@@ -213,7 +213,7 @@ def large_plan(shape: str, slots: int = 200, people: int = 100, seed: int = 1) -
                 start,
                 start + chance.choice([1, 2, 3, 4]),
                 place_id=None if is_alike else place_id(chance.randrange(3)),
-                skills=frozenset() if is_alike else frozenset([chance.choice(skills)]),
+                skills=frozenset() if is_alike else frozenset([_wanted(chance, facts, skills)]),
                 headcount=chance.randint(1, int(facts["headcount"])),
                 priority=1 if is_alike else chance.choice([1, 1, 2, 3]),
             )
@@ -227,6 +227,10 @@ def large_plan(shape: str, slots: int = 200, people: int = 100, seed: int = 1) -
         )
     )
     return Plan(tuple(made), crew, kept, travel=places((0, 1, 30), (0, 2, 60), (1, 2, 45)))
+
+
+def _wanted(chance: Random, facts: Mapping[str, float], skills: Sequence[str]) -> str:
+    return "fireworks" if chance.random() < facts.get("nobody", 0) else chance.choice(skills)
 
 
 def _crew(
