@@ -114,7 +114,7 @@ class JobContext:
         Raises `ClaimLost`, and what ends the job. Keep the network out.
         """
         job = self.job
-        with self._runtime.database.claimed(job.org_id, job.job_id, job.token) as transaction:
+        with self._runtime.database.claimed(job.org_id, job.job_id, job.token, job.project_id) as transaction:
             self._effects.begin_transaction(transaction)
             yield transaction
 
@@ -126,7 +126,7 @@ class JobContext:
         """
         job, database = self.job, self._runtime.database
         opened = database.claimed if locks else database.reading
-        with opened(job.org_id, job.job_id, job.token) as transaction:
+        with opened(job.org_id, job.job_id, job.token, job.project_id) as transaction:
             yield transaction
 
     @contextmanager

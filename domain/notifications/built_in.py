@@ -8,6 +8,7 @@ from domain.notifications.template import Template, TitledText, Words, shortened
 VERIFICATION = "postroom.verification"
 REMINDER = "postroom.reminder"
 DIGEST = "postroom.digest"
+RUN_SHEET = "postroom.run_sheet"
 PREFIX = "postroom."
 """What their names begin with."""
 MOST_SHOWN = 50
@@ -32,6 +33,14 @@ BUILT_IN: Mapping[str, Template] = {
         push=TitledText(title="{{ title }}", body="{{ body }}"),
         inbox=TitledText(title="{{ title }}", body="{{ body }}"),
         sample={"title": "Reminder: call the garage", "body": "Call the garage"},
+    ),
+    RUN_SHEET: Template(
+        category="planning",
+        subject="{{ title }}",
+        text="{{ body }}\n",
+        push=TitledText(title="{{ title }}", body="{{ body | truncate: 200 }}"),
+        inbox=TitledText(title="{{ title }}", body="{{ body }}"),
+        sample={"title": "Friday: your times have changed", "body": "New: Load-in, 2026-05-01 08:00 to 10:00"},
     ),
     DIGEST: Template(
         category="account",

@@ -33,6 +33,7 @@ def upgrade() -> None:
         "0001_backfills",
         "0001_email",
         "0001_notifications",
+        "0001_planning",
     )
     create_functions(
         "orgs",

@@ -316,6 +316,7 @@ FOR_TENANTS = {
     "carries_secret",  # pure
     "conclude_doubt",
     "current_org",
+    "current_project",
     "enqueue",
     "enqueue_job",
     "enqueue_jobs",
