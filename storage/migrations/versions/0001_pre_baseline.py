@@ -53,6 +53,7 @@ def upgrade() -> None:
         "approvals",
         "email",
         "notifications",
+        "planning",
         "security",
     )
 

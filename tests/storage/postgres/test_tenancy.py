@@ -314,6 +314,7 @@ FOR_TENANTS = {
     "begin_effect",
     "cancel_wake",
     "carries_secret",  # pure
+    "commitments_of",
     "conclude_doubt",
     "current_org",
     "current_project",
