@@ -12,6 +12,8 @@ from zoneinfo import ZoneInfo
 
 import pypdfium2
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from domain.exchange.plan_paper import HEAD, PlannedSlot, PlanPaper
 from domain.planning.model import Span
@@ -115,6 +117,15 @@ def test_a_character_that_no_font_has_is_found_and_said() -> None:
     (text,) = texts(pages.pdf)
     assert "U+4E2D, U+7530, U+1F600." in text
     assert text.count("□") == 3
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=8), max_size=3))
+@example(["\ue000", "\uf8ff", "a\ue000b"])
+@example(["a\u20e3b \u25a1\u20e3", "\x85\x07", "\ufffe", "\u2028"])
+def test_every_name_is_printed_or_said_to_be_unprinted(names: list[str]) -> None:
+    pages = PRINTER.print_plan(paper(planned(1, "".join(names), names)))
+    assert set(pages.unprinted) <= set("".join(names)) | {"\u25a1"}
 
 
 def test_a_name_from_right_to_left_turns_nothing_around_it() -> None:
