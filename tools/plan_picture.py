@@ -77,6 +77,19 @@ def as_png(picture: Picture) -> bytes:
     )
 
 
+def pixels_of(png: bytes) -> bytes:
+    """The pixels of such a PNG, which other versions of zlib compress to other bytes."""
+    at, packed = len(SIGNATURE), b""
+    while at < len(png):
+        (length,) = struct.unpack_from(">I", png, at)
+        if png[at + 4 : at + 8] == b"IDAT":
+            packed += png[at + 8 : at + 8 + length]
+        at += length + 12
+    (width,) = struct.unpack_from(">I", png, len(SIGNATURE) + 8)
+    rows, line = zlib.decompress(packed), width * 3 + 1
+    return b"".join(rows[start + 1 : start + line] for start in range(0, len(rows), line))
+
+
 def main() -> None:
     """Write the picture."""
     PICTURE.write_bytes(as_png(render(TypstPrinter().print_plan(made_up_plan()).pdf)))

@@ -16,8 +16,22 @@ from domain.planning.model import Span
 PAPERS = ("a4", "us-letter", "a3")
 MOST_ON_PAPER = 10_000
 """Slots: more than 200 pages nobody pins up, and a table has no such limit."""
-TURNING = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F, 0x061C], "")
-"""Characters that turn the direction of what follows (Unicode, UAX 9 section 2): none of them is printed."""
+NOT_PRINTED = dict.fromkeys(
+    [
+        *range(0x202A, 0x202F),
+        *range(0x2066, 0x206A),
+        0x200E,
+        0x200F,
+        0x061C,
+        *range(9),
+        *range(11, 32),
+        *range(0x7F, 0xA0),
+    ],
+    "",
+)
+"""Characters that turn the direction of what follows (Unicode, UAX 9 section 2), and those that control terminals."""
+MOST_SHOWN = 20
+"""Characters without a font that the paper names."""
 HEAD = ("Time", "Slot", "Place", "People")
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 MONTHS = (
@@ -99,7 +113,7 @@ class PlanPaper:
     def as_json(self, unprinted: Sequence[str] = (), box: str = "") -> JsonObject:
         """All text of the paper; `unprinted` characters, which no font has, are boxes."""
         made = self.made_at
-        printable = TURNING | {ord(sign): box for text in unprinted for sign in text}
+        printable = NOT_PRINTED | {ord(sign): box for text in unprinted for sign in text}
         footer = f"Times by the clocks of {self.zone.key}. Revision {self.revision}, made {clock(made, self.zone)}"
         paper = {
             "title": self.title,
@@ -112,9 +126,15 @@ class PlanPaper:
             "unprinted": "",
         }
         if unprinted:
-            codes = ", ".join(f"U+{ord(sign):04X}" for text in unprinted for sign in text)
-            paper["unprinted"] = f"A box stands for a character that no font has: {codes}."
+            codes = ", ".join(f"U+{ord(sign):04X}" for text in unprinted[:MOST_SHOWN] for sign in text)
+            more = f", and {len(unprinted) - MOST_SHOWN} more" if len(unprinted) > MOST_SHOWN else ""
+            paper["unprinted"] = f"A box stands for a character that no font has: {codes}{more}."
         return {name: _translated(value, printable) for name, value in paper.items()}
+
+    def text(self) -> str:
+        """All that people have written on the paper."""
+        written = [self.title, self.subtitle, *(text for slot in self.slots for text in (slot.slot, slot.place))]
+        return "".join([*written, *(name for slot in self.slots for _, name in slot.people)])
 
     def _days(self) -> Iterator[tuple[str, list[PlannedSlot]]]:
         for day, slots in groupby(self.slots, key=lambda slot: day_name(slot.span.starts_at, self.zone)):

@@ -22,7 +22,6 @@ NEARLY = 1e-3
 """A bound that is so near to a whole number is that number: HiGHS calculates with tolerances of 10⁻⁶."""
 
 OPTIONS: dict[str, Any] = {
-    "output_flag": False,
     # Several threads crash and hang on some platforms (HiGHS issues 1670 and 2885), and find another of equal plans.
     "threads": 1,
     "parallel": "off",
@@ -34,6 +33,14 @@ OPTIONS: dict[str, Any] = {
 
 IMPOSSIBLE = {highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kUnboundedOrInfeasible}
 """What it says of a programme without a plan: nothing of a programme is without bounds."""
+
+
+class _QuietHighs(highspy.Highs):
+    """HiGHS without its banner, which would stand on a worker's standard output between the lines of its log."""
+
+    def enableCallbacks(self) -> None:  # noqa: N802 - the package's name; its constructor calls it, and prints there
+        self.setOptionValue("output_flag", False)  # noqa: FBT003 - the package's signature
+        super().enableCallbacks()  # type: ignore[no-untyped-call]  # the package has no types
 
 
 class HighsSolver:
@@ -118,7 +125,7 @@ def _better(programme: Programme, one: Answer, other: Answer) -> Answer:
 
 
 def _highs(programme: Programme, start: Sequence[int] | None, *, whole: bool) -> Any:  # noqa: ANN401 - untyped
-    highs = cast(Any, highspy.Highs)()
+    highs = cast(Any, _QuietHighs)()  # no types there either
     for name, value in OPTIONS.items():
         highs.setOptionValue(name, value)
     model = _model(programme)

@@ -8,7 +8,7 @@ import hashlib
 import threading
 import warnings
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -89,20 +89,31 @@ class _Reader:
     def read(self, text: str, shape: CalendarShape) -> None:
         self._found.ignored.update(shape.others)
         events = self._parse(text, shape)
-        for event in events:
-            for column, value, why in wrong_properties(event):
-                self._fault(event.row, column, value or event.uid, why)
+        self._check_all(events, self._check_properties)
         if self._found.faults:  # what follows calculates with the times
             return
-        for event in events:
-            why = self._wrong_end(event)
-            if why:
-                self._fault(event.row, "DURATION" if event.end is None else "DTEND", event.uid, why)
-            else:
-                self._check_repetition(event)
+        self._check_all(events, self._check_times)
         for series in list(self._series(events)):
             if not self._found.faults:
                 self._read_series(series)
+
+    def _check_all(self, events: Sequence[CalendarEvent], check: Callable[[CalendarEvent], None]) -> None:
+        for event in events:
+            try:
+                check(event)
+            except ANY_ERROR as error:
+                self._fault(event.row, "", "", f"cannot be read: {error}")
+
+    def _check_properties(self, event: CalendarEvent) -> None:
+        for column, value, why in wrong_properties(event):
+            self._fault(event.row, column, value or event.uid, why)
+
+    def _check_times(self, event: CalendarEvent) -> None:
+        why = self._wrong_end(event)
+        if why:
+            self._fault(event.row, "DURATION" if event.end is None else "DTEND", event.uid, why)
+        else:
+            self._check_repetition(event)
 
     def _fault(self, row: int, column: str, value: object, why: str) -> None:
         self._found.faults.add(row, column, str(value), why)

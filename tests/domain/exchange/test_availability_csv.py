@@ -4,6 +4,8 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from domain.exchange.availability import AvailabilityEntry, FoundAvailability, compare
 from domain.exchange.availability_csv import read_table
@@ -186,6 +188,29 @@ def test_the_same_id_twice_is_a_fault_and_the_same_row_twice_is_one() -> None:
     assert faults(f"{header}{row},x\n{row},x\nben{row[3:]},x\n") == [(3, "id", "x")]
     found = read(f"{header}{row},\n{row},\n")
     assert (len(found.entries), found.ignored) == (1, {"repeated": 1})
+
+
+FIELDS = st.sampled_from(
+    [
+        "ana",
+        "2026-03-02",
+        "2026-03-02 10:00",
+        "9999-12-31T23:59:59+00:00",
+        "0001-01-01T00:00:00+23:59",
+        '"',
+        "busy",
+        "\0",
+        "é",
+        ";",
+    ]
+)
+
+
+@given(st.lists(st.lists(FIELDS, max_size=5).map(",".join), max_size=5).map("\n".join), st.binary(max_size=20))
+def test_no_file_is_more_than_faults(rows: str, ending: bytes) -> None:
+    found = read(f"collaborator,from,until,kind,id\n{rows}\n".encode() + ending)
+    assert all(one.why for one in found.faults.listed)
+    assert not (found.faults.listed and found.entries)
 
 
 def test_faults_and_rows_are_bounded() -> None:

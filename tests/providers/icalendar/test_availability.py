@@ -299,23 +299,23 @@ def test_bytes_of_another_encoding_are_a_fault_by_line() -> None:
 
 
 def test_many_occurrences_are_a_fault_before_they_cost_much() -> None:
-    begun = time.monotonic()
+    begun = time.process_time()
     events = [event(*TEN_TO_ELEVEN, "RRULE:FREQ=DAILY", uid=str(number)) for number in range(40)]
     found = read(calendar(*events))
     assert found.entries == []
     assert found.read == MOST_OCCURRENCES + 1
     assert [one.column for one in found.faults.listed] == ["RRULE"]
-    assert time.monotonic() - begun < 10
+    assert time.process_time() - begun < 10
 
 
 def test_rules_that_begin_long_ago_are_a_fault_before_they_cost_much() -> None:
-    begun = time.monotonic()
+    begun = time.process_time()
     old = [
         event("DTSTART:16010101T100000Z", "DURATION:PT1H", "RRULE:FREQ=DAILY", uid=str(number))
         for number in range(2_000)
     ]
     assert set(faults(calendar(*old))) <= {(4 + 6 * number, "RRULE") for number in range(2_000)}
-    assert time.monotonic() - begun < 10
+    assert time.process_time() - begun < 10
 
 
 def test_the_same_file_twice_has_the_same_names() -> None:

@@ -12,12 +12,14 @@ from zoneinfo import ZoneInfo
 
 import pypdfium2
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from domain.exchange.plan_paper import HEAD, PlannedSlot, PlanPaper
 from domain.planning.model import Span
 from providers.typst.printer import TypstPrinter
 from tests.house import ROOT
-from tools.plan_picture import PICTURE, as_png, made_up_plan, render
+from tools.plan_picture import PICTURE, as_png, made_up_plan, pixels_of, render
 
 BEGIN = datetime(2026, 3, 27, tzinfo=UTC)
 PRINTER = TypstPrinter()
@@ -117,6 +119,15 @@ def test_a_character_that_no_font_has_is_found_and_said() -> None:
     assert text.count("□") == 3
 
 
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=8), max_size=3))
+@example(["\ue000", "\uf8ff", "a\ue000b"])
+@example(["a\u20e3b \u25a1\u20e3", "\x85\x07", "\ufffe", "\u2028"])
+def test_every_name_is_printed_or_said_to_be_unprinted(names: list[str]) -> None:
+    pages = PRINTER.print_plan(paper(planned(1, "".join(names), names)))
+    assert set(pages.unprinted) <= set("".join(names)) | {"\u25a1"}
+
+
 def test_a_name_from_right_to_left_turns_nothing_around_it() -> None:
     """The number of open places stays on its side, and characters that turn the text are not printed."""
     (text,) = texts(PRINTER.print_plan(paper(planned(1, people=["مريم"], headcount=3))).pdf)
@@ -155,5 +166,5 @@ def test_a_template_reads_nothing_outside_its_folder(tmp_path: Path) -> None:
 def test_the_picture_in_the_docs_is_the_first_page() -> None:
     """After a change: python -m tools.plan_picture."""
     picture = render(PRINTER.print_plan(made_up_plan()).pdf)
-    assert as_png(picture) == PICTURE.read_bytes()
+    assert pixels_of(PICTURE.read_bytes()) == pixels_of(as_png(picture)) == picture.pixels
     assert len(set(picture.pixels)) > 50, "something is on it"
