@@ -138,6 +138,15 @@ class JobContext:
             ledger.hold_claim(transaction, self.job.job_id, self.job.token)
             yield transaction
 
+    @contextmanager
+    def read_snapshot(self) -> Iterator[TenantTransaction]:
+        """As `read`, for what is read in several statements and must have been so at one moment."""
+        job = self.job
+        with self._runtime.database.reading(
+            job.org_id, job.job_id, job.token, job.project_id, is_snapshot=True
+        ) as transaction:
+            yield transaction
+
     def enqueue(self, tx: Transaction, *payloads: Payload, **options: Unpack[JobOptions]) -> tuple[Enqueued, ...]:
         """Enqueue a child per payload in this job's own transaction.
 

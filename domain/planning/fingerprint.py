@@ -19,13 +19,13 @@ def parts_of(plan: Plan) -> dict[str, str]:
         "speed of the project": plan.travel.speed_kmh,
     }
     for slot in plan.slots:
-        facts = (slot.name, _span(slot.span), slot.place_id, sorted(slot.skills), slot.headcount, slot.priority)
-        documents[f"slot {slot.slot_id}"] = facts
+        wanted = (sorted(slot.skills), slot.headcount, slot.priority)
+        documents[f"slot {slot.slot_id}"] = (slot.name, _span(slot.span), slot.place_id, *wanted)
     for person in plan.collaborators:
         times = sorted((*_span(one.span), one.kind.value) for one in person.availabilities)
         limits = (person.most_minutes_a_day, person.most_minutes_a_week)
-        facts = (person.name, sorted(person.skills), times, person.home_id, *limits)
-        documents[f"collaborator {person.collaborator_id}"] = facts
+        known = (person.name, sorted(person.skills), times, person.home_id, *limits)
+        documents[f"collaborator {person.collaborator_id}"] = known
     for given in plan.assignments:
         documents[f"assignment of {given.collaborator_id} in slot {given.slot_id}"] = given.is_pinned
     ways: dict[UUID, list[object]] = defaultdict(list)

@@ -252,11 +252,14 @@ class Database:
 
     @contextmanager
     def reading(
-        self, org_id: UUID, job_id: UUID, token: UUID, project_id: UUID | None = None
+        self, org_id: UUID, job_id: UUID, token: UUID, project_id: UUID | None = None, *, is_snapshot: bool = False
     ) -> Iterator[TenantTransaction]:
-        """As `claimed`, for a transaction that only reads: nobody waits for it, and its commit waits for no disk."""
+        """As `claimed`, for a transaction that only reads: nobody waits for it, and its commit waits for no disk.
+
+        With `is_snapshot`, all that it reads is as it was when the transaction began.
+        """
         facts = self._facts(org_id, {"job": str(job_id)}, project_id)
-        with self._sealed(Entry(facts, (job_id, token), is_reading=True)) as transaction:
+        with self._sealed(Entry(facts, (job_id, token), is_reading=True, is_snapshot=is_snapshot)) as transaction:
             yield transaction
 
     def _facts(self, org_id: UUID, facts: Mapping[str, str], project_id: UUID | None = None) -> Mapping[str, str]:
