@@ -10,12 +10,17 @@ from domain.jobs.failures import Invalid
 from domain.jobs.job import Done, JsonObject, Outcome
 from domain.jobs.queues import Queue
 from domain.jobs.retry import PLANNING
-from domain.payloads.planning import MOST_SECONDS, ScanConflictsPayload, SuggestAssignmentsPayload
+from domain.payloads.planning import (
+    MOST_ALTERNATIVES,
+    MOST_SECONDS,
+    ScanConflictsPayload,
+    SuggestAssignmentsPayload,
+)
 from domain.planning.conflicts import Conflict, ConflictKind, words
 from domain.planning.explain import describe, explain, kept_conflicts
 from domain.planning.model import Plan, Span, Weights
 from domain.planning.programme import Answer, Programme
-from domain.planning.rank import MOST_ALTERNATIVES, Proposal, suggest
+from domain.planning.rank import Proposal, suggest
 from engine.catalogue import job
 from engine.context import JobContext
 from observability.on_demand import on_demand

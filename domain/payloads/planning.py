@@ -1,20 +1,26 @@
 """The payloads of the planning family: which project, and what is wanted of its plan."""
 
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 from uuid import UUID
 
 from pydantic import AwareDatetime, Field, model_validator
 
 from domain.jobs.contract import misfit
-from domain.jobs.failures import Invalid
 from domain.jobs.uniqueness import while_active
 from domain.payloads.other_names import OtherName
 from domain.payloads.payload import Payload
-from domain.planning.model import Weights
-from domain.planning.rank import MOST_ALTERNATIVES, MOST_DIFFER
 
+MOST_WEIGHT = 100_000
+"""A solver calculates with a tolerance of 10⁻⁷ a row. With a weight of 10⁹ that is a hundred points, so that a plan
+would be called best that is not; with 10⁵ and the highest priority it is a tenth of a point."""
+MOST_ALTERNATIVES = 10
+MOST_DIFFER = 1_000
 MOST_SECONDS = 120
 """For one plan. After a minute a plan that is not proved yet is nearly the best (docs: planning.md#measured)."""
+
+WeightName = Literal["coverage", "preference", "stability", "travel", "fairness"]
+"""Those of `domain.planning.model.Weights`."""
+GivenWeights = dict[WeightName, Annotated[int, Field(ge=0, le=MOST_WEIGHT)]]
 
 
 class ScanConflictsPayload(
@@ -41,15 +47,7 @@ class SuggestAssignmentsPayload(Payload, job_type="planning.suggest_assignments"
 
     project_id: UUID
     run_sheet_id: UUID | None = None
-    weights: Annotated[dict[str, int] | None, Field(examples=[{"stability": 100}])] = None
+    weights: Annotated[GivenWeights | None, Field(examples=[{"stability": 100}])] = None
     alternatives: Annotated[int, Field(ge=1, le=MOST_ALTERNATIVES)] = 3
     differ: Annotated[int, Field(ge=1, le=MOST_DIFFER)] = 5
     time_limit_s: Annotated[int, Field(ge=1, le=MOST_SECONDS)] = 20
-
-    @model_validator(mode="after")
-    def _has_weights(self) -> Self:
-        try:
-            Weights.from_json(self.weights or {})
-        except Invalid as refused:
-            raise misfit(refused.field, refused.reason.removeprefix(f"{refused.field}: ")) from None
-        return self

@@ -16,14 +16,11 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from domain.jobs.failures import Invalid
+from domain.payloads.planning import MOST_WEIGHT
 from domain.planning.travel import Travel
 
 MOST_HEADCOUNT = 100
 MOST_PRIORITY = 10
-MOST_WEIGHT = 100_000
-"""A solver calculates with a tolerance of 10⁻⁷ a row. With a weight of 10⁹ that is a hundred points, so that a plan
-would be called best that is not; with 10⁵ and the highest priority it is a tenth of a point."""
-
 MINUTE = timedelta(minutes=1)
 
 

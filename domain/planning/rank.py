@@ -6,11 +6,9 @@ from enum import StrEnum
 from itertools import groupby
 
 from domain.jobs.failures import Invalid
+from domain.payloads.planning import MOST_ALTERNATIVES, MOST_DIFFER
 from domain.planning.model import Plan
 from domain.planning.programme import Answer, Choice, Points, Programme, Row, pinned_choices, plan_points, programme
-
-MOST_ALTERNATIVES = 10
-MOST_DIFFER = 1_000
 
 Solve = Callable[[Programme, Sequence[int] | None], Answer]
 """A solver with its time limit. It may begin with the values that it is given, which keep all rows."""

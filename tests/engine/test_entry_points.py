@@ -24,7 +24,7 @@ from gateway.api import enqueueing
 from gateway.http.resources import Resources
 from storage.access.api_keys import Caller
 from tasks.gmail import sync
-from tests.doubles.factories import make_job_type, make_org, make_project
+from tests.doubles.factories import make_job_type, make_org
 from tests.doubles.inline_worker import run_job
 from tests.doubles.odd_messages import as_redis_message, body, contract, envelope, task_headers
 
@@ -191,23 +191,6 @@ def test_each_entry_point_refuses_a_job_in_the_same_words(
 ) -> None:
     assert refusal(process, org, enqueue, {"payload": GOOD, **given}) == (field, reason)
     assert database.execute("select count(*) from jobs").fetchone() == (0,)
-
-
-@AT_EACH
-def test_each_entry_point_takes_a_project_of_the_org_and_no_other(
-    process: Runtime, org: UUID, database: Connection, enqueue: EntryPoint
-) -> None:
-    def asked(project: UUID) -> Given:
-        return {"payload": GOOD, "project_id": str(project) if enqueue in {celery, http} else project}
-
-    for project in (uuid4(), make_project(database, make_org(database))):
-        wanted = ("project_id", "names no project of the org")
-        assert refusal(process, org, enqueue, asked(project)) == wanted
-    assert database.execute("select count(*) from jobs").fetchone() == (0,)
-    database.execute("delete from refused_messages")
-    own = make_project(database, org)
-    job_id = enqueue(process, org, asked(own))
-    assert database.execute("select project_id from jobs where id = %s", (job_id,)).fetchone() == (own,)
 
 
 @pytest.mark.parametrize("mistake", OF_PAYLOAD.values(), ids=OF_PAYLOAD)

@@ -1,9 +1,11 @@
-"""Conflicts are scanned, plans are suggested, and only a person's deed makes a proposal the plan."""
+"""Conflicts are scanned (`planning.scan_conflicts`), plans are suggested (`planning.suggest_assignments`), and only a
+person's deed makes a proposal the plan.
+"""
 
 import ast
 import re
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 from uuid import UUID, uuid4
 
 import pytest
@@ -11,8 +13,8 @@ import pytest
 from domain.access.api_keys import Role
 from domain.jobs.failures import Conflict, Forbidden, Gone, Invalid
 from domain.jobs.job import Origin
-from domain.payloads.planning import ScanConflictsPayload, SuggestAssignmentsPayload
-from domain.planning.model import Assignment, Plan
+from domain.payloads.planning import ScanConflictsPayload, SuggestAssignmentsPayload, WeightName
+from domain.planning.model import WEIGHT_MEANINGS, Assignment, Plan
 from engine.enqueue import enqueue
 from operations.call import Call
 from operations.planning import proposals
@@ -104,7 +106,11 @@ def test_a_project_that_is_not_the_jobs_or_the_orgs_fails_the_job(told: ToldPeop
 def test_weights_are_refused_where_the_job_is_asked_for(weights: dict[str, int], field: str) -> None:
     with pytest.raises(Invalid) as refused:
         SuggestAssignmentsPayload.accept({"project_id": str(uuid4()), "weights": weights}, 1)
-    assert refused.value.field == f"payload.{field}"
+    assert refused.value.field.startswith(f"payload.{field}")
+
+
+def test_the_payload_knows_the_weights_by_their_names() -> None:
+    assert set(get_args(WeightName)) == set(WEIGHT_MEANINGS)
 
 
 def test_from_is_another_name_of_since_and_an_end_before_it_is_refused() -> None:

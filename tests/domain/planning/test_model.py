@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.jobs.failures import Invalid
+from domain.payloads.planning import MOST_WEIGHT
 from domain.planning.model import (
-    MOST_WEIGHT,
     WEIGHT_MEANINGS,
     Assignment,
     Availability,

@@ -6,7 +6,8 @@ from itertools import product
 import pytest
 
 from domain.jobs.failures import Invalid
-from domain.planning.model import MOST_WEIGHT, Plan, Weights
+from domain.payloads.planning import MOST_WEIGHT
+from domain.planning.model import Plan, Weights
 from domain.planning.programme import Answer, Programme, pinned_choices, plan_points, programme
 from domain.planning.rank import Ended, greedy, suggest
 from tests.doubles.planning.plans import best_by_trying, choice, given, person, slot, small_plan

@@ -55,6 +55,11 @@ def store_plan(tx: Transaction, org_id: UUID, plan: Plan) -> tuple[Project, UUID
     _insert(tx, "slots", project, slots)
     given = ((one.slot_id, one.collaborator_id, one.is_pinned) for one in plan.assignments)
     _insert(tx, "assignments", project, (_assignment(*one) for one in given))
+    _store_commitments(tx, org_id, plan)
+    return project, sheet
+
+
+def _store_commitments(tx: Transaction, org_id: UUID, plan: Plan) -> None:
     for number, busy in enumerate(plan.commitments):
         person = next(one for one in plan.collaborators if one.collaborator_id == busy.collaborator_id)
         user = f"insert into users (org_id, email) values (%(org)s, 'person-{number}@example.com') returning id"
@@ -64,7 +69,6 @@ def store_plan(tx: Transaction, org_id: UUID, plan: Plan) -> tuple[Project, UUID
             {"user": user_id, "id": person.collaborator_id},
         )
         _store_elsewhere(tx, org_id, plan, user_id, busy.span, busy.place_id)
-    return project, sheet
 
 
 def _store_elsewhere(
