@@ -217,7 +217,7 @@ class Weights:
                 raise Invalid(f"weights.{name}", f"must be between 0 and {MOST_WEIGHT}")
 
     @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Self:
+    def from_json(cls, values: Mapping[Any, Any]) -> Self:
         """The weights that are given, and the defaults of the others; raises `Invalid` with the weight."""
         unknown = sorted(set(values) - set(WEIGHT_MEANINGS))
         if unknown:
