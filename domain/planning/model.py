@@ -32,13 +32,16 @@ class Span:
     ends_at: datetime
 
     def __post_init__(self) -> None:
-        """Keep both moments in UTC; raises `Invalid` for a naive moment, and for an end that is not after the start."""
+        """Keep both moments in UTC; raises `Invalid` for a moment that has none, and for an end not after the start."""
         for name in ("starts_at", "ends_at"):
             moment = getattr(self, name)
             if moment.utcoffset() is None:
                 raise Invalid(name, "has no offset from UTC")
-            # Python subtracts and compares two moments of one zone by their clocks, not by elapsed time.
-            object.__setattr__(self, name, moment.astimezone(UTC))
+            try:
+                # Python subtracts and compares two moments of one zone by their clocks, not by elapsed time.
+                object.__setattr__(self, name, moment.astimezone(UTC))
+            except OverflowError:
+                raise Invalid(name, "is too far from the present") from None
         if self.ends_at <= self.starts_at:
             raise Invalid("ends_at", "is not after starts_at")
 

@@ -5,19 +5,18 @@ from datetime import datetime
 from typing import Annotated, ClassVar, NamedTuple
 from uuid import UUID
 
-from pydantic import AwareDatetime, Field
+from pydantic import Field
 
 from domain.access.api_keys import Role
 from domain.access.users import check_zone
 from domain.jobs.failures import Invalid
 from domain.jobs.job import JsonObject
-from domain.planning.model import AvailabilityKind, Span
 from domain.planning.travel import MOST_KMH, MOST_MINUTES, SPEED_KMH, Place
 from operations.call import Call
 from operations.operation import WORDS, Area, Record, Route
 from operations.pages import Page, Window
 from storage.planning import projects
-from storage.planning.projects import AvailabilityPosition, ProjectRef
+from storage.planning.projects import ProjectRef
 from storage.postgres.database import Transaction
 
 PLANNING = Area("planning", "Keep projects, people and run sheets; look at proposals, and apply one.")
@@ -78,19 +77,6 @@ class CollaboratorView(Record):
     skills: list[str]
 
 
-class AvailabilityView(Record):
-    """What a person says of a time."""
-
-    plural: ClassVar = "availabilities"
-    columns: ClassVar = ("availability_id", "kind", "starts_at", "ends_at", "source")
-    availability_id: UUID
-    collaborator_id: UUID
-    kind: AvailabilityKind
-    starts_at: datetime
-    ends_at: datetime
-    source: str = Field(description="`hand`, or the file that it was imported from.")
-
-
 @PLANNING.look("projects", Route("GET", "/projects"), org="required")
 def list_projects(call: Call, window: Window) -> Page[ProjectView]:
     """List the projects of an org, the oldest first."""
@@ -112,6 +98,7 @@ def show_project(call: Call, project_id: UUID) -> ProjectView:
     role=Role.WRITER,
     org="required",
     events=("project.added",),
+    keyed=True,
 )
 def add_project(
     call: Call,
@@ -123,9 +110,14 @@ def add_project(
     """Begin a project."""
     check_zone(zone)
     with call.writing() as tx:
-        made = projects.add_project(tx, call.org, name, zone, speed_kmh)
-        call.audit(tx, call.org, {"project_id": str(made.project_id), "name": name})
-    return ProjectView.model_validate(made)
+
+        def make() -> list[UUID]:
+            made = projects.add_project(tx, call.org, name, zone, speed_kmh)
+            call.audit(tx, call.org, {"project_id": str(made.project_id), "name": name})
+            return [made.project_id]
+
+        (project_id,) = call.once(tx, make)
+        return ProjectView.model_validate(projects.project(tx, ProjectRef(call.org, project_id)))
 
 
 @PLANNING.deed(
@@ -168,6 +160,7 @@ def list_places(call: Call, window: Window, project_id: UUID) -> Page[PlaceView]
     role=Role.WRITER,
     org="required",
     events=("place.added",),
+    keyed=True,
 )
 def add_place(
     call: Call,
@@ -180,12 +173,16 @@ def add_place(
 ) -> PlaceView:
     """Add a place; without coordinates and minutes the way to it takes no time."""
     Place(UUID(int=0), name, latitude, longitude)
+    facts = {"name": name, "latitude": latitude, "longitude": longitude, "minutes_to": minutes_to}
     with call.writing() as tx:
-        ref = ref_of(tx, call, project_id)
-        facts = {"name": name, "latitude": latitude, "longitude": longitude, "minutes_to": minutes_to}
-        made = projects.add_place(tx, ref, **facts)
-        call.audit(tx, call.org, {"project_id": str(project_id), "place_id": str(made.place_id), "name": name})
-    return PlaceView.model_validate(made)
+
+        def make() -> list[UUID]:
+            made = projects.add_place(tx, ref_of(tx, call, project_id), **facts)
+            call.audit(tx, call.org, {"project_id": str(project_id), "place_id": str(made.place_id), "name": name})
+            return [made.place_id]
+
+        (place_id,) = call.once(tx, make)
+    return PlaceView.model_validate({**facts, "place_id": place_id, "minutes_to": minutes_to or {}})
 
 
 @PLANNING.deed(
@@ -231,6 +228,7 @@ def list_collaborators(call: Call, window: Window, project_id: UUID) -> Page[Col
     role=Role.WRITER,
     org="required",
     events=("collaborator.added",),
+    keyed=True,
 )
 def add_collaborator(  # noqa: PLR0913 - the facts of a person
     call: Call,
@@ -244,20 +242,23 @@ def add_collaborator(  # noqa: PLR0913 - the facts of a person
     skills: Skills = None,
 ) -> CollaboratorView:
     """Add a person, who is available at any time unless something else is said."""
+    facts = {
+        "name": name,
+        "user_id": user_id,
+        "home_id": home_id,
+        "most_minutes_a_day": most_minutes_a_day,
+        "most_minutes_a_week": most_minutes_a_week,
+    }
     with call.writing() as tx:
-        ref = ref_of(tx, call, project_id)
-        made = projects.add_collaborator(
-            tx,
-            ref,
-            skills or [],
-            name=name,
-            user_id=user_id,
-            home_id=home_id,
-            most_minutes_a_day=most_minutes_a_day,
-            most_minutes_a_week=most_minutes_a_week,
-        )
-        call.audit(tx, call.org, {"project_id": str(project_id), "collaborator_id": str(made.collaborator_id)})
-    return CollaboratorView.model_validate(made)
+
+        def make() -> list[UUID]:
+            made = projects.add_collaborator(tx, ref_of(tx, call, project_id), skills or [], **facts)
+            call.audit(tx, call.org, {"project_id": str(project_id), "collaborator_id": str(made.collaborator_id)})
+            return [made.collaborator_id]
+
+        (collaborator_id,) = call.once(tx, make)
+        ref = ProjectRef(call.org, project_id)
+        return CollaboratorView.model_validate(projects.collaborator(tx, ref, collaborator_id))
 
 
 @PLANNING.deed(
@@ -297,64 +298,6 @@ def set_collaborator(  # noqa: PLR0913 - the facts of a person
     return CollaboratorView.model_validate(changed)
 
 
-AVAILABILITIES = "/projects/{project_id}/collaborators/{collaborator_id}/availabilities"
-
-
-@PLANNING.look("availabilities", Route("GET", AVAILABILITIES), org="required")
-def list_availabilities(call: Call, window: Window, project_id: UUID, collaborator_id: UUID) -> Page[AvailabilityView]:
-    """List what a person says of times, in their order."""
-    with call.reading() as tx:
-        ref = ref_of(tx, call, project_id)
-        projects.collaborator(tx, ref, collaborator_id)
-        after = window.after(AvailabilityPosition)
-        found = projects.availabilities(tx, ref, collaborator_id, after=after, limit=window.rows)
-    return window.page(
-        found,
-        AvailabilityView.model_validate,
-        lambda one: AvailabilityPosition(one.starts_at, one.availability_id),
-    )
-
-
-@PLANNING.deed(
-    "add-availability",
-    Route("POST", AVAILABILITIES, status=201),
-    role=Role.WRITER,
-    org="required",
-    events=("availability.added",),
-)
-def add_availability(
-    call: Call,
-    project_id: UUID,
-    collaborator_id: UUID,
-    *,
-    kind: Annotated[AvailabilityKind, Field(description="Available, preferred or busy. Busy wins.")],
-    starts_at: Annotated[AwareDatetime, Field(description="From then on.")],
-    ends_at: Annotated[AwareDatetime, Field(description="Until then; the end is no part of it.")],
-) -> AvailabilityView:
-    """Write down what a person says of a time."""
-    span = Span(starts_at, ends_at)
-    with call.writing() as tx:
-        made = projects.add_availability(tx, ref_of(tx, call, project_id), collaborator_id, kind, span)
-        call.audit(tx, call.org, _availability_facts(project_id, collaborator_id, made.availability_id))
-    return AvailabilityView.model_validate(made)
-
-
-@PLANNING.deed(
-    "remove-availability",
-    Route("DELETE", AVAILABILITIES + "/{availability_id}"),
-    role=Role.WRITER,
-    org="required",
-    events=("availability.removed",),
-)
-def remove_availability(call: Call, project_id: UUID, collaborator_id: UUID, availability_id: UUID) -> AvailabilityView:
-    """Take back what a person has said of a time."""
-    with call.writing() as tx:
-        ref = ref_of(tx, call, project_id)
-        removed = projects.remove_availability(tx, ref, collaborator_id, availability_id)
-        call.audit(tx, call.org, _availability_facts(project_id, collaborator_id, availability_id))
-    return AvailabilityView.model_validate(removed)
-
-
 class IdPosition(NamedTuple):
     """Where a list is whose order is that of ids."""
 
@@ -370,11 +313,6 @@ def after_id(window: Window) -> UUID | None:
 def ref_of(tx: Transaction, call: Call, project_id: UUID) -> ProjectRef:
     """A project of the caller's org; raises `Gone` for another one."""
     return projects.project(tx, ProjectRef(call.org, project_id)).ref
-
-
-def _availability_facts(project_id: UUID, collaborator_id: UUID, availability_id: UUID) -> JsonObject:
-    named = {"project_id": project_id, "collaborator_id": collaborator_id, "availability_id": availability_id}
-    return {name: str(value) for name, value in named.items()}
 
 
 def _given(changes: Mapping[str, object]) -> JsonObject:

@@ -90,14 +90,20 @@ def show_run_sheet(call: Call, project_id: UUID, run_sheet_id: UUID) -> RunSheet
     role=Role.WRITER,
     org="required",
     events=("run_sheet.added",),
+    keyed=True,
 )
 def add_run_sheet(call: Call, project_id: UUID, *, name: Name) -> RunSheetView:
     """Begin a run sheet."""
     with call.writing() as tx:
-        made = run_sheets.add(tx, ref_of(tx, call, project_id), name)
-        facts = {"project_id": str(project_id), "run_sheet_id": str(made.run_sheet_id), "name": name}
-        call.audit(tx, call.org, facts)
-    return RunSheetView.model_validate(made)
+
+        def make() -> list[UUID]:
+            made = run_sheets.add(tx, ref_of(tx, call, project_id), name)
+            facts = {"project_id": str(project_id), "run_sheet_id": str(made.run_sheet_id), "name": name}
+            call.audit(tx, call.org, facts)
+            return [made.run_sheet_id]
+
+        (run_sheet_id,) = call.once(tx, make)
+        return RunSheetView.model_validate(run_sheets.find(tx, ProjectRef(call.org, project_id), run_sheet_id))
 
 
 @PLANNING.deed(
@@ -131,7 +137,8 @@ def list_slots(call: Call, window: Window, project_id: UUID, run_sheet_id: UUID)
     Route("POST", SLOTS, status=201),
     role=Role.WRITER,
     org="required",
-    events=(CHANGED, "run_sheet.kept"),
+    events=(CHANGED,),
+    keyed=True,
 )
 def add_slot(  # noqa: PLR0913 - the facts of a slot
     call: Call,
@@ -150,10 +157,14 @@ def add_slot(  # noqa: PLR0913 - the facts of a slot
     span = Span(starts_at, ends_at)
     wanted = Slot(UUID(int=0), name, span, place_id, frozenset(skills or ()), headcount, priority)
     with call.writing() as tx:
-        editor = editor_of(tx, call, project_id)
-        with run_sheets.changing(tx, editor, [run_sheet_id]):
-            slot_id = run_sheets.add_slot(tx, editor.project.ref, run_sheet_id, wanted)
-        return _changed(slot_id, _kept(tx, call, editor, run_sheet_id))
+
+        def make() -> list[UUID]:
+            editor = editor_of(tx, call, project_id)
+            with run_sheets.changing(tx, editor, [run_sheet_id]):
+                return [run_sheets.add_slot(tx, editor.project.ref, run_sheet_id, wanted)]
+
+        (slot_id,) = call.once(tx, make)
+        return _changed(slot_id, run_sheets.find(tx, ProjectRef(call.org, project_id), run_sheet_id))
 
 
 @PLANNING.deed(

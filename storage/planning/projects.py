@@ -16,6 +16,8 @@ from storage.postgres.execution import Row
 
 MOST_PLACES = 1_000
 MOST_COLLABORATORS = 1_000
+BY_HAND = "hand"
+"""The source of what nobody has imported."""
 MOST_AVAILABILITIES = 10_000
 """Of one person: as many as an import takes from a calendar."""
 
@@ -200,6 +202,7 @@ def add_availability(
         kind=kind.value,
         starts_at=span.starts_at,
         ends_at=span.ends_at,
+        source=BY_HAND,
         most=MOST_AVAILABILITIES,
     )
     if not rows:

@@ -101,8 +101,8 @@ select 1 from users where org_id = %(org_id)s and id = %(user_id)s
 
 -- name: add_availability
 -- Nothing when the person has too many.
-insert into availabilities (org_id, project_id, collaborator_id, kind, during)
-select %(org_id)s, %(project_id)s, %(collaborator_id)s, %(kind)s, tstzrange(%(starts_at)s, %(ends_at)s)
+insert into availabilities (org_id, project_id, collaborator_id, kind, during, source)
+select %(org_id)s, %(project_id)s, %(collaborator_id)s, %(kind)s, tstzrange(%(starts_at)s, %(ends_at)s), %(source)s
 where (
   select count(*) from availabilities a
   where a.org_id = %(org_id)s and a.project_id = %(project_id)s and a.collaborator_id = %(collaborator_id)s) < %(most)s

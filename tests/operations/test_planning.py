@@ -116,6 +116,7 @@ def test_a_mistake_is_named_by_its_field(client: Client) -> None:
         (f"{project}/collaborators/{ada}/availabilities", busy, "ends_at"),
         (slots, times | {"ends_at": f"{DAY}09:00:00Z"}, "ends_at"),
         (slots, times | {"starts_at": f"{DAY}09:00:00"}, "starts_at"),
+        (slots, times | {"starts_at": "0001-01-01T00:00:00+14:00"}, "starts_at"),
         (slots, times | {"headcount": 101}, "headcount"),
         (slots, times | {"place_id": str(uuid4())}, "place_id"),
         (slots, times | {"skills": ["Sound"]}, "skills"),
