@@ -114,7 +114,7 @@ class JobContext:
         Raises `ClaimLost`, and what ends the job. Keep the network out.
         """
         job = self.job
-        with self._runtime.database.claimed(job.org_id, job.job_id, job.token) as transaction:
+        with self._runtime.database.claimed(job.org_id, job.job_id, job.token, job.project_id) as transaction:
             self._effects.begin_transaction(transaction)
             yield transaction
 
@@ -126,7 +126,7 @@ class JobContext:
         """
         job, database = self.job, self._runtime.database
         opened = database.claimed if locks else database.reading
-        with opened(job.org_id, job.job_id, job.token) as transaction:
+        with opened(job.org_id, job.job_id, job.token, job.project_id) as transaction:
             yield transaction
 
     @contextmanager
@@ -136,6 +136,15 @@ class JobContext:
             raise Forbidden("only the system org's jobs may look across orgs")
         with self._runtime.database.ledger() as transaction:
             ledger.hold_claim(transaction, self.job.job_id, self.job.token)
+            yield transaction
+
+    @contextmanager
+    def read_snapshot(self) -> Iterator[TenantTransaction]:
+        """As `read`, for what is read in several statements and must have been so at one moment."""
+        job = self.job
+        with self._runtime.database.reading(
+            job.org_id, job.job_id, job.token, job.project_id, is_snapshot=True
+        ) as transaction:
             yield transaction
 
     def enqueue(self, tx: Transaction, *payloads: Payload, **options: Unpack[JobOptions]) -> tuple[Enqueued, ...]:

@@ -62,6 +62,9 @@ SQL = {"storage", "sandbox", "bench", "tests"}
 WIRE = {"providers", "sandbox", "bench", "tests"}
 HTTP_SERVER = {"gateway", "sandbox", "bench", "tests"}
 OBSERVING = {"observability", "tests"}
+SOLVER = {"providers.highs", "tests"}
+PRINTER = {"providers.typst", "tests"}
+CALENDAR = {"providers.icalendar", "tests"}
 ONLY_IN = {  # third parties that belong to some rooms only
     **dict.fromkeys(("celery", "kombu", "billiard", "flower"), CELERY),
     **dict.fromkeys(("sqlalchemy", "psycopg", "psycopg_pool", "alembic"), SQL),
@@ -71,6 +74,10 @@ ONLY_IN = {  # third parties that belong to some rooms only
     "limits": {"providers", "bench", "tests"},
     **dict.fromkeys(("fastapi", "starlette", "uvicorn"), HTTP_SERVER),
     **dict.fromkeys(("prometheus_client", "opentelemetry"), OBSERVING),
+    **dict.fromkeys(("highspy", "numpy"), SOLVER),  # packages of the extras: only in modules that are loaded on demand
+    **dict.fromkeys(("icalendar", "recurring_ical_events"), CALENDAR),
+    "typst": PRINTER,
+    "pypdfium2": {"tools", "tests"},
 }
 READS_ENVIRONMENT = {"settings", "sandbox", "bench", "tests"}
 MAKE_JOBS = {

@@ -11,6 +11,7 @@ REMINDER = "postroom.reminder"
 DIGEST = "postroom.digest"
 APPROVAL = "postroom.approval"
 ALERT = "postroom.alert"
+RUN_SHEET = "postroom.run_sheet"
 PREFIX = "postroom."
 """What their names begin with."""
 MOST_SHOWN = 50
@@ -62,6 +63,14 @@ BUILT_IN: Mapping[str, Template] = {
         push=TitledText(title="{{ title }}", body="{{ text }}"),
         inbox=TitledText(title="{{ title }}", body="{{ text }}"),
         sample={"title": "A mailbox must be connected again", "text": "Its jobs wait."},
+    ),
+    RUN_SHEET: Template(
+        category="planning",
+        subject="{{ title }}",
+        text="{{ body }}\n",
+        push=TitledText(title="{{ title }}", body="{{ body | truncate: 200 }}"),
+        inbox=TitledText(title="{{ title }}", body="{{ body }}"),
+        sample={"title": "Friday: your times have changed", "body": "New: Load-in, 2026-05-01 08:00 to 10:00"},
     ),
     DIGEST: Template(
         category="account",

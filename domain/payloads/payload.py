@@ -207,6 +207,7 @@ class JobOptions(TypedDict, total=False):
     retry_cap_s: int | None
     idempotency_key: str | None
     keys_of: KeysOf | None
+    project_id: UUID | None
 
 
 def jobs_of(

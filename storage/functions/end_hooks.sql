@@ -79,14 +79,17 @@ declare
   hook text := (select t.on_end from job_types t where t.name = facts ->> 'job_type');
   org text := current_setting('postroom.org', true);
   org_seal text := current_setting('postroom.org_seal', true);
+  project text := current_setting('postroom.project', true);
 begin
   if hook is null then
     return false;
   end if;
-  perform set_config('postroom.org', facts ->> 'org_id', true), set_config('postroom.org_seal', postroom.seal_of(facts ->> 'org_id'), true);
+  perform set_config('postroom.org', facts ->> 'org_id', true), set_config('postroom.org_seal', postroom.seal_of(facts ->> 'org_id'), true),
+    set_config('postroom.project', '', true);
   execute format('select postroom.%I($1)', hook) using facts;
   set constraints all immediate;
-  perform set_config('postroom.org', coalesce(org, ''), true), set_config('postroom.org_seal', coalesce(org_seal, ''), true);
+  perform set_config('postroom.org', coalesce(org, ''), true), set_config('postroom.org_seal', coalesce(org_seal, ''), true),
+    set_config('postroom.project', coalesce(project, ''), true);
   return true;
 end
 $$;

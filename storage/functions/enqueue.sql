@@ -20,6 +20,28 @@ language sql stable security definer set search_path = pg_catalog, public, pg_te
 $$;
 grant execute on function postroom.gate_of to postroom_ledger;
 
+-- Refuses a project that is not the org's; null is none.
+create or replace function postroom.require_project(of_org uuid, of_project uuid) returns void
+language plpgsql stable security definer set search_path = pg_catalog, public, pg_temp as $$
+begin
+  if of_project is not null and not exists (select from projects p where p.org_id = of_org and p.id = of_project) then
+    perform postroom.refuse('project_id', 'names no project of the org');
+  end if;
+end
+$$;
+grant execute on function postroom.require_project to postroom_ledger;
+
+-- The project for which a tenant enqueues: its transaction's, where it has one, and then no other.
+create or replace function postroom.project_of_tenant(wanted uuid) returns uuid
+language plpgsql stable set search_path = pg_catalog, public, pg_temp as $$
+begin
+  if wanted <> postroom.current_project() then
+    raise exception 'project_id: a tenant may enqueue for its own project only' using errcode = '42501';
+  end if;
+  return coalesce(wanted, postroom.current_project());
+end
+$$;
+
 -- One job, in a statement of its own: what postroom.enqueue_jobs does for one request, in a third of its time, for a plan of many joins
 -- costs more to make ready than to run. The property test of tests/storage/ledger/enqueueing/test_enqueue_one.py compares the two.
 -- No burst: one job is within any but none. Parameters and the believed `checked` as there; null is what a request leaves out.
@@ -58,6 +80,7 @@ begin
     raise exception 'org_id: a tenant may enqueue for its own org only' using errcode = '42501';
   end if;
   if not believes then
+    of_project := postroom.project_of_tenant(of_project);
     -- What no job may carry is refused, though it is not believed.
     perform by_actor_type::postroom.actor_type, by_actor::postroom.actor_id, given_request::postroom.request_id,
       given_correlation::postroom.correlation_id;
@@ -71,6 +94,9 @@ begin
   end if;
   if not exists (select from orgs o where o.id = for_org) then
     raise exception 'org_id: names no org' using errcode = '23503', constraint = 'jobs_org_id_fkey';
+  end if;
+  if of_project is not null then
+    perform postroom.require_project(for_org, of_project);
   end if;
   select t.* into of_type from job_types t where t.name = asked_type;
   if not found then
@@ -169,6 +195,7 @@ declare
   bad text;
   believes boolean := not postroom.is_tenant();
   origin jsonb := case when postroom.is_tenant() then postroom.current_origin() end;
+  own_project uuid := case when postroom.is_tenant() then postroom.current_project() end;
 begin
   hint_timeout := postroom.bounded_hint_timeout(hint_timeout, believes);
   if not believes and exists (
@@ -184,6 +211,11 @@ begin
     from jsonb_array_elements(requests) as r (body);
   end if;
   perform postroom.require_orgs(array(select distinct (r.body ->> 'org_id')::uuid from jsonb_array_elements(requests) as r (body)));
+  if requests @? '$[*].project_id' then
+    perform postroom.require_project(
+      (r.body ->> 'org_id')::uuid, case when believes then (r.body ->> 'project_id')::uuid else postroom.project_of_tenant((r.body ->> 'project_id')::uuid) end)
+    from jsonb_array_elements(requests) as r (body);
+  end if;
   select format('job_type: %s is not a known job type', coalesce(a.name, 'null')) into bad
   from (select distinct r.body ->> 'job_type' from jsonb_array_elements(requests) as r (body)) as a (name)
   where not exists (select from job_types t where t.name = a.name or a.name = any (t.aliases))
@@ -222,7 +254,7 @@ begin
     cross join lateral (
       select o.place, (o.body ->> 'job_id')::uuid as given_id, coalesce((o.body ->> 'job_id')::uuid, uuidv7()) as id,
              o.body ->> 'job_type' as asked_type, (o.body ->> 'org_id')::uuid as org_id,
-             (o.body ->> 'project_id')::uuid as project_id, (o.body ->> 'idempotency_key')::postroom.idempotency_key as given_key,
+             coalesce((o.body ->> 'project_id')::uuid, own_project) as project_id, (o.body ->> 'idempotency_key')::postroom.idempotency_key as given_key,
              coalesce(said.by ->> 'actor_type', 'system') as actor_type, coalesce(said.by ->> 'actor_id', 'postroom') as actor_id,
              said.by ->> 'request_id' as given_request, said.by ->> 'correlation_id' as given_correlation,
              o.body ->> 'traceparent' as traceparent,

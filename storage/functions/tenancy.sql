@@ -11,7 +11,8 @@ begin
 end
 $$;
 
--- The org of a tenant's transaction; null when none is set, refused when its seal is wrong.
+-- The org of a tenant's transaction; null when none is set, refused when its seal is wrong. The seal is that of the org and, in a
+-- transaction of a project, of the project: who takes the project off has no org any more.
 create or replace function postroom.current_org() returns uuid
 language plpgsql stable security definer set search_path = pg_catalog, public, pg_temp as $$
 declare
@@ -20,13 +21,22 @@ begin
   if coalesce(org, '') = '' then
     return null;
   end if;
-  if current_setting('postroom.org_seal', true) is distinct from postroom.seal_of(org) then
+  if current_setting('postroom.org_seal', true)
+    is distinct from postroom.seal_of(org || coalesce('/' || nullif(current_setting('postroom.project', true), ''), ''))
+  then
     raise exception 'postroom.org was set without its seal' using errcode = '42501';
   end if;
   return org::uuid;
 end
 $$;
 grant execute on function postroom.current_org to postroom_ledger, postroom_tenant;
+
+-- The project of a tenant's transaction; null when it may see all projects of its org.
+create or replace function postroom.current_project() returns uuid
+language sql stable security definer set search_path = pg_catalog, public, pg_temp as $$
+  select case when postroom.current_org() is not null then nullif(current_setting('postroom.project', true), '')::uuid end
+$$;
+grant execute on function postroom.current_project to postroom_ledger, postroom_tenant;
 
 -- What the engine said of a tenant's transaction when it opened it; null when it said nothing, refused when the seal is wrong.
 create or replace function postroom.sealed_setting(name text) returns text
@@ -79,5 +89,19 @@ begin
   execute format(
     'create policy tenant_own on %s for %s to postroom_tenant using (%I = (select postroom.current_org()))',
     target, tenant_may, org_column);
+end
+$$;
+
+-- As fence_table, for a table of projects: a transaction of a project sees and touches that project's rows alone.
+create or replace procedure postroom.fence_project_table(
+  target regclass, project_column text default 'project_id', tenant_may text default 'all')
+language plpgsql as $$
+begin
+  execute format('alter table %s enable row level security', target);
+  execute format('create policy ledger_all on %s to postroom_ledger using (true) with check (true)', target);
+  execute format(
+    'create policy tenant_own on %s for %s to postroom_tenant using (org_id = (select postroom.current_org())'
+    ' and coalesce((select postroom.current_project()) = %I, true))',
+    target, tenant_may, project_column);
 end
 $$;

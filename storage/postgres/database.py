@@ -223,9 +223,12 @@ class Database:
         return self._pinned.transaction()
 
     @contextmanager
-    def tenant(self, org_id: UUID) -> Iterator[TenantTransaction]:
-        """Open a transaction that can see and touch one org's rows and no others (promise P6)."""
-        with self._sealed(Entry(self._facts(org_id, {}))) as transaction:
+    def tenant(self, org_id: UUID, project_id: UUID | None = None) -> Iterator[TenantTransaction]:
+        """Open a transaction that can see and touch one org's rows and no others (promise P6).
+
+        With a project, of the tables of projects it sees and touches that project's rows alone.
+        """
+        with self._sealed(Entry(self._facts(org_id, {}, project_id))) as transaction:
             yield transaction
 
     @contextmanager
@@ -236,25 +239,39 @@ class Database:
             yield transaction
 
     @contextmanager
-    def claimed(self, org_id: UUID, job_id: UUID, token: UUID) -> Iterator[TenantTransaction]:
+    def claimed(
+        self, org_id: UUID, job_id: UUID, token: UUID, project_id: UUID | None = None
+    ) -> Iterator[TenantTransaction]:
         """Open a tenant's transaction that holds a job's claim until its end; raises `ClaimLost` (promise P4).
 
-        What it enqueues is in the job's name.
+        What it enqueues is in the job's name, and of its project.
         """
-        facts = self._facts(org_id, {"job": str(job_id)})
+        facts = self._facts(org_id, {"job": str(job_id)}, project_id)
         with self._sealed(Entry(facts, (job_id, token))) as transaction:
             yield transaction
 
     @contextmanager
-    def reading(self, org_id: UUID, job_id: UUID, token: UUID) -> Iterator[TenantTransaction]:
-        """As `claimed`, for a transaction that only reads: nobody waits for it, and its commit waits for no disk."""
-        facts = self._facts(org_id, {"job": str(job_id)})
-        with self._sealed(Entry(facts, (job_id, token), is_reading=True)) as transaction:
+    def reading(
+        self, org_id: UUID, job_id: UUID, token: UUID, project_id: UUID | None = None, *, is_snapshot: bool = False
+    ) -> Iterator[TenantTransaction]:
+        """As `claimed`, for a transaction that only reads: nobody waits for it, and its commit waits for no disk.
+
+        With `is_snapshot`, all that it reads is as it was when the transaction began.
+        """
+        facts = self._facts(org_id, {"job": str(job_id)}, project_id)
+        with self._sealed(Entry(facts, (job_id, token), is_reading=True, is_snapshot=is_snapshot)) as transaction:
             yield transaction
 
-    def _facts(self, org_id: UUID, facts: Mapping[str, str]) -> Mapping[str, str]:
-        """The org and facts about a transaction of its own, sealed: handlers' SQL may read, and not forge them."""
-        sealed = {"org": str(org_id), "org_seal": self._seal(str(org_id))}
+    def _facts(self, org_id: UUID, facts: Mapping[str, str], project_id: UUID | None = None) -> Mapping[str, str]:
+        """The org and facts about a transaction of its own, sealed: handlers' SQL may read, and not forge them.
+
+        The org's seal is good with its project only: whoever takes that off, has no org.
+        """
+        if project_id is None:
+            sealed = {"org": str(org_id), "org_seal": self._seal(str(org_id))}
+        else:
+            seal = self._seal(f"{org_id}/{project_id}")
+            sealed = {"org": str(org_id), "project": str(project_id), "org_seal": seal}
         for name, value in facts.items():
             sealed |= {name: value, f"{name}_seal": self._seal(f"{name}:{org_id}:{value}")}
         return sealed

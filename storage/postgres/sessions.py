@@ -103,12 +103,15 @@ class Entry(NamedTuple):
     """The job and the token of the claim under which the transaction acts."""
     is_reading: bool = False
     """Whether the transaction only reads: the claim is looked at then, and not locked."""
+    is_snapshot: bool = False
+    """Whether a transaction that only reads sees everything as it was when it began."""
 
 
 def enter(connection: Connection, entry: Entry) -> datetime:
     """Begin a transaction in one round trip; returns when it began. Raises `ClaimLost`."""
     connection.info.pop(CLEAN, None)
-    begin = "begin read only" if entry.is_reading else "begin"
+    begin = "begin isolation level repeatable read" if entry.is_snapshot else "begin"
+    begin += " read only" if entry.is_reading else ""
     words = f"{begin}; select now(), {_put_on(entry.sealed)}"
     if entry.claim is not None:
         needs = "look_at_claim" if entry.is_reading else "hold_claim"

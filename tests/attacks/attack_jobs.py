@@ -236,6 +236,36 @@ statements(
     ),
 )
 
+# Another project of the same org; the attacker's job is of a project.
+statements(
+    refused,
+    put_on_their_project=(
+        "with said as materialized (select set_config('postroom.project', %(their_project)s::text, true))"
+        " select 1 from said cross join lateral postroom.current_project()"
+    ),
+    job_for_their_project=(
+        "select postroom.enqueue('attack_jobs.attack', %(my_org)s, '{\"name\": \"x\"}',"
+        " project_id => %(their_project)s)"
+    ),
+    busy_in_their_project=(
+        "insert into availabilities (org_id, project_id, collaborator_id, kind, during)"
+        " values (%(my_org)s, %(their_project)s, %(their_person)s, 'busy', tstzrange(now(), now() + interval '1 hour'))"
+    ),
+    assignment_by_a_handler=(
+        "insert into assignments (org_id, project_id, slot_id, collaborator_id, assigned_by)"
+        " select org_id, project_id, id, gen_random_uuid(), 'x' from slots"
+    ),
+    assignments_gone="delete from assignments",
+)
+
+
+@refused
+def takes_its_project_off(tx: Transaction, _facts: Facts) -> None:
+    """Look at all projects of the org."""
+    tx.raw("select set_config('postroom.project', '', true)")
+    tx.raw("select 1 from slots")
+
+
 # What would stay in the session if it were not reset.
 statements(
     harmless,

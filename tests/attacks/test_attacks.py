@@ -22,7 +22,7 @@ from tests.attacks.attack_jobs import (
 )
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type
 from tests.doubles.inline_worker import run_job
-from tests.storage.postgres.row_makers import ROW_MAKERS, fill_every_table
+from tests.storage.postgres.row_makers import PROJECT_TABLES, ROW_MAKERS, fill_every_table, fill_project
 from tests.storage.postgres.test_tenancy import rows_of
 
 CLEAN = """
@@ -47,6 +47,7 @@ def settings(settings: Settings) -> Settings:
 @pytest.fixture
 def orgs(process: Runtime, database: Connection) -> Iterator[tuple[UUID, UUID]]:
     mine, theirs = fill_every_table(database, uuid4()), fill_every_table(database, uuid4())
+    other_project = fill_project(database, mine["org"])
     make_job_type(process.database, "probe.run")
     their_claim = claim_one(process.database, enqueue_one(process.database, theirs["org"]))
     others = Database(process.settings)
@@ -59,6 +60,9 @@ def orgs(process: Runtime, database: Connection) -> Iterator[tuple[UUID, UUID]]:
             their_job=their_claim.job_id,
             their_token=their_claim.token,
             other_job=mine["job"],
+            my_project=mine["project"],
+            their_project=other_project["project"],
+            their_person=other_project["person"],
             tenant_backend=victim.raw(pid)[0].pid,
             ledger_backend=frame.raw(pid)[0].pid,
         )
@@ -68,11 +72,20 @@ def orgs(process: Runtime, database: Connection) -> Iterator[tuple[UUID, UUID]]:
     others.dispose()
 
 
-def run(process: Runtime, org: UUID, name: str, *, settling: bool) -> str:
-    """Run one attack as a job of an org; returns what became of the job."""
+def run(process: Runtime, org: UUID, name: str, *, settling: bool, project: UUID | None = None) -> str:
+    """Run one attack as a job of an org, or of a project of it; returns what became of the job."""
     with process.database.ledger() as tx:
-        (made,) = enqueue(tx, AttackOrder(name=name, settling=settling), org_id=org)
+        (made,) = enqueue(tx, AttackOrder(name=name, settling=settling), org_id=org, project_id=project)
     return run_job(process, attack, made.job_id)
+
+
+def everything_of_their_project(database: Connection) -> list[object]:
+    found: list[object] = []
+    for table in PROJECT_TABLES:
+        column = "id" if table == "projects" else "project_id"
+        query = f"select to_jsonb(t)::text from {table} t where {column} = %s"  # own names
+        found += database.execute(query.encode(), (FACTS["their_project"],)).fetchall()
+    return found
 
 
 def everything_of(database: Connection, org: UUID) -> dict[str, list[str]]:
@@ -121,16 +134,18 @@ def test_each_attack_is_refused(process: Runtime, database: Connection, orgs: tu
     mine, theirs = orgs
     before, job = everything_of(database, theirs), "select * from jobs where id = %s"
     other_job = database.execute(job, (FACTS["other_job"],)).fetchone()
+    other_project = everything_of_their_project(database)
     went_through = [
         (name, settling)
         for name in REFUSED
         for settling in (False, True)
-        if run(process, mine, name, settling=settling) not in ENDED_WITHOUT_SUCCESS
+        if run(process, mine, name, settling=settling, project=FACTS["my_project"]) not in ENDED_WITHOUT_SUCCESS
     ]
     assert went_through == []
     assert other_refusals() == {}
     assert database.execute(job, (FACTS["other_job"],)).fetchone() == other_job
     assert everything_of(database, theirs) == before
+    assert everything_of_their_project(database) == other_project
     assert database.execute("select count(*) from audit_log where event = 'attack.noted'").fetchone() == (0,)
     check_the_next(process, database, theirs)
 

@@ -37,6 +37,13 @@ def make_org(database: Connection, name: str = "an org") -> UUID:
     return UUID(str(row[0]))
 
 
+def make_project(database: Connection, org_id: UUID, project_id: UUID | None = None) -> UUID:
+    """A project of an org."""
+    query = "insert into projects (id, org_id, name) values (coalesce(%s, uuidv7()), %s, 'a festival') returning id"
+    (made,) = database.execute(query, (project_id, org_id)).fetchone() or (None,)
+    return UUID(str(made))
+
+
 def make_job_type(store: Database, name: str = "probe.run", **given: Any) -> JobType:  # noqa: ANN401 - any field's value
     """A job type, as the catalogue publishes it."""
     fields: dict[str, Any] = {

@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import fields
 from typing import get_type_hints
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import pytest
+from psycopg import Connection
 from structlog.testing import capture_logs
 
 from domain.jobs.failures import Forbidden, Invalid, Throttled
@@ -17,7 +18,7 @@ from engine.handler_settings import HandlerSettings
 from engine.runtime import Runtime
 from settings import Settings
 from storage.postgres.database import Database
-from tests.doubles.factories import claim_one, enqueue_one, make_job_type
+from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_project
 from tests.house import ROOMS, SINGLE_FILES, belongs
 
 FORBIDDEN = (Runtime, Database, Settings, Publisher)
@@ -57,9 +58,11 @@ def test_no_attribute_of_a_context_leads_to_the_ledgers_database(process: Runtim
         assert list(forbidden_paths(ctx.begin_effect(tx, "send:1"), "effect", {})) == []
 
 
-def test_each_record_of_a_job_names_the_job_its_request_and_whose_it_is(process: Runtime, org: UUID) -> None:
+def test_each_record_of_a_job_names_the_job_its_request_and_whose_it_is(
+    process: Runtime, org: UUID, database: Connection
+) -> None:
     make_job_type(process.database, "probe.run")
-    project, origin = uuid4(), Origin(actor_id="u", request_id="r-1", correlation_id="c-1")
+    project, origin = make_project(database, org), Origin(actor_id="u", request_id="r-1", correlation_id="c-1")
     job_id = enqueue_one(process.database, org, project_id=project, origin=origin)
     with capture_logs() as records:
         JobContext(process, claim_one(process.database, job_id)).log.info("done")

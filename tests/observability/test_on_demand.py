@@ -3,10 +3,15 @@
 import subprocess
 import sys
 
+import pytest
+
 from observability.on_demand import on_demand
 from tests.house import ROOT
 
-HEAVY = ("alembic", "anthropic", "cryptography.hazmat", "googleapiclient")
+HEAVY = (
+    *("alembic", "anthropic", "cryptography.hazmat", "googleapiclient"),
+    *("highspy", "numpy", "typst", "icalendar", "recurring_ical_events"),  # of the extras `planning` and `exports`
+)
 
 
 def test_a_worker_loads_no_package_that_only_some_jobs_need() -> None:
@@ -15,5 +20,14 @@ def test_a_worker_loads_no_package_that_only_some_jobs_need() -> None:
     assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr
 
 
-def test_what_is_asked_for_is_loaded() -> None:
-    assert on_demand("storage.secrets.sealing:Sealer").__name__ == "Sealer"
+@pytest.mark.parametrize(
+    "name",
+    [
+        "storage.secrets.sealing:Sealer",
+        "providers.highs.solver:HighsSolver",
+        "providers.typst.printer:TypstPrinter",
+        "providers.icalendar.availability:read_calendar",
+    ],
+)
+def test_what_is_asked_for_is_loaded(name: str) -> None:
+    assert on_demand(name).__name__ == name.partition(":")[2]

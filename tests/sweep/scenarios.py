@@ -91,6 +91,7 @@ from tests.sweep.prepared.notifications import (
     to_be_sent_by,
 )
 from tests.sweep.prepared.places import Prepare, enqueue, stored_question
+from tests.sweep.prepared.planning import double_booked, to_be_planned
 from tools.reference import fleet
 
 GOLDEN = ROOT / "tests" / "golden"
@@ -213,6 +214,8 @@ SCENARIOS: dict[str, dict[str, Prepare]] = {
         "new": new_mail_to_send,
         "automatic": answer_to_send,
     },
+    "planning.scan_conflicts": {"double_booked": double_booked},
+    "planning.suggest_assignments": {"to_be_planned": to_be_planned},
     "threads.cleanup": {"done": finished_thread, "sent": sent_draft, "discarded": discarded_draft},
     "triage.classify": {
         "unclassified": unclassified,

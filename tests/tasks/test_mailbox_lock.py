@@ -31,8 +31,10 @@ class Watched(Database):
         self.seen: list[tuple[tuple[str, ...], bool]] = []
 
     @contextmanager
-    def claimed(self, org_id: UUID, job_id: UUID, token: UUID) -> Iterator[TenantTransaction]:
-        with super().claimed(org_id, job_id, token) as transaction:
+    def claimed(
+        self, org_id: UUID, job_id: UUID, token: UUID, project_id: UUID | None = None
+    ) -> Iterator[TenantTransaction]:
+        with super().claimed(org_id, job_id, token, project_id) as transaction:
             before = set(transaction.raw(WRITES))
             yield transaction
             transaction.restore()

@@ -34,6 +34,7 @@ def upgrade() -> None:
         "0001_email",
         "0001_notifications",
         "0001_reminders",
+        "0001_planning",
     )
     create_functions(
         "orgs",
@@ -54,6 +55,7 @@ def upgrade() -> None:
         "email",
         "notifications",
         "reminders",
+        "planning",
         "security",
     )
 

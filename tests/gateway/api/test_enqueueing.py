@@ -12,6 +12,7 @@ from engine.runtime import Runtime
 from storage.ledger import relay
 from storage.postgres.database import Database
 from tests.doubles import probe_jobs
+from tests.doubles.factories import make_project
 from tests.doubles.inline_worker import run_job
 from tests.gateway.api.conftest import Client
 from tests.gateway.serving import ask
@@ -27,7 +28,7 @@ def jobs_of(database: Connection) -> list[tuple[UUID, ...]]:
 
 def test_a_job_is_made_as_it_was_asked_for(client: Client, database: Connection) -> None:
     due = datetime.now(UTC) + timedelta(hours=1)
-    project = uuid4()
+    project = make_project(database, client.org_id)
     asked = INGEST | {"run_at": due.isoformat(), "priority": 7, "project_id": str(project)}
     headers = {"Idempotency-Key": "k", "X-Request-Id": "r-1", "X-Correlation-Id": "c-1"}
     answer = client.post("/v1/jobs", asked, headers)

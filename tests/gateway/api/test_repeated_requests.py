@@ -24,6 +24,7 @@ from tests.doubles.factories import claim_one, enqueue_one
 from tests.doubles.mail_factories import make_account, store_message
 from tests.gateway.api.conftest import Client, client_of
 from tests.gateway.serving import ask
+from tests.storage.postgres.row_makers import fill_project
 
 KEY = {"Idempotency-Key": "order 7"}
 RULE = {"name": "Lunch", "when": {"from": "ada@example.org"}, "then": {"class": "fyi"}}
@@ -37,6 +38,7 @@ HARMLESS: Mapping[str, str] = {
     "/v1/dead-letters/{letter_id}/discard": "409 when it is closed already",
     "/v1/jobs/{job_id}/cancel": "a canceled job is canceled again",
     "/v1/notifications": "the same recipient, template, data and bucket are one notification",
+    "/v1/planning/proposals/{proposal_id}/apply": "409 when it is applied already",
     "/v1/rules/test": "makes nothing",
     "/v1/rules/{rule_id}/disable": "an off rule is off",
     "/v1/rules/{rule_id}/enable": "a rule that is on is on",
@@ -133,6 +135,26 @@ def a_reminder(account: Account, _store: Database, _database: Connection) -> Mak
     return Making(path="/v1/reminders", body=body, other=body | {"title": "Pay the garage"}, counted="reminders")
 
 
+def a_project(_account: Account, _store: Database, _database: Connection) -> Making:
+    return Making("/v1/projects", {"name": "Festival"}, {"name": "Fair"}, "projects")
+
+
+def in_a_project(path: str, body: dict[str, object], counted: str) -> Callable[[Account, Database, Connection], Making]:
+    """A route of a project that has a person and a run sheet."""
+
+    def making(account: Account, _store: Database, database: Connection) -> Making:
+        ids = fill_project(database, account.org_id)
+        return Making(path.format(**ids), body, _another(body), counted)
+
+    return making
+
+
+def _another(body: dict[str, object]) -> dict[str, object]:
+    return body | ({"name": "another"} if "name" in body else {"kind": "busy"})
+
+
+HOUR: dict[str, object] = {"starts_at": "2026-05-01T08:00:00Z", "ends_at": "2026-05-01T09:00:00Z"}
+OF_PROJECT = "/v1/projects/{project}"
 MAKING: Mapping[str, Callable[[Account, Database, Connection], Making]] = {
     "/v1/actions": an_action,
     "/v1/actions/{action_id}/undo": an_undo,
@@ -142,6 +164,18 @@ MAKING: Mapping[str, Callable[[Account, Database, Connection], Making]] = {
     "/v1/jobs": a_job,
     "/v1/jobs/{job_id}/retry": a_retry,
     "/v1/reminders": a_reminder,
+    "/v1/projects": a_project,
+    "/v1/projects/{project_id}/collaborators": in_a_project(
+        f"{OF_PROJECT}/collaborators", {"name": "Ben", "skills": ["sound"]}, "collaborators"
+    ),
+    "/v1/projects/{project_id}/collaborators/{collaborator_id}/availabilities": in_a_project(
+        f"{OF_PROJECT}/collaborators/{{person}}/availabilities", HOUR | {"kind": "preferred"}, "availabilities"
+    ),
+    "/v1/projects/{project_id}/places": in_a_project(f"{OF_PROJECT}/places", {"name": "Stage 2"}, "places"),
+    "/v1/projects/{project_id}/run-sheets": in_a_project(f"{OF_PROJECT}/run-sheets", {"name": "Sunday"}, "run_sheets"),
+    "/v1/projects/{project_id}/run-sheets/{run_sheet_id}/slots": in_a_project(
+        f"{OF_PROJECT}/run-sheets/{{sheet}}/slots", HOUR | {"name": "Show"}, "slots"
+    ),
     "/v1/rules": a_rule,
 }
 

@@ -161,11 +161,50 @@ ROW_MAKERS = {
 }
 """In an order in which each row finds what it refers to."""
 
+PROJECT_TABLES = {
+    "projects": "insert into projects (id, org_id, name) values (%(project)s, %(org)s, 'a festival')",
+    "places": """
+        insert into places (id, org_id, project_id, name) values (%(place)s, %(org)s, %(project)s, 'Stage 1')""",
+    "collaborators": """
+        insert into collaborators (id, org_id, project_id, name) values (%(person)s, %(org)s, %(project)s, 'Ada')""",
+    "collaborator_skills": """
+        insert into collaborator_skills (org_id, project_id, collaborator_id, skill)
+        values (%(org)s, %(project)s, %(person)s, 'sound')""",
+    "availabilities": """
+        insert into availabilities (org_id, project_id, collaborator_id, kind, during)
+        values (%(org)s, %(project)s, %(person)s, 'busy', tstzrange(now(), now() + interval '1 hour'))""",
+    "run_sheets": """
+        insert into run_sheets (id, org_id, project_id, name) values (%(sheet)s, %(org)s, %(project)s, 'Friday')""",
+    "slots": """
+        insert into slots (id, org_id, project_id, run_sheet_id, name, during)
+        values (%(slot)s, %(org)s, %(project)s, %(sheet)s, 'Load-in', tstzrange(now(), now() + interval '1 hour'))""",
+    "assignments": """
+        insert into assignments (org_id, project_id, slot_id, collaborator_id, assigned_by)
+        values (%(org)s, %(project)s, %(slot)s, %(person)s, 'x')""",
+    "proposals": """
+        insert into proposals (org_id, project_id, job_id, rank, weights, plan_hash, plan_parts, points, total, most,
+                               is_proved, choices, reasons)
+        values (%(org)s, %(project)s, gen_random_uuid(), 1, '{}', repeat('0', 64), '{}', '{}', 0, 0, true, '[]',
+                '[]')""",
+}
+"""The tables that are fenced by project, too, in such an order."""
+
+ROW_MAKERS |= PROJECT_TABLES
+
 
 def fill_every_table(database: Connection, org_id: UUID) -> dict[str, UUID]:
     """One row of the org in every tenant table, made as the owner; returns the ids that were used."""
     names = ("user", "job", "account", "email", "rule", "decision", "action", "run")
     ids = {"org": org_id, **{name: uuid4() for name in names}}
-    for statement in ROW_MAKERS.values():
-        database.execute(SQL(statement), {**ids, "word": str(org_id)})
+    for name, statement in ROW_MAKERS.items():
+        if name not in PROJECT_TABLES:
+            database.execute(SQL(statement), {**ids, "word": str(org_id)})
+    return ids | fill_project(database, org_id)
+
+
+def fill_project(database: Connection, org_id: UUID) -> dict[str, UUID]:
+    """One row of a new project of the org in every table of projects; returns the ids that were used."""
+    ids = {"org": org_id, **{name: uuid4() for name in ("project", "place", "person", "sheet", "slot")}}
+    for statement in PROJECT_TABLES.values():
+        database.execute(SQL(statement), ids)
     return ids

@@ -314,8 +314,10 @@ FOR_TENANTS = {
     "begin_effect",
     "cancel_wake",
     "carries_secret",  # pure
+    "commitments_of",
     "conclude_doubt",
     "current_org",
+    "current_project",
     "enqueue",
     "enqueue_job",
     "enqueue_jobs",

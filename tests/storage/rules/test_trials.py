@@ -89,9 +89,9 @@ class Counting(Database):
     opened = 0
 
     @contextmanager
-    def tenant(self, org_id: UUID) -> Iterator[TenantTransaction]:
+    def tenant(self, org_id: UUID, project_id: UUID | None = None) -> Iterator[TenantTransaction]:
         self.opened += 1
-        with super().tenant(org_id) as tx:
+        with super().tenant(org_id, project_id) as tx:
             yield tx
 
 

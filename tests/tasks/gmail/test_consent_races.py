@@ -24,8 +24,10 @@ class QuickOwner(Database):
         self._env = env
 
     @contextmanager
-    def claimed(self, org_id: UUID, job_id: UUID, token: UUID) -> Iterator[TenantTransaction]:
-        with super().claimed(org_id, job_id, token) as transaction:
+    def claimed(
+        self, org_id: UUID, job_id: UUID, token: UUID, project_id: UUID | None = None
+    ) -> Iterator[TenantTransaction]:
+        with super().claimed(org_id, job_id, token, project_id) as transaction:
             yield transaction
         env = self._env
         with self.ledger() as tx:

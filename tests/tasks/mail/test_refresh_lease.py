@@ -22,8 +22,10 @@ class Rival(Database):
         self.won: list[int] = []
 
     @contextmanager
-    def claimed(self, org_id: UUID, job_id: UUID, token: UUID) -> Iterator[TenantTransaction]:
-        with super().claimed(org_id, job_id, token) as transaction:
+    def claimed(
+        self, org_id: UUID, job_id: UUID, token: UUID, project_id: UUID | None = None
+    ) -> Iterator[TenantTransaction]:
+        with super().claimed(org_id, job_id, token, project_id) as transaction:
             yield transaction
         if not self._env.gmail.journal("oauth.token"):
             return

@@ -17,7 +17,7 @@ from storage.ledger import gates, ledger
 from storage.ledger.gates import Gate
 from storage.ledger.requests import as_requests
 from storage.postgres.database import Database, Transaction
-from tests.doubles.factories import make_job_type
+from tests.doubles.factories import make_job_type, make_project
 
 TABLES = {
     "jobs": ("id", "{}"),
@@ -117,6 +117,7 @@ def outcome(tx: Transaction, way: Way, jobs: Sequence[NewJob]) -> list[Any]:
 def test_one_alone_is_as_one_in_a_batch(store: Database, database: Connection) -> None:
     for org in IDS:
         database.execute("insert into orgs (id, name) values (%s, 'an org')", (org,))
+        make_project(database, org, project_id=org)
     make_job_type(store, "one.plain", payload_shape=SHAPE, aliases=("one.alias",))
     make_job_type(store, "one.unique", payload_shape=SHAPE, unique_mode="while_active", serial_field="account_id")
     make_job_type(

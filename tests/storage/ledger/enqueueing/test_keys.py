@@ -2,14 +2,14 @@
 
 import re
 from datetime import timedelta
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import pytest
 from psycopg import Connection
 
 from domain.jobs.job import State
 from storage.postgres.database import Database
-from tests.doubles.factories import claim_one, enqueue_one, make_job_type, pass_time
+from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_project, pass_time
 from tests.storage.ledger.test_ledger import finish
 
 
@@ -32,7 +32,7 @@ def test_the_key_of_a_job_is_what_it_brings_or_what_makes_it_unique_or_its_id(
 
 def test_the_key_of_a_projects_job_is_the_projects_own(store: Database, org: UUID, database: Connection) -> None:
     make_job_type(store, "probe.unique", unique_mode="while_queued")
-    projects = [None, uuid4(), uuid4()]
+    projects = [None, make_project(database, org), make_project(database, org)]
     made = [enqueue_one(store, org, "probe.unique", project_id=project) for project in projects]
     rows: dict[UUID, str] = dict(database.execute("select id, idempotency_key from jobs").fetchall())
     assert len(set(made)) == 3

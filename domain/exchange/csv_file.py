@@ -1,0 +1,208 @@
+"""A CSV file that somebody made: which encoding, which delimiter, which columns; and everything that is wrong with it.
+
+Nothing is guessed: a byte order mark decides about the encoding, else the name that was given. What does not fit is a
+fault of its row and column, and all faults are found at once.
+"""
+
+import codecs
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from typing import Any
+
+from domain.exchange.csv_columns import Column, Fault, read_field, shown
+from domain.jobs.failures import Invalid
+
+ENCODINGS = {
+    "utf-8": "utf-8",
+    "utf-16": "utf-16",
+    "utf-16-le": "utf-16-le",
+    "utf-16-be": "utf-16-be",
+    "windows-1250": "cp1250",
+    "windows-1251": "cp1251",
+    "windows-1252": "cp1252",
+    "iso-8859-1": "iso-8859-1",
+    "iso-8859-2": "iso-8859-2",
+    "iso-8859-15": "iso-8859-15",
+    "us-ascii": "us-ascii",
+}
+"""The names that may be given, as IANA has them, and Python's."""
+BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+DELIMITERS = ",;\t|"
+MOST_BYTES = 20_000_000
+MOST_ROWS = 100_000
+LONGEST_FIELD = 65_536
+MOST_FAULTS = 10_000
+"""Faults that are listed. A file with more has one that is everywhere, such as a wrong zone."""
+
+
+@dataclass
+class Faults:
+    """The faults of a file: those listed, and how many more there are."""
+
+    listed: list[Fault] = field(default_factory=list)
+    more: int = 0
+
+    def add(self, row: int, column: str, value: str, why: str) -> None:
+        """One more fault."""
+        if len(self.listed) < MOST_FAULTS:
+            self.listed.append(Fault(row, column, shown(value), why))
+        else:
+            self.more += 1
+
+    def __bool__(self) -> bool:
+        """Whether there is any."""
+        return bool(self.listed)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One row of a file: its number, the header being the first, and its values by column."""
+
+    row: int
+    values: dict[str, Any]
+    texts: dict[str, str]
+    """The fields as they stand in the file, for faults."""
+
+
+def encoding_of(data: bytes, named: str) -> tuple[str, int]:
+    """Python's name of the encoding, and how many bytes the mark takes; raises `Invalid` for an unknown name."""
+    known = ENCODINGS.get(named.strip().lower())
+    if known is None:
+        raise Invalid("encoding", f"must be one of {', '.join(ENCODINGS)}")
+    return next(((name, len(mark)) for mark, name in BYTE_ORDER_MARKS if data.startswith(mark)), (known, 0))
+
+
+def read_records(data: bytes, columns: Sequence[Column], encoding: str, faults: Faults) -> Iterator[Record]:
+    """The rows of a file that have no fault themselves; the faults of all others are added.
+
+    Header names are compared without regard to case. A column that is not known is a fault: nothing is left out
+    silently. A column that is missing is left out of the values.
+    """
+    text = decoded(data, encoding, faults)
+    if text is None:
+        return
+    rows = _rows(text, _delimiter(text, columns), faults)
+    header = next((one for one in rows if _says_something(one[1])), None)
+    if header is None:
+        if not faults:
+            faults.add(0, "", "", "the file is empty")
+        return
+    found = _header(*header, columns, faults)
+    for row, fields in rows:
+        record = _record(row, fields, found, faults) if _says_something(fields) else None
+        if record is not None:
+            yield record
+
+
+def _says_something(fields: Sequence[str]) -> bool:
+    return any(text.strip() for text in fields)
+
+
+def decoded(data: bytes, encoding: str, faults: Faults) -> str | None:
+    """The text, in which bytes that are none are lone surrogates; the fields that have them become faults."""
+    if len(data) > MOST_BYTES:
+        faults.add(0, "", "", f"the file has {len(data)} bytes, {MOST_BYTES} at most")
+        return None
+    name, mark = encoding_of(data, encoding)
+    wide = name.startswith("utf-16")
+    try:
+        return data[mark:].decode(name, "strict" if wide else "surrogateescape")
+    except UnicodeDecodeError as error:
+        faults.add(0, "", "", f"is not {name}: byte {error.start + mark} fits no character")
+        return None
+
+
+def _delimiter(text: str, columns: Sequence[Column]) -> str:
+    """The delimiter with which the header has the most columns that are known."""
+    names = {column.name.casefold() for column in columns}
+    first = text[:LONGEST_FIELD].lstrip("\r\n")
+
+    def known(delimiter: str) -> int:
+        try:
+            header = next(csv.reader(io.StringIO(first, newline=""), delimiter=delimiter), [])
+        except csv.Error:
+            return 0
+        return sum(name.strip().casefold() in names for name in header)
+
+    return max(DELIMITERS, key=known)
+
+
+def _rows(text: str, delimiter: str, faults: Faults) -> Iterator[tuple[int, list[str]]]:
+    """The rows with their numbers; a row that cannot be told from the next ends the file."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    row = 0
+    while True:
+        row += 1
+        try:
+            fields = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            why = f"cannot be read ({error}); no row after it was looked at"
+            if "field limit" in str(error):
+                why = f"has a field of more than {LONGEST_FIELD} characters; no row after it was looked at"
+            faults.add(row, "", "", why)
+            return
+        if row > MOST_ROWS + 1:
+            faults.add(row, "", "", f"the file has more than {MOST_ROWS} rows")
+            return
+        yield row, fields
+
+
+def _header(row: int, names: Sequence[str], columns: Sequence[Column], faults: Faults) -> list[Column | None]:
+    known = {column.name.casefold(): column for column in columns}
+    found: list[Column | None] = []
+    for name in names:
+        column = known.get(name.strip().casefold())
+        if column is None:
+            why = _unreadable(name) or f"is no column; there are {', '.join(one.name for one in columns)}"
+            faults.add(row, shown(name), name, why)
+        elif column in found:
+            faults.add(row, column.name, name, "stands twice in the header")
+        found.append(column)
+    return found
+
+
+def _record(row: int, fields: Sequence[str], header: Sequence[Column | None], faults: Faults) -> Record | None:
+    if _says_something(fields[len(header) :]):
+        faults.add(row, "", "", f"has {len(fields)} fields, and the header {len(header)}")
+        return None
+    values: dict[str, Any] = {}
+    texts: dict[str, str] = {}
+    right = True
+    # Excel leaves out empty fields at the end of a row, but not in each row.
+    for column, text in zip_longest(header, fields[: len(header)], fillvalue=""):
+        if not isinstance(column, Column):
+            right = False
+            continue
+        texts[column.name] = text
+        why = _unreadable(text)
+        try:
+            values[column.name] = None if why else read_field(column, text)
+        except ValueError as error:
+            why = str(error)
+        if why:
+            faults.add(row, column.name, text, why)
+            right = False
+    return Record(row, values, texts) if right else None
+
+
+def _unreadable(text: str) -> str:
+    """Why a field is no text; empty where it is."""
+    return f"has more than {LONGEST_FIELD} characters" if len(text) > LONGEST_FIELD else why_no_text(text)
+
+
+def why_no_text(text: str) -> str:
+    """Why what was decoded is no text; empty where it is."""
+    if "\0" in text:
+        return "holds a NUL: is the file in UTF-16?"
+    if any("\ud800" <= sign <= "\udfff" for sign in text):
+        return "holds bytes that fit no character of the encoding: name the one that the file is in"
+    return ""

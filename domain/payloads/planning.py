@@ -1,0 +1,53 @@
+"""The payloads of the planning family: which project, and what is wanted of its plan."""
+
+from typing import Annotated, Literal, Self
+from uuid import UUID
+
+from pydantic import AwareDatetime, Field, model_validator
+
+from domain.jobs.contract import misfit
+from domain.jobs.uniqueness import while_active
+from domain.payloads.other_names import OtherName
+from domain.payloads.payload import Payload
+
+MOST_WEIGHT = 100_000
+"""A solver calculates with a tolerance of 10⁻⁷ a row. With a weight of 10⁹ that is a hundred points, so that a plan
+would be called best that is not; with 10⁵ and the highest priority it is a tenth of a point."""
+MOST_ALTERNATIVES = 10
+MOST_DIFFER = 1_000
+MOST_SECONDS = 120
+"""For one plan. After a minute a plan that is not proved yet is nearly the best (docs: planning.md#measured)."""
+
+WeightName = Literal["coverage", "preference", "stability", "travel", "fairness"]
+"""Those of `domain.planning.model.Weights`."""
+GivenWeights = dict[WeightName, Annotated[int, Field(ge=0, le=MOST_WEIGHT)]]
+
+
+class ScanConflictsPayload(
+    Payload, job_type="planning.scan_conflicts", unique=while_active("project_id", "since", "until")
+):
+    """The project, and from when until when: a conflict is told when one of its slots is in that time."""
+
+    project_id: UUID
+    since: Annotated[AwareDatetime, OtherName("from"), Field(examples=["2026-05-01T00:00:00Z"])]
+    until: Annotated[AwareDatetime, Field(examples=["2026-05-02T00:00:00Z"])]
+
+    @model_validator(mode="after")
+    def _is_a_time(self) -> Self:
+        if self.until <= self.since:
+            raise misfit("until", "is not after since")
+        return self
+
+
+class SuggestAssignmentsPayload(Payload, job_type="planning.suggest_assignments", unique=while_active()):
+    """The project, or one run sheet of it; what points are given for; how many plans, and how different.
+
+    Each plan is looked for during `time_limit_s` at most. What is not given of `weights` has its default.
+    """
+
+    project_id: UUID
+    run_sheet_id: UUID | None = None
+    weights: Annotated[GivenWeights | None, Field(examples=[{"stability": 100}])] = None
+    alternatives: Annotated[int, Field(ge=1, le=MOST_ALTERNATIVES)] = 3
+    differ: Annotated[int, Field(ge=1, le=MOST_DIFFER)] = 5
+    time_limit_s: Annotated[int, Field(ge=1, le=MOST_SECONDS)] = 20

@@ -1,0 +1,1 @@
+"""Planning: projects, run sheets and proposals."""

@@ -1,0 +1,105 @@
+"""What people of a project say of times."""
+
+from datetime import datetime
+from typing import Annotated, ClassVar
+from uuid import UUID
+
+from pydantic import AwareDatetime, Field
+
+from domain.access.api_keys import Role
+from domain.jobs.job import JsonObject
+from domain.planning.model import AvailabilityKind, Span
+from operations.call import Call
+from operations.operation import Record, Route
+from operations.pages import Page, Window
+from operations.planning.projects import PLANNING, ref_of
+from storage.planning import projects
+from storage.planning.projects import BY_HAND, AvailabilityPosition
+
+AVAILABILITIES = "/projects/{project_id}/collaborators/{collaborator_id}/availabilities"
+
+
+class AvailabilityView(Record):
+    """What a person says of a time."""
+
+    plural: ClassVar = "availabilities"
+    columns: ClassVar = ("availability_id", "kind", "starts_at", "ends_at", "source")
+    availability_id: UUID
+    collaborator_id: UUID
+    kind: AvailabilityKind
+    starts_at: datetime
+    ends_at: datetime
+    source: str = Field(description="`hand`, or the file that it was imported from.")
+
+
+@PLANNING.look("availabilities", Route("GET", AVAILABILITIES), org="required")
+def list_availabilities(call: Call, window: Window, project_id: UUID, collaborator_id: UUID) -> Page[AvailabilityView]:
+    """List what a person says of times, in their order."""
+    with call.reading() as tx:
+        ref = ref_of(tx, call, project_id)
+        projects.collaborator(tx, ref, collaborator_id)
+        after = window.after(AvailabilityPosition)
+        found = projects.availabilities(tx, ref, collaborator_id, after=after, limit=window.rows)
+    return window.page(
+        found,
+        AvailabilityView.model_validate,
+        lambda one: AvailabilityPosition(one.starts_at, one.availability_id),
+    )
+
+
+@PLANNING.deed(
+    "add-availability",
+    Route("POST", AVAILABILITIES, status=201),
+    role=Role.WRITER,
+    org="required",
+    events=("availability.added",),
+    keyed=True,
+)
+def add_availability(
+    call: Call,
+    project_id: UUID,
+    collaborator_id: UUID,
+    *,
+    kind: Annotated[AvailabilityKind, Field(description="Available, preferred or busy. Busy wins.")],
+    starts_at: Annotated[AwareDatetime, Field(description="From then on.")],
+    ends_at: Annotated[AwareDatetime, Field(description="Until then; the end is no part of it.")],
+) -> AvailabilityView:
+    """Write down what a person says of a time."""
+    span = Span(starts_at, ends_at)
+    with call.writing() as tx:
+
+        def make() -> list[UUID]:
+            made = projects.add_availability(tx, ref_of(tx, call, project_id), collaborator_id, kind, span)
+            call.audit(tx, call.org, _facts(project_id, collaborator_id, made.availability_id))
+            return [made.availability_id]
+
+        (availability_id,) = call.once(tx, make)
+    return AvailabilityView(
+        availability_id=availability_id,
+        collaborator_id=collaborator_id,
+        kind=kind,
+        starts_at=span.starts_at,
+        ends_at=span.ends_at,
+        source=BY_HAND,
+    )
+
+
+@PLANNING.deed(
+    "remove-availability",
+    Route("DELETE", AVAILABILITIES + "/{availability_id}"),
+    role=Role.WRITER,
+    org="required",
+    events=("availability.removed",),
+)
+def remove_availability(call: Call, project_id: UUID, collaborator_id: UUID, availability_id: UUID) -> AvailabilityView:
+    """Take back what a person has said of a time."""
+    with call.writing() as tx:
+        ref = ref_of(tx, call, project_id)
+        removed = projects.remove_availability(tx, ref, collaborator_id, availability_id)
+        call.audit(tx, call.org, _facts(project_id, collaborator_id, availability_id))
+    return AvailabilityView.model_validate(removed)
+
+
+def _facts(project_id: UUID, collaborator_id: UUID, availability_id: UUID) -> JsonObject:
+    named = {"project_id": project_id, "collaborator_id": collaborator_id, "availability_id": availability_id}
+    return {name: str(value) for name, value in named.items()}

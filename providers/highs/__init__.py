@@ -1,0 +1,1 @@
+"""HiGHS, a solver of linear programmes in whole numbers (https://highs.dev)."""

@@ -1,0 +1,1 @@
+"""Typst, which sets type (https://typst.app)."""

@@ -1,0 +1,74 @@
+"""A plan as rows and as paper: each person and each open place, and times that nobody takes for another."""
+
+from datetime import UTC, datetime
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from domain.exchange.csv_columns import write_lines
+from domain.exchange.csv_file import Faults, read_records
+from domain.exchange.plan_paper import COLUMNS, MOST_ON_PAPER, PlannedSlot, PlanPaper, table_rows, times
+from domain.jobs.failures import Invalid
+from domain.planning.model import Span
+
+BERLIN = ZoneInfo("Europe/Berlin")
+
+
+def utc(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+def planned(start: str, end: str, *people: str, headcount: int = 1) -> PlannedSlot:
+    inside = tuple((UUID(int=index + 1), name) for index, name in enumerate(people))
+    return PlannedSlot(UUID(int=9), "Load-in", Span(utc(start), utc(end)), headcount, "Day", "Hall", inside)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "expected"),
+    [
+        ("2026-03-02T09:00", "2026-03-02T11:00", "10:00\u201312:00"),
+        ("2026-03-02T22:00", "2026-03-03T01:30", "23:00\u201302:30 +1"),
+        ("2026-03-29T00:30", "2026-03-29T01:30", "01:30\u201303:30"),
+        ("2026-10-25T00:30", "2026-10-25T01:30", "02:30 (UTC+02:00)\u201302:30 (UTC+01:00)"),
+        ("2026-10-25T03:00", "2026-10-25T04:00", "04:00\u201305:00"),
+    ],
+)
+def test_times_are_those_of_the_clocks_and_never_ambiguous(start: str, end: str, expected: str) -> None:
+    assert times(Span(utc(start), utc(end)), BERLIN) == expected
+
+
+def test_a_table_has_a_row_for_each_person_and_each_open_place() -> None:
+    slot = planned("2026-03-02T09:00", "2026-03-02T11:00", "Ana", "=Ben", headcount=3)
+    data = "".join(write_lines(COLUMNS, table_rows([slot], BERLIN))).encode()
+    faults = Faults()
+    records = list(read_records(data, COLUMNS, "utf-8", faults))
+    assert not faults
+    assert [(one.values["collaborator"], one.values["is_open"]) for one in records] == [
+        ("Ana", False),
+        ("=Ben", False),
+        ("", True),
+    ]
+    assert records[0].values["starts_at"] == slot.span.starts_at
+    assert records[0].texts["starts"] == "2026-03-02 10:00:00"
+    assert records[2].values["collaborator_id"] is None
+
+
+def test_people_beyond_the_headcount_leave_no_place_open() -> None:
+    slot = planned("2026-03-02T09:00", "2026-03-02T11:00", "Ana", "Ben")
+    assert [row[6] for row in table_rows([slot], BERLIN)] == ["Ana", "Ben"]
+
+
+def test_a_paper_has_its_days_by_the_clocks_of_the_zone() -> None:
+    late, early = planned("2026-03-02T23:30", "2026-03-03T01:00"), planned("2026-03-02T09:00", "2026-03-02T11:00")
+    words = PlanPaper("Plan", (late, early), BERLIN, "1", utc("2026-03-01T00:00")).as_json()
+    assert [day["name"] for day in words["days"]] == ["Monday, 2 March 2026", "Tuesday, 3 March 2026"]
+    assert words["footer"] == "Times by the clocks of Europe/Berlin. Revision 1, made 01:00 on Sunday, 1 March 2026."
+
+
+def test_what_fits_on_no_paper_is_refused() -> None:
+    slot = planned("2026-03-02T09:00", "2026-03-02T11:00")
+    with pytest.raises(Invalid, match="paper"):
+        PlanPaper("Plan", (slot,), BERLIN, "1", utc("2026-03-01T00:00"), paper="b7")
+    with pytest.raises(Invalid, match="take csv"):
+        PlanPaper("Plan", (slot,) * (MOST_ON_PAPER + 1), BERLIN, "1", utc("2026-03-01T00:00"))
