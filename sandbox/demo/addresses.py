@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from sandbox.discord.presses import PUBLIC_KEY
+from sandbox.s3.service import ACCESS_KEY, BUCKET, SECRET_KEY
 from sandbox.servers.free_port import LOOPBACK, find_free_port
 
 PUSHER = "push@postroom-local.iam.gserviceaccount.com"
@@ -25,6 +26,7 @@ class Addresses:
     discord: str
     resend: str
     microsoft: str
+    s3: str
     gateway: str
     flower: str
     sealing_key: str
@@ -32,7 +34,7 @@ class Addresses:
     @classmethod
     def choose(cls, *, database: str, broker: str) -> Self:
         """Find free ports beside the two servers, which are running."""
-        names = ("gmail", "anthropic", "discord", "resend", "microsoft", "gateway", "flower")
+        names = ("gmail", "anthropic", "discord", "resend", "microsoft", "s3", "gateway", "flower")
         urls = {name: f"http://{LOOPBACK}:{port}" for name, port in zip(names, _free_ports(len(names)), strict=True)}
         return cls(database=database, broker=broker, sealing_key=secrets.token_urlsafe(32), **urls)
 
@@ -66,6 +68,7 @@ class Addresses:
             "POSTROOM_RESEND_API_URL": self.resend,
             "POSTROOM_GRAPH_API_URL": f"{self.microsoft}/v1.0",
             "POSTROOM_MICROSOFT_LOGIN_URL": self.microsoft,
+            "POSTROOM_ARTIFACTS_URL": f"s3://{ACCESS_KEY}:{SECRET_KEY}@{BUCKET}?endpoint={self.s3}",
         }
 
 

@@ -23,6 +23,8 @@ from sandbox.microsoft.control import MicrosoftControl
 from sandbox.microsoft.microsoft import microsoft_emulator
 from sandbox.resend.control import ResendControl
 from sandbox.resend.resend import resend_emulator
+from sandbox.s3.s3 import s3_emulator
+from sandbox.s3.service import S3Service, StoredObject
 from tests.doubles.email_orders import MAILBOX
 from tests.doubles.mail_environment import Addresses
 from tests.sweep.boundaries import Watch
@@ -41,6 +43,7 @@ REPEATABLE = frozenset(
         "channel.edit",
         "emails.send",
         "login.token",
+        "objects.delete_many",
     }
 )
 """Calls that have the same effect when they are made twice, and alerts, which carry their id.
@@ -67,10 +70,12 @@ class Outside:
     bot: Emulator
     resend: Emulator
     microsoft: Emulator
+    s3: Emulator
     stack: ExitStack
     watch: Watch | None = None
     _kept: Mapping[str, Mailbox] = field(default_factory=dict)
     _scopes: Mapping[str, str] = field(default_factory=dict)
+    _objects: Mapping[str, StoredObject] = field(default_factory=dict)
 
     def emulators(self) -> dict[str, Emulator]:
         """All of them, by the provider's name as job types declare it."""
@@ -81,11 +86,18 @@ class Outside:
             "discord": self.bot,
             "resend": self.resend,
             "graph": self.microsoft,
+            "s3": self.s3,
         }
 
     def addresses(self) -> Addresses:
         """Where the test itself reaches them."""
         return _addresses({name: emulator.url for name, emulator in self.emulators().items()})
+
+    @property
+    def bucket(self) -> S3Service:
+        """Where artifacts lie."""
+        assert isinstance(self.s3.service, S3Service)
+        return self.s3.service
 
     @cached_property
     def tapped(self) -> Addresses:
@@ -100,7 +112,8 @@ class Outside:
             emulator.journal.clear()
 
     def keep(self) -> None:
-        """Remember what the mailboxes hold, and what their owners have consented to."""
+        """Remember what the mailboxes and the bucket hold, and what the mailboxes' owners have consented to."""
+        self._objects = dict(self.bucket.objects)
         self._kept = self._copied(self.service.mailboxes)
         self._scopes = {email: self.service.tokens.grant_of(email).scope for email in self._kept}
 
@@ -111,6 +124,7 @@ class Outside:
             self.service.tokens.grant(email, access, refresh)
             self.service.tokens.grant_of(email).scope = self._scopes[email]
         self.service.mailboxes.update(self._copied(self._kept))
+        self.bucket.objects.update(self._objects)
 
     def calls(self) -> Counter[str]:
         """What was done, by operation and path, however it was answered."""
@@ -129,6 +143,7 @@ class Outside:
         return held | {
             "resend": [(one["to"], one["subject"]) for one in sent],
             "graph": [(one["isDraft"], one["subject"]) for one in written],
+            "s3": sorted(self.bucket.objects),
         }
 
     def _copied(self, mailboxes: Mapping[str, Mailbox]) -> dict[str, Mailbox]:
@@ -152,7 +167,8 @@ def running_outside() -> Iterator[Outside]:
     gmail = Emulator(service, journal, 0, control_routes(service))
     with gmail, anthropic_emulator() as anthropic, discord_emulator() as discord, ExitStack() as stack:
         bot, resend, microsoft = map(stack.enter_context, (discord_emulator(), resend_emulator(), microsoft_emulator()))
-        yield Outside(gmail, service, anthropic, discord, bot, resend, microsoft, stack)
+        s3 = stack.enter_context(s3_emulator())
+        yield Outside(gmail, service, anthropic, discord, bot, resend, microsoft, s3, stack)
 
 
 def _addresses(urls: Mapping[str, str]) -> Addresses:
@@ -163,6 +179,7 @@ def _addresses(urls: Mapping[str, str]) -> Addresses:
         bot=urls["discord"],
         resend=urls["resend"],
         microsoft=urls["graph"],
+        s3=urls["s3"],
     )
 
 

@@ -32,6 +32,7 @@ def upgrade() -> None:
         "0001_approvals",
         "0001_backfills",
         "0001_email",
+        "0001_artifacts",
     )
     create_functions(
         "orgs",

@@ -24,6 +24,7 @@ DECLARED = {
 }
 """The routes of operations."""
 ROUTES = DECLARED | {
+    ("/v1/artifacts", "put"),
     ("/v1/actions", "get"),
     ("/v1/actions", "post"),
     ("/v1/actions/{action_id}", "get"),

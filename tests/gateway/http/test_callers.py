@@ -7,13 +7,14 @@ from fastapi import Depends, FastAPI
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute, iter_route_contexts
 
+from gateway import artifact_links
 from gateway.app import create_app
 from gateway.http import callers
 from gateway.http.callers import OPEN_ROUTES, pubsub_push
 from gateway.oauth import browsers
 from settings import Settings
 
-VERIFIERS = callers.VERIFIERS | browsers.VERIFIERS
+VERIFIERS = callers.VERIFIERS | browsers.VERIFIERS | artifact_links.VERIFIERS
 
 
 def calls(dependant: Dependant) -> Iterator[Callable[..., Any] | None]:
