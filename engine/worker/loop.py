@@ -303,11 +303,11 @@ class LedgerLoop:
     def _record_starts(self) -> None:
         """Write when jobs began: those that run, and those whose ends somebody has locked.
 
-        Without its start, an attempt that outlasts its deadline would not be counted.
+        Without its start, an attempt that outlasts its deadline would not be counted. A start that is written stays.
         """
         begun = [(job, batch) for job, batch in self.pool.running() if not job.started and batch.recorded != job.job_id]
         starts = [(job.job_id, job.token, batch.began_at or batch.sent_at) for job, batch in begun]
-        starts += self._settlements.unrecorded()
+        starts += self._settlements.starts()
         if not starts:
             return
         try:
@@ -318,4 +318,3 @@ class LedgerLoop:
             return
         for job, batch in begun:
             batch.recorded = job.job_id if job.job_id in written else batch.recorded
-        self._settlements.recorded(written)

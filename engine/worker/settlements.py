@@ -1,7 +1,8 @@
 """Writes what came of jobs, many in one statement; one that cannot be written keeps no other from its end."""
 
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from datetime import datetime
+from itertools import islice
 from uuid import UUID
 
 import structlog
@@ -40,8 +41,6 @@ class Settlements(WaitingWork[Report]):
         self._held = held
         self._release = release
         self._may_wait = False
-        self._recorded: set[UUID] = set()
-        """Jobs of the resting reports whose starts are written."""
         self.refused = 0
         """Settlements whose claims were lost, since this worker began."""
 
@@ -53,16 +52,11 @@ class Settlements(WaitingWork[Report]):
         """
         return len(self) - max(0, self.resting - MOST_AT_ONCE)
 
-    def unrecorded(self) -> Sequence[tuple[UUID, UUID, datetime]]:
-        """Resting jobs whose starts are not written, a thousand at most: id, token, and when they began."""
-        resting = [report.settlement for report in self._resting if report.settlement is not None]
-        self._recorded.intersection_update(settlement.job_id for settlement in resting)
-        starts = [(each.job_id, each.token, each.started_at) for each in resting if each.job_id not in self._recorded]
-        return [(job_id, token, at) for job_id, token, at in starts if at is not None][:MOST_AT_ONCE]
-
-    def recorded(self, job_ids: Collection[UUID]) -> None:
-        """Note that the starts of these jobs are written."""
-        self._recorded.update(job_ids)
+    def starts(self) -> Iterator[tuple[UUID, UUID, datetime]]:
+        """Id, token and begin of jobs whose ends rest, for a thousand of the reports."""
+        for report in islice(self._resting, MOST_AT_ONCE):
+            if (end := report.settlement) is not None and end.started_at is not None:
+                yield end.job_id, end.token, end.started_at
 
     def write(self) -> None:
         """Settle some of what was reported; raises `DatabaseUnavailable`.

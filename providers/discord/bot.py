@@ -3,38 +3,31 @@
 import json
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from threading import Lock
-from typing import Any, Self
+from typing import Any
 from urllib.parse import quote
 
-import httpx2
 from pydantic import SecretStr
 
 from domain.approvals.question import Question
 from domain.jobs.effects import CannotTell, Finding, Found, NotFound
-from domain.jobs.failures import Failure, Gone
-from observability.job_spans import call_span
+from domain.jobs.failures import Gone
 from providers.discord.failures import (
     CHANNEL_GONE,
     PROVIDER,
-    BotAnswer,
     exhausted,
     failure_of,
-    lost,
     nonce_elsewhere,
     route_full,
-    unreadable,
 )
 from providers.discord.messages import body_of, ended_content, is_question, outcome_document
-from providers.limited_client import limited, shared_tls
 from providers.ports import Meter
 from providers.ports.approvals import Outcome
-from providers.ports.time_limit import TimeLimit
+from providers.rest_client import RestAnswer, RestClient, unreadable, utc_now
 
-LONGEST_ANSWER = 2 * 1024 * 1024
-"""Bytes of an answer that are read; a page of a hundred messages of 2,000 characters has some 600 KB."""
-
+USER_AGENT = "DiscordBot (https://github.com/postroom, 1)"
+"""Discord demands this form (https://discord.com/developers/docs/reference#user-agent)."""
 PAGE = 100
 MOST_PAGES = 10
 """Pages in which a question is looked for: a thousand messages since the attempt."""
@@ -50,12 +43,7 @@ NONCE_KNOWN_FOR = timedelta(minutes=2)
 """How long Discord surely knows a nonce; it says "a few minutes" (docs: discord.md#nonce)."""
 
 
-def utc_now() -> datetime:
-    """The wall clock, aware."""
-    return datetime.now(UTC)
-
-
-class DiscordBot:
+class DiscordBot(RestClient):
     """Implements `providers.ports.approvals.ApprovalChannel`; safe to share between threads, built after any fork."""
 
     def __init__(
@@ -69,36 +57,19 @@ class DiscordBot:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         """`timeout_s` bounds each call in all; `meter` may raise `Throttled` to forbid it."""
+        super().__init__(PROVIDER, timeout_s=timeout_s, meter=meter)
         self._token = token
         self._api_url = api_url.rstrip("/")
-        self._meter = meter
         self._clock = clock
         self._monotonic = monotonic
         self._full_until: dict[str, float] = {}
         """By route: when its window has room again, by the monotonic clock."""
         self._lock = Lock()
-        self._limit = TimeLimit()
-        self._limit_s = timeout_s
-        self._client = limited(
-            httpx2.Client(verify=shared_tls(), timeout=timeout_s, follow_redirects=False), self._limit
-        )
-
-    def __enter__(self) -> Self:
-        """Use the client as a context manager to close it."""
-        return self
-
-    def __exit__(self, *_exception: object) -> None:
-        """Close the connections."""
-        self.close()
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._client.close()
 
     def post_question(self, channel_id: str, question: Question) -> str:
         """Post the question; a repeat within minutes returns the message that there is, by its nonce."""
         answer = self._call("POST", _messages(channel_id), body_of(question))
-        if answer.word("channel_id") not in {None, channel_id}:
+        if answer.field("channel_id") not in {None, channel_id}:
             raise nonce_elsewhere()
         return _id_of(answer)
 
@@ -148,43 +119,22 @@ class DiscordBot:
         answer = self._call("GET", f"{_messages(channel_id)}?{which}")
         page = answer.document
         if not isinstance(page, list) or not all(_is_message(one) for one in page):
-            raise unreadable(answer.status)
+            raise unreadable(PROVIDER, answer.status)
         return page
 
-    def _call(self, method: str, path: str, body: bytes | None = None) -> BotAnswer:
+    def _call(self, method: str, path: str, body: bytes | None = None) -> RestAnswer:
         """Make one call; raises for every answer but a 2xx. Nothing is repeated or redirected."""
         route = f"{method} {path.partition('?')[0]}"
         self._need_room(route)
-        self._meter(f"discord.{method.lower()}", 1)
-        self._limit.begin(self._limit_s)
-        failure: Failure | None
-        try:
-            with call_span(PROVIDER, method, self._api_url) as traced:
-                answer = self._exchange(method, path, body)
-                traced.note({"http.response.status_code": answer.status})
-            self._note_room(route, answer)
-            failure = failure_of(answer, self._clock())
-        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            failure = lost(error)
-        # Outside the handler, so that no traceback shows the client's error with the request and its token.
+        headers = {"Authorization": f"Bot {self._token.get_secret_value()}", "User-Agent": USER_AGENT}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        answer = self.call(method.lower(), method, self._api_url + path, headers=headers, body=body)
+        self._note_room(route, answer)
+        failure = failure_of(answer, self._clock())
         if failure is not None:
             raise failure
         return answer
-
-    def _exchange(self, method: str, path: str, body: bytes | None) -> BotAnswer:
-        headers = {
-            "Authorization": f"Bot {self._token.get_secret_value()}",
-            "User-Agent": "DiscordBot (https://github.com/postroom, 1)",
-        }
-        if body is not None:
-            headers["Content-Type"] = "application/json"
-        with self._client.stream(method, self._api_url + path, content=body, headers=headers) as response:
-            read = bytearray()
-            for chunk in response.iter_bytes(65_536):
-                read += chunk
-                if len(read) >= LONGEST_ANSWER:
-                    break
-            return BotAnswer(response.status_code, dict(response.headers), bytes(read[:LONGEST_ANSWER]))
 
     def _need_room(self, route: str) -> None:
         with self._lock:
@@ -192,7 +142,7 @@ class DiscordBot:
         if left > 0:
             raise route_full(timedelta(seconds=left))
 
-    def _note_room(self, route: str, answer: BotAnswer) -> None:
+    def _note_room(self, route: str, answer: RestAnswer) -> None:
         wait = exhausted(answer)
         now = self._monotonic()
         with self._lock:
@@ -211,10 +161,10 @@ def _messages(channel_id: str) -> str:
     return f"/channels/{quote(channel_id, safe='')}/messages"
 
 
-def _id_of(answer: BotAnswer) -> str:
-    found = answer.word("id")
+def _id_of(answer: RestAnswer) -> str:
+    found = answer.field("id")
     if not isinstance(found, str) or not found.isdigit():
-        raise unreadable(answer.status)
+        raise unreadable(PROVIDER, answer.status)
     return found
 
 

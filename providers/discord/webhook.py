@@ -4,12 +4,12 @@ import json
 import re
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from providers.ports import Meter, Notice
+from providers.rest_client import RestAnswer, utc_now
 from providers.retry_after import LONGEST
-from providers.webhooks.post import PostAnswer, PostClient, utc_now
+from providers.webhooks.post import PostClient
 
 LONGEST_CONTENT = 2000
 """Discord refuses a longer message as a whole."""
@@ -34,7 +34,7 @@ class DiscordWebhook(PostClient):
         """Post it and wait until Discord has stored it; returns the message's id."""
         message = {"content": content_of(notice), "allowed_mentions": NOBODY, "flags": SUPPRESS_EMBEDS}
         answer = self.post(json.dumps(message).encode(), {}, wait=_worded_wait)
-        found = _document(answer).get("id")
+        found = answer.field("id")
         return str(found) if found else None
 
 
@@ -56,17 +56,9 @@ def plain(text: str) -> str:
     return _MARKDOWN.sub(r"\\\1", text)
 
 
-def _worded_wait(answer: PostAnswer) -> timedelta | None:
+def _worded_wait(answer: RestAnswer) -> timedelta | None:
     """`retry_after` in seconds, as a fraction where the header is rounded up to a second."""
-    seconds = _document(answer).get("retry_after")
+    seconds = answer.field("retry_after")
     if isinstance(seconds, int | float) and not isinstance(seconds, bool) and 0 < seconds < LONGEST.total_seconds():
         return timedelta(seconds=seconds)
     return None
-
-
-def _document(answer: PostAnswer) -> dict[str, Any]:
-    try:
-        document = json.loads(answer.body)
-    except ValueError:
-        return {}
-    return document if isinstance(document, dict) else {}

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from datetime import datetime
 
 from providers.ports import Meter, Notice
-from providers.webhooks.post import PostClient, utc_now
+from providers.rest_client import utc_now
+from providers.webhooks.post import PostClient
 
 SIGNATURE = "Postroom-Signature"
 NOTICE_ID = "Postroom-Alert-Id"
