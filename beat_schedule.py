@@ -17,6 +17,8 @@ EVERY: dict[str, timedelta] = {
     "maintenance.check_invariants": timedelta(hours=1),  # what contradicts itself is a bug, and must be heard of
     "maintenance.reconcile_effects": timedelta(hours=1),  # calls whose job ended in the middle (docs: effects.md)
     "approvals.expire": timedelta(minutes=1),  # nobody decided in time; one reminder before (docs: approvals.md#expiry)
+    "notifications.forget": timedelta(hours=1),  # a quarter of a year is kept (docs: notifications.md#retention)
+    "reminders.forget": timedelta(hours=1),  # those that are over, as long (docs: reminders.md#retention)
     "maintenance.raise_alerts": timedelta(minutes=1),  # dead letters and refusing providers (docs: alerts.md)
 }
 

@@ -226,11 +226,13 @@ class Settings(BaseSettings):
         " Empty refuses every press.",
     )
 
+    twilio_api_url: str = Field("https://api.twilio.com", description="Twilio's API, for orgs that send text messages.")
+    fcm_api_url: str = Field("https://fcm.googleapis.com", description="FCM, for orgs that send messages to devices.")
+    fcm_token_url: str = Field("https://oauth2.googleapis.com/token", description="Where FCM's tokens come from.")
     artifacts_url: ArtifactsUrl = Field(
         SecretStr("file:///var/lib/postroom/artifacts"),
         description="Where artifacts lie: a folder that gateway and workers share, or a bucket of S3's kind,"
-        " `s3://ID:SECRET@bucket/prefix?region=eu-central-1&endpoint=https://minio.example.org`; without a key, what"
-        " Amazon's tools take.",
+        " `s3://ID:SECRET@bucket/prefix?region=…&endpoint=https://…`; without a key, what Amazon's tools take.",
     )
     artifact_bytes: int = Field(20_000_000, ge=1, le=100_000_000, description="Bytes of an upload, at most.")
 

@@ -34,6 +34,10 @@ class HandlerSettings:
     approval_expires_after_s: float
     discord_api_url: str
     discord_bot_token: SecretStr
+    public_url: str
+    twilio_api_url: str
+    fcm_api_url: str
+    fcm_token_url: str
     resend_api_url: str
     graph_api_url: str
     microsoft_login_url: str

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 
-from gateway import artifact_links, health, interactions, webhooks
+from gateway import artifact_links, health, inbox_stream, interactions, receipts, unsubscribing, webhooks
 from gateway.api import artifacts, connecting, jobs, openapi, operations, rules
 from gateway.http import problems
 from gateway.http.event_loop import EventLoopWatch
@@ -45,6 +45,7 @@ def create_app(settings: Settings) -> FastAPI:
         await asyncio.to_thread(traces.flush)
         if probes is not None:
             await asyncio.to_thread(probes.end)
+        await asyncio.to_thread(resources.bells.stop)
         resources.database.dispose()
 
     app = FastAPI(title="Postroom", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
@@ -52,6 +53,9 @@ def create_app(settings: Settings) -> FastAPI:
     app.include_router(health.router)
     app.include_router(webhooks.router)
     app.include_router(interactions.router)
+    app.include_router(receipts.router)
+    app.include_router(unsubscribing.router)
+    app.include_router(inbox_stream.router)
     app.include_router(google.router)
     app.include_router(jobs.router)
     for router in operations.routers():

@@ -171,7 +171,19 @@ def _write_state(folder: Path, fleet: Fleet) -> None:
     addresses = fleet.addresses
     urls = {
         name: str(getattr(addresses, name))
-        for name in ("gateway", "flower", "database", "broker", "gmail", "anthropic", "resend", "microsoft", "s3")
+        for name in (
+            "gateway",
+            "flower",
+            "database",
+            "broker",
+            "gmail",
+            "anthropic",
+            "resend",
+            "microsoft",
+            "twilio",
+            "fcm",
+            "s3",
+        )
     }
     processes = {member.name: member.process.pid for member in fleet.members}
     state = State(os.getpid(), psutil.Process().create_time(), processes, urls, addresses.environment())

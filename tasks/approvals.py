@@ -1,7 +1,4 @@
-"""The approvals family: ask people about an action, remind them once, end what nobody decided, show how it ended.
-
-A question in the app, beside Discord, would be asked in `notify` too: the domain makes its words once for both.
-"""
+"""The approvals family: ask people about an action, remind them once, end what nobody decided, show how it ended."""
 
 import json
 from collections import Counter
@@ -12,6 +9,7 @@ from functools import partial
 from operator import attrgetter
 from uuid import UUID
 
+from domain.access.users import MAY_DECIDE
 from domain.approvals.question import Question, outcome_of
 from domain.jobs.effects import CannotTell, Finding, Found, Strategy
 from domain.jobs.failures import Gone, Transient
@@ -19,6 +17,7 @@ from domain.jobs.job import Done, JsonObject, NewJob, Outcome
 from domain.jobs.queues import Queue
 from domain.jobs.retry import PERSISTENT
 from domain.mail.actions.status import ActionStatus
+from domain.notifications.built_in import APPROVAL
 from domain.payloads.approvals import ExpirePayload, NotifyPayload, ShowOutcomePayload
 from domain.payloads.payload import Payload
 from engine.catalogue import job
@@ -28,11 +27,13 @@ from observability.on_demand import on_demand
 from providers.ports import approvals as approval_ports
 from providers.ports.approvals import ApprovalChannel
 from storage import approvals
+from storage.access import users
 from storage.actions import actions
 from storage.actions.actions import StoredAction
 from storage.approvals import Notice, WaitingAction
 from storage.doubts import doubts
 from storage.ledger import effects
+from storage.notifications import notifications
 from storage.postgres.apart import WITHIN_S_OF_JOB, together_or_apart
 from storage.postgres.database import Transaction
 
@@ -108,15 +109,24 @@ def _look(ctx: JobContext, question: Question, asked: AskedQuestion, repeat_in: 
     finds={"approval": find_question},
 )
 def notify(ctx: JobContext, payload: NotifyPayload) -> Outcome:
-    """Ask on Discord whether an action may go ahead; without a bot or a channel, nothing is posted."""
+    """Ask whether an action may go ahead: who may decide gets a notification, and the org's channel on Discord a post.
+
+    Without a bot or a channel, nothing is posted.
+    """
     number = int(payload.reminder)
     with ctx.tx() as tx:
         stored = actions.get(tx, payload.account_id, payload.action_id)
         channel_id = approvals.channel_of(tx, ctx.org_id)
         question = approvals.question_about(tx, stored, number)
+        waits = stored.state is ActionStatus.APPROVED_PENDING
+        if waits:
+            # Before the call: a Discord that does not answer delays no other channel. Each attempt asks for the same.
+            deciders, bucket = users.of_roles(tx, ctx.org_id, MAY_DECIDE), f"{question.action_id}:{number}"
+            notifications.notify_people(
+                tx, ctx.org_id, deciders, APPROVAL, question.document, bucket=bucket, by=ctx.job.origin
+            )
     if not ctx.settings.discord_bot_token.get_secret_value():
         return Done({"sent": False, "why": "the installation has no bot"})
-    waits = stored.state is ActionStatus.APPROVED_PENDING
     posted = _post(ctx, channel_id, question) if waits and channel_id else _look_back(ctx, question)
     if posted is None:
         return Done({"sent": False, "why": "the org has no channel" if waits else f"the action is {stored.state}"})

@@ -29,6 +29,7 @@ from settings import Settings
 from storage.postgres.database import Database
 from tests.doubles.factories import make_org
 from tests.doubles.mail_environment import MailEnvironment, running_environment
+from tests.doubles.told_people import ToldPeople, told_people
 from tests.servers.python_processes import PreparedPython
 from tests.servers.scheduling import LongFirst, leaves_out, rank
 from tests.servers.servers import (
@@ -216,6 +217,13 @@ def process(settings: Settings) -> Iterator[Runtime]:
     yield made
     install(None)
     made.close()
+
+
+@pytest.fixture
+def told(settings: Settings, database: Connection) -> Iterator[ToldPeople]:
+    """An org whose people are told things, and a process of the fleet."""
+    with told_people(settings, database) as made:
+        yield made
 
 
 @pytest.fixture

@@ -129,6 +129,9 @@ def test_each_job_is_in_the_queue_of_its_kind() -> None:
     queues = {job.name: job.queue for job in JOBS}
     assert {name for name, queue in queues.items() if queue == Queue.CRITICAL} == CRITICAL
     notifying = {"approvals.notify", "approvals.show_outcome", "budgets.alert", "deadletter.send_alert", "email.send"}
+    notifying |= {f"notifications.{name}" for name in ("deliver", "close_digest")}
+    notifying |= {f"notifications.send_{channel}" for channel in ("email", "sms", "push")}
+    notifying |= {"reminders.deliver"}
     assert {name for name, queue in queues.items() if queue == Queue.NOTIFICATIONS} == notifying
     follow_ups = ("accounts", "agents", "drafts", "threads", "triage")
     assert {queues[name] for name in queues if name.startswith(follow_ups)} == {Queue.DEFAULT, Queue.CRITICAL}

@@ -28,6 +28,9 @@ class UserRole(StrEnum):
 MAY_DECIDE = frozenset({UserRole.OWNER, UserRole.ADMIN, UserRole.APPROVER})
 """A member's mail is handled as the owners and approvers of the org say: who connects a mailbox is its owner."""
 
+MANAGE = frozenset({UserRole.OWNER, UserRole.ADMIN})
+"""Who is told when something of the org's needs mending."""
+
 
 def check_snowflake(field: str, text: str) -> str:
     """An id as Discord writes it, a whole number of 64 bits; raises `Invalid`."""

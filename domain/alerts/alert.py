@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from domain.jobs.job import JsonObject
 from domain.payloads.deadletter import LONGEST_DETAIL, LONGEST_REFERENCE, LONGEST_SUBJECT, SendAlertPayload
 
 
@@ -58,6 +59,20 @@ def alert_of(payload: SendAlertPayload) -> Alert:
     return Alert(
         AlertKind(payload.kind), payload.subject, payload.since, payload.count, payload.detail, payload.reference
     )
+
+
+def notification_of(alert: Alert) -> JsonObject:
+    """The alert as a template says it to the people of the org that it is about."""
+    return {"title": title_of(alert), "text": text_of(alert)}
+
+
+def notification_of_letter(job_type: str) -> JsonObject:
+    """What the people of an org are told of a dead job of theirs: of each of the type, the same."""
+    return {
+        "title": f"A job of type {job_type} died",
+        "text": "See it with `celery -A tasks deadletters list`. Others of this type are there, too: there is one"
+        " notification a day.",
+    }
 
 
 TITLES = {

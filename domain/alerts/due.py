@@ -26,6 +26,14 @@ LONG_PARK = timedelta(minutes=10)
 SILENT = frozenset({"deadletter.send_alert", "deadletter.quarantine"})
 """Job types whose death raises no alert: an alert that cannot be delivered would raise the next one, and so on."""
 
+ABOUT_NOTIFICATIONS = "notifications."
+"""Job types whose death no notification tells of: that would meet the same fault. An alert does."""
+
+
+def is_told_to_the_org(job_type: str) -> bool:
+    """Whether the people of the org hear of the death of its job."""
+    return job_type not in SILENT and not job_type.startswith(ABOUT_NOTIFICATIONS)
+
 
 @dataclass(frozen=True, slots=True)
 class LetterCount:

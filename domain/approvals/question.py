@@ -13,6 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from domain.approvals.decision import Refusal
+from domain.jobs.job import JsonObject
 from domain.mail.actions.kinds import ActionKind
 from domain.mail.actions.status import ActionStatus
 from domain.mail.normal_form import visible
@@ -51,6 +52,12 @@ class Question:
     title: str
     facts: tuple[Fact, ...]
     expires_at: datetime
+
+    @property
+    def document(self) -> JsonObject:
+        """As a template says it."""
+        facts = [{"name": one.name, "value": one.value} for one in self.facts]
+        return {"title": self.title, "facts": facts, "until": self.expires_at.isoformat()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,6 +63,15 @@ LIMITS: tuple[Limit, ...] = (
         " single routes",
     ),
     Limit(
+        "twilio.account", "twilio", Scope.ORG_PROVIDER, 50, timedelta(seconds=1),
+        "https://www.twilio.com/docs/api/errors/20429: Twilio names no figure for requests and queues messages itself;"
+        " this is ours, so that a thousand reminders at one time do not meet a 429",
+    ),
+    Limit(
+        "fcm.project", "fcm", Scope.ORG_PROVIDER, 600_000, MINUTE,
+        "https://firebase.google.com/docs/cloud-messaging/throttling-and-quotas: messages per project and minute",
+    ),
+    Limit(
         "alerts.channel", "alerts", Scope.PROVIDER, 30, MINUTE,
         "https://docs.discord.com/developers/topics/rate-limits: Discord names no figure for webhooks and wants its"
         " headers read; this is ours, for the one address that alerts go to, so that a storm does not meet a 429",

@@ -1,14 +1,20 @@
-"""Fires schedules: each due one in a transaction of its own, so that one which cannot run holds up no other."""
+"""Fires what is due: schedules, each in a transaction of its own, and reminders, a thousand in one statement.
+
+What cannot run, and what somebody has locked, holds up nothing of another org.
+"""
 
 import time
+from collections.abc import Collection, Sequence
 from uuid import UUID
 
 import structlog
 
 from domain.jobs.failures import Conflict, Forbidden, Invalid
 from engine.runtime import Runtime
+from storage.postgres.apart import together_or_apart
 from storage.postgres.execution import StatementAborted
-from storage.schedules import schedules
+from storage.schedules import reminders, schedules
+from storage.schedules.reminders import DueReminder
 from storage.schedules.schedules import Due
 
 log = structlog.get_logger(__name__)
@@ -17,7 +23,27 @@ MOST_PER_TURN = 20
 """A tenth of a second's work, at 5 ms for each; the leader's other duties come in between."""
 
 REST_S = 10.0
-"""How long the schedules of an org rest when one of them had to wait for a key that somebody has locked."""
+"""How long what is due in an org rests when some of it had to wait for a key that somebody has locked."""
+
+MOST_REMINDERS = 1_000
+"""A third of a second's work, for the same reason."""
+
+
+class _RestingOrgs:
+    """Orgs in which nothing is fired for a while, by the monotonic clock."""
+
+    def __init__(self) -> None:
+        self._until: dict[UUID, float] = {}
+
+    def now(self) -> Collection[UUID]:
+        """Those that rest; the others are forgotten."""
+        now = time.monotonic()
+        self._until = {org_id: until for org_id, until in self._until.items() if until > now}
+        return self._until.keys()
+
+    def add(self, org_id: UUID) -> None:
+        """Let one rest from now on."""
+        self._until[org_id] = time.monotonic() + REST_S
 
 
 class DueSchedules:
@@ -27,16 +53,13 @@ class DueSchedules:
         """Begin with any org: the ledger knows what is due."""
         self._runtime = runtime
         self._last_org = schedules.FIRST_ID
-        self._rests: dict[UUID, float] = {}
-        """Until when the schedules of an org rest, by the monotonic clock."""
+        self._resting = _RestingOrgs()
 
     def turn(self) -> bool:
         """Enqueue the jobs of due schedules, the orgs in turns; true when more may be due."""
-        now = time.monotonic()
-        self._rests = {org_id: until for org_id, until in self._rests.items() if until > now}
         with self._runtime.database.ledger() as tx:
-            found = schedules.list_due(tx, after=self._last_org, besides=self._rests, limit=MOST_PER_TURN)
-        fired = [self._fire(schedule_id) for schedule_id, org_id in found if org_id not in self._rests]
+            found = schedules.list_due(tx, after=self._last_org, besides=self._resting.now(), limit=MOST_PER_TURN)
+        fired = [self._fire(schedule_id) for schedule_id, org_id in found if org_id not in self._resting.now()]
         if found:
             self._last_org = found[-1][1]
         return any(fired) and len(found) == MOST_PER_TURN
@@ -54,7 +77,7 @@ class DueSchedules:
             if due is None:
                 raise
             log.warning("schedule_postponed", schedule=str(due.schedule.schedule_id), reason=aborted.reason)
-            self._rests[due.schedule.org_id] = time.monotonic() + REST_S
+            self._resting.add(due.schedule.org_id)
         except (Invalid, Forbidden, Conflict) as refusal:
             if due is None:
                 raise
@@ -63,3 +86,27 @@ class DueSchedules:
             with self._runtime.database.ledger() as tx:
                 schedules.stop(tx, due.schedule, refusal.reason)
         return True
+
+
+class DueReminders:
+    """Part of the leading relay. A reminder's state and the key of its job keep two leaders from firing it twice."""
+
+    def __init__(self, runtime: Runtime, *, most: int = MOST_REMINDERS) -> None:
+        """Begin with any org: the table knows what is due."""
+        self._runtime, self._most = runtime, most
+        self._resting = _RestingOrgs()
+
+    def turn(self) -> bool:
+        """Enqueue the jobs of due reminders; true when more may be due."""
+        with self._runtime.database.ledger() as tx:
+            due = reminders.list_due(tx, besides=self._resting.now(), limit=self._most)
+        left = together_or_apart(due, lambda one: one.org_id, self._fire)
+        for org_id in {one.org_id for one in left}:
+            log.warning("reminders_postponed", org_id=str(org_id))
+            self._resting.add(org_id)
+        return len(due) == self._most and len(left) < len(due)
+
+    def _fire(self, due: Sequence[DueReminder]) -> None:
+        with self._runtime.database.ledger() as tx:
+            tx.wait_briefly()
+            reminders.fire(tx, due, hint_timeout=self._runtime.hint_timeout)

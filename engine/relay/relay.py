@@ -10,7 +10,7 @@ import structlog
 from domain.jobs.failures import Failure
 from engine.relay.backlog import BacklogPublisher
 from engine.relay.broker import Broker, BrokerAway
-from engine.relay.due_schedules import DueSchedules
+from engine.relay.due_schedules import DueReminders, DueSchedules
 from engine.relay.result_sender import ResultSender
 from engine.relay.unpark import Unparker
 from engine.runtime import Runtime
@@ -44,6 +44,7 @@ class Relay(threading.Thread):
         self._unparker = Unparker(runtime)
         self._results = ResultSender(runtime)
         self._schedules = DueSchedules(runtime)
+        self._reminders = DueReminders(runtime)
 
     def run(self) -> None:
         """Stand by while another leads, lead while the lease is held, and begin again whenever either is lost."""
@@ -113,6 +114,7 @@ class Relay(threading.Thread):
             self._publish_due,
             self._rescue,
             self._schedules.turn,
+            self._reminders.turn,
             self._unparker.turn,
             self._results.turn,
             self._forget,

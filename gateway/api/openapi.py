@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from domain.access.api_keys import is_housekeeping
 from domain.jobs.job_request import JobRequest
 from domain.mail.triage.safety_policy import PolicyDocument
+from domain.notifications.template import Template
 from domain.payloads import payload_types
 from domain.payloads.payload import Payload
 from gateway.api import operations
@@ -29,6 +30,7 @@ TITLE = "Postroom"
 DOCUMENTS: tuple[type[BaseModel], ...] = (
     Problem,
     PolicyDocument,
+    Template,
     ConnectWish,
     Reason,
 )

@@ -12,6 +12,7 @@ from domain.jobs.job import Enqueued, Origin
 from domain.payloads.gmail import SyncPayload
 from domain.payloads.payload import JobOptions, Payload, jobs_of
 from gateway.http.fairness import RequestPlaces, SharedPlaces
+from gateway.http.inbox_bells import InboxBells
 from gateway.http.rate_limit import RequestLimiter
 from gateway.http.readiness import Readiness
 from providers.artifacts.obstore_store import AsyncObstoreArtifacts
@@ -34,6 +35,9 @@ TRIALS_AT_ONCE, TRIALS_OF_ORG = 4, 1
 
 EXCHANGES_AT_ONCE, EXCHANGES_OF_ORG = 8, 2
 """Codes that are exchanged with Google at a time. One may take 20 s, and must leave threads for all other requests."""
+
+STREAMS_AT_ONCE, STREAMS_OF_ORG = 200, 50
+"""Streams of inboxes, of the 800 connections that a process keeps."""
 
 UPLOADS_AT_ONCE, UPLOADS_OF_ORG = 100, 2
 """Files that are on their way in at a time. Each is kept on the disk until it is whole: 2 GB in all, at 20 MB."""
@@ -60,6 +64,8 @@ class Resources:
     requests: RequestPlaces
     trials: SharedPlaces
     exchanges: SharedPlaces
+    streams: SharedPlaces
+    bells: InboxBells
     uploads: SharedPlaces
     puts: RequestPlaces
     """Of all orgs, which share them as one."""
@@ -82,6 +88,8 @@ class Resources:
             requests=RequestPlaces(max(1, settings.database_pool_size // ORGS_SHARE)),
             trials=SharedPlaces(TRIALS_AT_ONCE, TRIALS_OF_ORG, "other rules are being tried on past mail"),
             exchanges=SharedPlaces(EXCHANGES_AT_ONCE, EXCHANGES_OF_ORG, "other mailboxes are being connected"),
+            streams=SharedPlaces(STREAMS_AT_ONCE, STREAMS_OF_ORG, "other streams of inboxes are open"),
+            bells=InboxBells(database),
             uploads=SharedPlaces(UPLOADS_AT_ONCE, UPLOADS_OF_ORG, "other files are being stored"),
             puts=RequestPlaces(PUTS_AT_ONCE, PUT_WITHIN_S),
             downloads=SharedPlaces(DOWNLOADS_AT_ONCE, DOWNLOADS_OF_ORG, "other files are being read"),

@@ -26,6 +26,8 @@ class Addresses:
     discord: str
     resend: str
     microsoft: str
+    twilio: str
+    fcm: str
     s3: str
     gateway: str
     flower: str
@@ -34,7 +36,9 @@ class Addresses:
     @classmethod
     def choose(cls, *, database: str, broker: str) -> Self:
         """Find free ports beside the two servers, which are running."""
-        names = ("gmail", "anthropic", "discord", "resend", "microsoft", "s3", "gateway", "flower")
+        names = (
+            "gmail", "anthropic", "discord", "resend", "microsoft", "twilio", "fcm", "s3", "gateway", "flower",
+        )  # fmt: skip
         urls = {name: f"http://{LOOPBACK}:{port}" for name, port in zip(names, _free_ports(len(names)), strict=True)}
         return cls(database=database, broker=broker, sealing_key=secrets.token_urlsafe(32), **urls)
 
@@ -68,6 +72,9 @@ class Addresses:
             "POSTROOM_RESEND_API_URL": self.resend,
             "POSTROOM_GRAPH_API_URL": f"{self.microsoft}/v1.0",
             "POSTROOM_MICROSOFT_LOGIN_URL": self.microsoft,
+            "POSTROOM_TWILIO_API_URL": self.twilio,
+            "POSTROOM_FCM_API_URL": self.fcm,
+            "POSTROOM_FCM_TOKEN_URL": f"{self.fcm}/token",
             "POSTROOM_ARTIFACTS_URL": f"s3://{ACCESS_KEY}:{SECRET_KEY}@{BUCKET}?endpoint={self.s3}",
         }
 

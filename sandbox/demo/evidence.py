@@ -11,6 +11,7 @@ from psycopg.rows import dict_row
 
 from sandbox.emulator.client import EmulatorControl
 from sandbox.emulator.control import GmailAccount, JournalledCall, MailboxState
+from sandbox.resend.control import ResendControl
 
 Row = TypeVar("Row")
 
@@ -111,6 +112,16 @@ class AccountRow:
     email: str
     status: str
     consents_lost: int = 0
+    user_id: UUID | None = None
+    """Its owner."""
+
+
+@dataclass(frozen=True, slots=True)
+class InboxLine:
+    """A line of somebody's inbox in the app."""
+
+    title: str
+    user_id: UUID
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +136,7 @@ class Ledger:
     actions: Sequence[ActionRow] = ()
     agent_runs: Sequence[AgentRun] = ()
     accounts: Sequence[AccountRow] = ()
+    inbox: Sequence[InboxLine] = ()
     audit_events: int = 0
 
 
@@ -137,6 +149,8 @@ class Outside:
     model_answers: Sequence[JournalledCall] = ()
     questions: Sequence[Mapping[str, Any]] = ()
     """The messages in all channels of Discord."""
+    sent_emails: Sequence[Mapping[str, Any]] = ()
+    """The mails that Resend has taken."""
 
 
 MESSAGES = """
@@ -181,11 +195,12 @@ select job_id, gmail_thread_id as thread_id, gmail_message_id as message_id, sta
 from agent_runs order by started_at, id
 """
 ACCOUNTS = """
-select c.email, c.status, (
+select c.email, c.status, c.user_id, (
   select count(*) from audit_log a
   where a.event = 'account.needs_reconsent' and a.data ->> 'account_id' = c.id::text) as consents_lost
 from accounts c order by c.email
 """
+INBOX = "select title, user_id from inbox_items order by created_at, user_id, seq"
 AUDIT_EVENTS = "select count(*) as audit_events from audit_log"
 
 
@@ -203,17 +218,23 @@ def read_ledger(connection: psycopg.Connection[Any]) -> Ledger:
             actions=_read(cursor, ACTIONS, ActionRow),
             agent_runs=_read(cursor, AGENT_RUNS, AgentRun),
             accounts=_read(cursor, ACCOUNTS, AccountRow),
+            inbox=_read(cursor, INBOX, InboxLine),
             audit_events=int(counted["audit_events"]),
         )
 
 
 def read_outside(
-    mailbox: GmailAccount, gmail: EmulatorControl, anthropic: EmulatorControl, discord: EmulatorControl
+    mailbox: GmailAccount,
+    gmail: EmulatorControl,
+    anthropic: EmulatorControl,
+    discord: EmulatorControl,
+    resend: ResendControl,
 ) -> Outside:
-    """Read the mailbox, the journals of Gmail and the model, and Discord's channels."""
+    """Read the mailbox, the journals of Gmail and the model, Discord's channels, and what Resend has taken."""
     channels = discord.get("/_control/channels")["channels"]
     questions = [message for messages in channels.values() for message in messages]
-    return Outside(mailbox.state(), gmail.journal(), anthropic.journal("messages.create"), questions)
+    answers = anthropic.journal("messages.create")
+    return Outside(mailbox.state(), gmail.journal(), answers, questions, resend.emails())
 
 
 def _read(cursor: psycopg.Cursor[dict[str, Any]], query: str, kind: type[Row]) -> tuple[Row, ...]:

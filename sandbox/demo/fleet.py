@@ -20,10 +20,12 @@ from sandbox.demo.endings import signals_deferred
 from sandbox.demo.processes import ROOT, WORKERS, Member, emulators, gateway_and_flower, workers
 from sandbox.emulator.client import EmulatorControl
 from sandbox.emulator.control import GmailControl
+from sandbox.fcm.fcm import FcmControl
 from sandbox.microsoft.control import MicrosoftControl
 from sandbox.resend.control import ResendControl
 from sandbox.servers.servers import run_servers
 from sandbox.servers.waiting import wait_until
+from sandbox.twilio.control import TwilioControl
 
 DATABASE = "postroom"
 READY_WITHIN_S = 90.0
@@ -49,6 +51,8 @@ class Fleet:
     discord: EmulatorControl
     resend: ResendControl
     microsoft: MicrosoftControl
+    twilio: TwilioControl
+    fcm: FcmControl
 
     def __init__(self, folder: Path, tell: Tell) -> None:
         """`tell` gets a short line about each step of the start."""
@@ -81,15 +85,19 @@ class Fleet:
         for member in self.members:
             member.check()
 
-    def celery(self, *words: str, secrets: dict[str, str] | None = None, secret_answer: bool = False) -> Any:  # noqa: ANN401  # any JSON value
-        """Run `celery -A tasks …` and return the JSON that it prints; `secrets` are passed in its environment.
+    def celery(
+        self, *words: str, secrets: dict[str, str] | None = None, typed: str = "", secret_answer: bool = False
+    ) -> Any:  # noqa: ANN401  # any JSON value
+        """Run `celery -A tasks …` and return the JSON that it prints.
 
-        The log has the answer, unless that is secret.
+        `secrets` are passed in its environment, `typed` on its standard input. The log has the answer, unless that is
+        secret.
         """
         done = subprocess.run(  # noqa: S603  # our own command line
             [sys.executable, "-m", "celery", "-A", "tasks", *words, "--json"],
             cwd=ROOT,
             env=os.environ | self.addresses.environment() | (secrets or {}),
+            input=typed,
             capture_output=True,
             text=True,
             timeout=READY_WITHIN_S,
@@ -120,6 +128,7 @@ class Fleet:
         self.gmail, self.anthropic = GmailControl(self.addresses.gmail), EmulatorControl(self.addresses.anthropic)
         self.discord = EmulatorControl(self.addresses.discord)
         self.resend, self.microsoft = ResendControl(self.addresses.resend), MicrosoftControl(self.addresses.microsoft)
+        self.twilio, self.fcm = TwilioControl(self.addresses.twilio), FcmControl(self.addresses.fcm)
         self.gmail.register_client(CLIENT, CLIENT, self.addresses.consent_callback)
         self.gmail.configure_push(self.addresses.webhook, self.addresses.webhook, service_account=PUSHER)
         self._tell(f"Emulators, gateway, {len(WORKERS)} workers, beat and Flower are ready")

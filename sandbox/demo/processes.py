@@ -62,7 +62,7 @@ class Member:
 
 
 def emulators(addresses: Addresses, folder: Path) -> list[Member]:
-    """Gmail (with Google's tokens, certificates and Pub/Sub), Anthropic, Discord, Resend, Microsoft Graph, S3."""
+    """Gmail (with Google's tokens, certificates and Pub/Sub), Anthropic, Discord, Resend, Graph, Twilio, FCM, S3."""
     make = _Maker(folder, {})
     modules = {
         "gmail": "sandbox.google.gmail",
@@ -70,6 +70,8 @@ def emulators(addresses: Addresses, folder: Path) -> list[Member]:
         "discord": "sandbox.discord.discord",
         "resend": "sandbox.resend.resend",
         "microsoft": "sandbox.microsoft.microsoft",
+        "twilio": "sandbox.twilio.twilio",
+        "fcm": "sandbox.fcm.fcm",
         "s3": "sandbox.s3.s3",
     }
     urls = {name: str(getattr(addresses, name)) for name in modules}

@@ -76,6 +76,7 @@ class DemoRun:
         account_id = set_up.connect(self._fleet, org=ORG, email=OWNER, **tokens)
         door = set_up.open_door(self._fleet, org=ORG)
         set_up.ask_on_discord(self._fleet, org=ORG, owner=OWNER)
+        set_up.choose_sender(self._fleet, org=ORG)
         set_up.employ_agent(self._fleet, door, org=ORG, email=OWNER, account_id=account_id)
         return Stage(
             self._mailbox,
@@ -106,7 +107,8 @@ class DemoRun:
         return self._places[name]
 
     def _outside(self) -> Outside:
-        return read_outside(self._mailbox, self._fleet.gmail, self._fleet.anthropic, self._fleet.discord)
+        fleet = self._fleet
+        return read_outside(self._mailbox, fleet.gmail, fleet.anthropic, fleet.discord, fleet.resend)
 
     def _not_watched(self, _ledger: Ledger) -> str:
         return "" if self._fleet.gmail.journal("watch") else "the mailbox's push watch"

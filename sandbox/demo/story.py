@@ -13,6 +13,7 @@ from sandbox.demo.steps.approval import ForwardApproved
 from sandbox.demo.steps.attack import Attack
 from sandbox.demo.steps.drafts import Discard, Edit, Rework, Send
 from sandbox.demo.steps.labels import MarkDone
+from sandbox.demo.steps.reminder import RemindMe
 from sandbox.demo.steps.step import Step
 from sandbox.emulator.control import GmailAccount, GmailControl, MessagePlace
 
@@ -48,11 +49,13 @@ ACTS: tuple[Act, ...] = (
         ),
     ),
     Act(
-        "A service asks for actions: a snooze, an archiving that it takes back, two forwards; an agent gets an invoice",
+        "A service asks for actions and a reminder: a snooze, an archiving that it takes back, two forwards; an agent"
+        " gets an invoice",
         (
             SnoozeAndWake("hard-ham-1-00184.eml"),
             ForwardApproved("easy-ham-1-01426.eml"),
             ForwardUnapproved("easy-ham-2-00451.eml"),
+            RemindMe("easy-ham-1-01737.eml"),
             AgentAtWork(INVOICE),
             ArchiveAndUndo("easy-ham-2-01329.eml"),
         ),

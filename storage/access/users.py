@@ -12,6 +12,9 @@ from domain.payloads.mail_address import check_address
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
 
+MOST_OF_ROLES = 50
+"""People of an org who are told of one thing: more of them would each leave it to the others."""
+
 
 @dataclass(frozen=True, slots=True)
 class User:
@@ -76,6 +79,13 @@ def remove(tx: Transaction, org_id: UUID, email: str) -> User:
 def listed(tx: Transaction, org_id: UUID, *, after: str | None = None, limit: int) -> Sequence[User]:
     """The people of an org, by address, after an address."""
     return [_user(row) for row in _rows(tx, org_id, after=after, limit=limit)]
+
+
+def of_roles(tx: Transaction, org_id: UUID, roles: frozenset[UserRole]) -> Sequence[UUID]:
+    """The ids of the first `MOST_OF_ROLES` people of the org who are more than members, and have one of the roles."""
+    names = sorted(one.value for one in roles)
+    rows = tx.run("list_users_of_roles", org_id=org_id, roles=names, limit=MOST_OF_ROLES)
+    return [row.user_id for row in rows]
 
 
 def by_discord(tx: Transaction, org_id: UUID, discord_user_id: str) -> User | None:

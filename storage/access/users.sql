@@ -22,6 +22,10 @@ delete from users u
 where u.id = %(user_id)s and not exists (select 1 from accounts a where a.org_id = u.org_id and a.user_id = u.id)
 returning u.id as user_id
 
+-- name: list_users_of_roles
+-- The first people of an org who have one of the roles, which are not `member`.
+select id as user_id from users where org_id = %(org_id)s and role <> 'member' and role = any (%(roles)s::text[]) order by id limit %(limit)s
+
 -- name: list_users
 -- The people of an org, by address; a filter that is null does not narrow the list.
 select id as user_id, org_id, email, role, discord_user_id, zone, created_at

@@ -1,7 +1,7 @@
 """Effects and steps as the ledger keeps them, every write under the claim that causes it."""
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
@@ -110,6 +110,12 @@ def may_have_happened(tx: Transaction, org_id: UUID, key: str) -> bool:
     """Whether the effect has happened, or is one of which nobody knows yet that nothing happened."""
     rows = tx.run("find_effect", org_id=org_id, key=key)
     return bool(rows) and rows[0].status != EffectStatus.FAILED.value
+
+
+def began_at(tx: Transaction, org_id: UUID, key: str) -> datetime | None:
+    """Since when a call of this effect may have been under way; None for one that nobody has begun."""
+    rows = tx.run("find_effect", org_id=org_id, key=key)
+    return rows[0].begun_at if rows else None
 
 
 def load_step(tx: Transaction, job_id: UUID, name: str) -> JsonObject | None:

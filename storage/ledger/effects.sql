@@ -13,7 +13,7 @@ select postroom.finish_effect(%(job_id)s, %(token)s, %(key)s, %(status)s, %(resu
 
 -- name: find_effect
 -- A row when any job of the org has begun this effect.
-select status from idempotency_keys where org_id = %(org_id)s and key = %(key)s and kind = 'effect'
+select status, begun_at from idempotency_keys where org_id = %(org_id)s and key = %(key)s and kind = 'effect'
 
 -- name: save_step
 -- Keeps a step's result under the caller's claim, so that a later attempt gets it instead of paying for it again. Returns no

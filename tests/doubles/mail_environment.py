@@ -215,6 +215,8 @@ class Addresses:
     """Where Discord's bot API is; empty: nobody is asked for approval there."""
     resend: str = NOWHERE
     microsoft: str = NOWHERE
+    twilio: str = NOWHERE
+    fcm: str = NOWHERE
     s3: str = ""
     """Empty: artifacts lie in the folder that the settings name."""
 
@@ -232,6 +234,9 @@ class Addresses:
                 "resend_api_url": self.resend,
                 "graph_api_url": f"{self.microsoft}/v1.0",
                 "microsoft_login_url": self.microsoft,
+                "twilio_api_url": self.twilio,
+                "fcm_api_url": self.fcm,
+                "fcm_token_url": f"{self.fcm}/token",
                 "discord_api_url": f"{self.bot}/api/v10",
                 "discord_bot_token": SecretStr("bot-token" if self.bot else ""),
                 "alert_format": "discord",

@@ -115,3 +115,36 @@ def test_kills_in_a_row_cost_no_innocent_job(fleet: Fleet) -> None:
     check_calls([line[1] for line in fleet.outside.lines("call")])
     assert fleet.ask("select count(*) from dead_letters") == [(0,)]
     fleet.check()
+
+
+REMINDERS, PEOPLE = 10_000, 50
+REMIND_WITHIN_S = 400.0
+"""Each reminder is two jobs; one worker is left to tell most of them, on a busy machine of two cores."""
+
+
+def test_ten_thousand_reminders_of_one_second_are_told_once_each(fleet: Fleet) -> None:
+    people = "insert into users (org_id, email) select %s, 'p' || n || '@example.com' from generate_series(1, %s) n"
+    fleet.ask(people, fleet.org, PEOPLE)
+    fleet.ask(
+        "insert into reminders (org_id, user_id, title, starts_local, zone, due_at, created_by)"
+        " select org_id, id, 'Water ' || n, now(), 'UTC', now(), 'test' from users, generate_series(1, %s) n"
+        " where org_id = %s",
+        REMINDERS // PEOPLE,
+        fleet.org,
+    )
+    workers = [fleet.worker(name, concurrency=4, queues=("notifications",)) for name in ("killed", "heir")]
+    for worker in workers:
+        worker.ready()
+    eventually(lambda: shown(fleet) > REMINDERS // 20, within=REMIND_WITHIN_S, describe="the first reminders")
+    workers[0].kill_all()
+    assert shown(fleet) < REMINDERS
+    eventually(lambda: shown(fleet) == REMINDERS, within=REMIND_WITHIN_S, describe=f"{REMINDERS} reminders")
+    told = "select count(*), count(distinct data #>> '{metadata,reminder_id}') from notifications"
+    assert fleet.ask(told) == [(REMINDERS, REMINDERS)]
+    assert fleet.ask("select state, count(*) from reminders group by state") == [("sent", REMINDERS)]
+    fleet.check()
+
+
+def shown(fleet: Fleet) -> int:
+    """How many reminders stand in their person's inbox."""
+    return int(fleet.ask("select count(*) from inbox_items where starts_with(title, 'Reminder: Water')")[0][0])

@@ -11,12 +11,14 @@ import pytest
 from pydantic import SecretStr
 
 from domain.approvals.question import Question
-from domain.jobs.failures import Permanent, Scope, Throttled
+from domain.jobs.failures import CredentialsLost, Permanent, Scope, Throttled
 from domain.mail.mailbox import AttachmentPart
 from providers import ports
 from providers.anthropic.language_model import AnthropicModel
 from providers.discord.bot import DiscordBot
 from providers.discord.webhook import DiscordWebhook
+from providers.fcm.sender import FcmSender
+from providers.fcm.tokens import TokenStore
 from providers.google.gmail import GmailMailbox
 from providers.microsoft.sender import GraphSender
 from providers.microsoft.tokens import MicrosoftCredential
@@ -30,12 +32,18 @@ from providers.ports import (
     approvals,
     conversation,
     email,
+    push,
+    sms,
 )
 from providers.ports.approvals import ApprovalChannel, Outcome
 from providers.ports.conversation import Conversation, ConversationRequest
 from providers.ports.email import DraftingSender, DraftRef, KeyedSender
+from providers.ports.push import OutgoingPush, PushSender
+from providers.ports.sms import OutgoingSms, SmsSender
 from providers.resend.sender import ResendSender
+from providers.twilio.sender import TwilioSender
 from providers.webhooks.signed import SignedWebhook
+from sandbox.fcm.service import service_account
 from tests.house import Module, dotted, read_house
 from tests.providers.emails import make_email
 from tests.providers.wire import Wire, reply
@@ -57,6 +65,26 @@ CLIENTS: dict[type, tuple[Maker, ...]] = {
             mailbox="desk@example.com",
             graph_url=url,
             login_url=url,
+            timeout_s=5,
+            meter=meter,
+        ),
+    ),
+    SmsSender: (
+        lambda url, meter: TwilioSender(
+            SecretStr('{"account_sid": "AC1", "auth_token": "t"}'),
+            from_name="+1",
+            api_url=url,
+            timeout_s=5,
+            meter=meter,
+        ),
+    ),
+    PushSender: (
+        lambda url, meter: FcmSender(
+            SecretStr(service_account()),
+            project="p",
+            api_url=url,
+            token_url=url,
+            tokens=TokenStore(),
             timeout_s=5,
             meter=meter,
         ),
@@ -90,6 +118,8 @@ ARGUMENTS: dict[str, Any] = {
 }
 """Values for parameters that a plain word does not fit."""
 KEYED = {"request": b"{}"}
+SMS = OutgoingSms("+4930123456", "words")
+PUSH = OutgoingPush("device", "title", "body", None, "tag", timedelta(hours=1))
 CONVERSATION = ConversationRequest("claude-haiku-5-5", "system", (), "a thread")
 
 
@@ -108,7 +138,8 @@ def call(client: object, name: str) -> None:
         if parameter.default is inspect.Parameter.empty
     ]
     values = ARGUMENTS | ({"request": CONVERSATION} if name in vars(Conversation) else {})
-    values |= KEYED if name in vars(KeyedSender) else {}
+    values |= KEYED if name in vars(KeyedSender) and isinstance(client, ResendSender) else {}
+    values |= {"message": PUSH if isinstance(client, FcmSender) else SMS} if "message" not in values else {}
     method(**{parameter.name: values.get(parameter.name, "word") for parameter in required})
 
 
@@ -119,7 +150,7 @@ def forbid(method: str, _units: int) -> None:
 def test_every_port_has_its_clients_here() -> None:
     classes = (
         one
-        for module in (ports, conversation, approvals, email)
+        for module in (ports, conversation, approvals, email, push, sms)
         for _, one in inspect.getmembers(module, inspect.isclass)
     )
     found = {one for one in classes if Protocol in one.__bases__}
@@ -144,14 +175,15 @@ def test_a_call_is_counted_once_for_each_request(port: type, name: str) -> None:
             heard.append(units)
 
         with Wire(reply(404, {})) as wire, make(wire.url, count) as client:
-            with pytest.raises(Permanent):
+            with pytest.raises((Permanent, CredentialsLost)):
                 call(client, name)
             assert len(heard) == len(wire.seen) == 1
             assert heard[0] > 0
 
 
 @pytest.mark.parametrize(
-    "made", [GmailMailbox, AnthropicModel, DiscordWebhook, SignedWebhook, ResendSender, GraphSender]
+    "made",
+    [GmailMailbox, AnthropicModel, DiscordWebhook, SignedWebhook, ResendSender, GraphSender, TwilioSender, FcmSender],
 )
 def test_a_client_cannot_be_made_without_a_meter(made: type) -> None:
     parameter = inspect.signature(made).parameters["meter"]

@@ -15,6 +15,7 @@ from sandbox.discord.discord import discord_emulator
 from sandbox.emulator.emulator import Emulator
 from sandbox.emulator.http_server import EmulatorServer
 from sandbox.emulator.journal import Journal
+from sandbox.fcm.fcm import FcmControl, fcm_emulator
 from sandbox.google.api.service import GmailService
 from sandbox.google.control import control_routes
 from sandbox.google.mailbox.mailbox import Mailbox
@@ -25,6 +26,8 @@ from sandbox.resend.control import ResendControl
 from sandbox.resend.resend import resend_emulator
 from sandbox.s3.s3 import s3_emulator
 from sandbox.s3.service import S3Service, StoredObject
+from sandbox.twilio.control import TwilioControl
+from sandbox.twilio.twilio import twilio_emulator
 from tests.doubles.email_orders import MAILBOX
 from tests.doubles.mail_environment import Addresses
 from tests.sweep.boundaries import Watch
@@ -70,6 +73,8 @@ class Outside:
     bot: Emulator
     resend: Emulator
     microsoft: Emulator
+    twilio: Emulator
+    fcm: Emulator
     s3: Emulator
     stack: ExitStack
     watch: Watch | None = None
@@ -86,6 +91,8 @@ class Outside:
             "discord": self.bot,
             "resend": self.resend,
             "graph": self.microsoft,
+            "twilio": self.twilio,
+            "fcm": self.fcm,
             "s3": self.s3,
         }
 
@@ -143,6 +150,8 @@ class Outside:
         return held | {
             "resend": [(one["to"], one["subject"]) for one in sent],
             "graph": [(one["isDraft"], one["subject"]) for one in written],
+            "twilio": [(one["to"], one["body"]) for one in TwilioControl(self.twilio.url).messages()],
+            "fcm": [(one["token"], one["notification"]) for one in FcmControl(self.fcm.url).messages()],
             "s3": sorted(self.bucket.objects),
         }
 
@@ -167,8 +176,8 @@ def running_outside() -> Iterator[Outside]:
     gmail = Emulator(service, journal, 0, control_routes(service))
     with gmail, anthropic_emulator() as anthropic, discord_emulator() as discord, ExitStack() as stack:
         bot, resend, microsoft = map(stack.enter_context, (discord_emulator(), resend_emulator(), microsoft_emulator()))
-        s3 = stack.enter_context(s3_emulator())
-        yield Outside(gmail, service, anthropic, discord, bot, resend, microsoft, s3, stack)
+        twilio, fcm, s3 = map(stack.enter_context, (twilio_emulator(), fcm_emulator(), s3_emulator()))
+        yield Outside(gmail, service, anthropic, discord, bot, resend, microsoft, twilio, fcm, s3, stack)
 
 
 def _addresses(urls: Mapping[str, str]) -> Addresses:
@@ -179,6 +188,8 @@ def _addresses(urls: Mapping[str, str]) -> Addresses:
         bot=urls["discord"],
         resend=urls["resend"],
         microsoft=urls["graph"],
+        twilio=urls["twilio"],
+        fcm=urls["fcm"],
         s3=urls["s3"],
     )
 

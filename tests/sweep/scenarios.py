@@ -17,6 +17,7 @@ from domain.jobs.job import SYSTEM_ORG
 from domain.mail.actions.label_actions import Archive
 from domain.mail.actions.requested_action import Delete, Forward, Trash
 from domain.mail.actions.snooze import Snooze
+from domain.notifications.channels import Channel
 from engine.catalogue import Job
 from tests.doubles.mail_environment import MailEnvironment
 from tests.house import ROOT
@@ -80,6 +81,15 @@ from tests.sweep.prepared.housekeeping import (
     long_finished,
     missed_hook,
     spent_day,
+)
+from tests.sweep.prepared.notifications import (
+    asked_for,
+    asked_for_in_digest,
+    digest_of,
+    due_reminder,
+    old_notifications,
+    old_reminders,
+    to_be_sent_by,
 )
 from tests.sweep.prepared.places import Prepare, enqueue, stored_question
 from tools.reference import fleet
@@ -194,6 +204,17 @@ SCENARIOS: dict[str, dict[str, Prepare]] = {
     "maintenance.resolve_effect": {"canceled_in_the_call": effect_to_ask_about},
     "maintenance.run_end_hook": {"missed_hook": missed_hook},
     "maintenance.purge_expired_keys": {"old_keys": long_finished("maintenance.purge_expired_keys", timedelta(days=31))},
+    "notifications.close_digest": {"of_one": digest_of(1), "of_two": digest_of(2)},
+    "notifications.deliver": {"everywhere": asked_for, "into_a_digest": asked_for_in_digest},
+    "notifications.forget": {"old": old_notifications},
+    "reminders.deliver": {"once": due_reminder(None), "by_rule": due_reminder("FREQ=DAILY")},
+    "reminders.forget": {"old": old_reminders},
+    "notifications.send_email": {
+        "resend": to_be_sent_by(Channel.EMAIL),
+        "graph": to_be_sent_by(Channel.EMAIL, EmailProvider.GRAPH),
+    },
+    "notifications.send_push": {"planned": to_be_sent_by(Channel.PUSH)},
+    "notifications.send_sms": {"planned": to_be_sent_by(Channel.SMS)},
     "outbound.send": {
         "reply": reply_to_send,
         "forward": forward_to_send,

@@ -3,21 +3,26 @@
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from psycopg import Connection
 from pydantic import SecretStr
 
 from commands.doctor import examine
-from domain.jobs.job import SYSTEM_ORG
+from domain.access.users import UserRole
+from domain.jobs.job import SYSTEM_ORG, NewJob, Origin
+from domain.payloads.notifications import SendPushPayload
+from engine.enqueue import enqueue
 from sandbox.anthropic.anthropic import anthropic_emulator
 from sandbox.discord.discord import discord_emulator
 from sandbox.emulator.client import EmulatorControl
 from sandbox.emulator.fault_order import FaultOrder
 from sandbox.google.gmail import gmail_emulator
 from settings import Settings
-from storage.ledger import gates
+from storage.access import users
+from storage.access.users import UserChanges
+from storage.ledger import gates, refusals
 from tests.doubles.factories import pass_time
 from tests.doubles.mail_environment import OWNER, Addresses, MailEnvironment, connect, environment_at
 
@@ -159,6 +164,56 @@ def test_the_owner_is_told_once_for_each_loss_of_consent(env: MailEnvironment, d
     assert raised(env, "consent") == 2
     assert env.count("select count(*) from audit_log where event = 'account.needs_reconsent'") == 2
     assert said(discord) == ["**A mailbox must be connected again**"] * 2
+
+
+def test_who_runs_the_org_and_the_mailboxs_owner_hear_of_a_lost_consent_though_the_channel_is_gone(
+    env: MailEnvironment, discord: EmulatorControl
+) -> None:
+    env.database.execute("update users set role = 'member'")
+    with env.process.database.ledger() as tx:
+        for role in (UserRole.ADMIN, UserRole.APPROVER):
+            users.add(tx, env.account.org_id, f"{role}@postroom.example", UserChanges(role))
+    discord.order(FaultOrder(operation="webhooks.execute", status=404, times=None))
+    lose_consent(env)
+    lose_consent(env)
+    assert inboxes(env) == [
+        ("admin", "A mailbox must be connected again"),
+        ("member", "A mailbox must be connected again"),
+    ]
+
+
+def test_who_runs_the_org_hears_of_its_dead_jobs_once_a_day_and_type(env: MailEnvironment) -> None:
+    die(env, times=3)
+    with env.process.database.ledger() as tx:
+        unknown = NewJob(
+            "who.knows",
+            env.account.org_id,
+            {},
+            1,
+            uuid4(),
+            origin=Origin(request_id="r", correlation_id="c"),
+            idempotency_key="k",
+        )
+        refusals.write_dead_letter(tx, unknown)
+    env.drain()
+    assert inboxes(env) == [("owner", "A job of type gmail.ingest died")]
+    assert env.count("select count(*) from jobs where job_type = 'deadletter.quarantine' and state = 'succeeded'") == 4
+
+
+def test_a_notification_that_died_is_told_by_no_other(env: MailEnvironment) -> None:
+    push = SendPushPayload(delivery_id=uuid4())
+    with env.process.database.ledger() as tx:
+        made = enqueue(tx, push, org_id=env.account.org_id)[0].job_id
+    env.database.execute("update jobs set payload = payload || '{\"delivery_id\": null}' where id = %s", (made,))
+    assert env.run(made) == "dead"
+    env.drain()
+    assert inboxes(env) == []
+
+
+def inboxes(env: MailEnvironment) -> list[tuple[str, str]]:
+    """Who was told what in the app, by role."""
+    query = "select u.role, i.title from inbox_items i join users u on u.id = i.user_id order by 1, 2"
+    return [(str(role), str(title)) for role, title in env.database.execute(query).fetchall()]
 
 
 @pytest.mark.parametrize(("status", "kind"), [(401, "authentication_error"), (402, "billing_error")])

@@ -11,7 +11,7 @@ from typing import Any
 import tasks
 from engine.catalogue import catalogue
 
-UNASKED: dict[str, str] = {}
+UNASKED = {"push": "Firebase Cloud Messaging lists nothing that it has sent"}
 """First words of keys of effects that nobody can ask about, each with the reason."""
 
 BEGINNINGS = {"effect": 0, "keyed_effect": 0, "effect_with_request": 0, "begin_effect": 1}

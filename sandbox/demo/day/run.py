@@ -114,7 +114,8 @@ class DayRun:
         return self._places[name]
 
     def _outside(self, person: Person) -> Outside:
-        return read_outside(self._mailboxes[person], self._fleet.gmail, self._fleet.anthropic, self._fleet.discord)
+        fleet = self._fleet
+        return read_outside(self._mailboxes[person], fleet.gmail, fleet.anthropic, fleet.discord, fleet.resend)
 
     def _ends(self, played: list[tuple[Person, Played]], ledger: Ledger) -> list[Outcome]:
         outsides = {person: self._outside(person) for person in {person for person, _ in played}}

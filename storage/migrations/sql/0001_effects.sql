@@ -38,7 +38,7 @@ call postroom.fence_table('idempotency_keys', 'org_id', 'select');
 grant select, insert, update, delete on idempotency_keys to postroom_ledger;
 -- Not the token of the claim (promise P4).
 grant select (
-  org_id, key, kind, mode, status, job_id, first_seen_at, last_seen_at, expires_at, result_ref, error_ref
+  org_id, key, kind, mode, status, job_id, first_seen_at, last_seen_at, expires_at, begun_at, result_ref, error_ref
 ) on idempotency_keys to postroom_tenant;
 
 -- The jobs that have begun an effect beside the one that its key names: two jobs may want the same effect.

@@ -32,6 +32,8 @@ def upgrade() -> None:
         "0001_approvals",
         "0001_backfills",
         "0001_email",
+        "0001_notifications",
+        "0001_reminders",
         "0001_artifacts",
     )
     create_functions(
@@ -51,6 +53,8 @@ def upgrade() -> None:
         "agents",
         "approvals",
         "email",
+        "notifications",
+        "reminders",
         "security",
     )
 

@@ -56,6 +56,7 @@ FILES = st.builds(
 )
 OWN_VALUES: Mapping[str, Mapping[str, st.SearchStrategy[Any]]] = {
     "gmail.sync": {"history_id": st.none() | st.integers(1, 2**64 - 1)},
+    "reminders.deliver": {"occurrence": st.none() | st.integers(1, 2**31 - 1)},
     "outbound.send": {
         "message_type": st.sampled_from(["reply", "forward"]),
         **{name: st.lists(MAILBOXES, min_size=1, max_size=3).map(tuple) for name in ("to", "cc", "bcc")},

@@ -1,13 +1,17 @@
-"""The relay fires due schedules, and one that cannot run holds up no other."""
+"""The relay fires due schedules and reminders, and what cannot run, or is locked, holds up no other org."""
 
+from contextlib import suppress
 from uuid import UUID
 
+import pytest
 from psycopg import Connection
 
-from domain.jobs.job import Origin
+from domain.jobs.job import KeysOf, Origin
+from domain.payloads.reminders import DeliverPayload
 from domain.scheduling.cron import Missed, Timetable
-from engine.relay.due_schedules import MOST_PER_TURN, DueSchedules
+from engine.relay.due_schedules import MOST_PER_TURN, MOST_REMINDERS, DueReminders, DueSchedules
 from engine.runtime import Runtime
+from storage.ledger import ledger
 from storage.schedules import schedules
 from storage.schedules.schedules import RequestedJob
 from tests.doubles import probe_jobs
@@ -63,3 +67,60 @@ def test_the_schedules_of_one_org_keep_no_other_org_waiting(process: Runtime, or
     assert jobs_of_orgs(database) == {org: MOST_PER_TURN - 3} | dict.fromkeys(others, 1)
     assert due.turn() is False
     assert jobs_of_orgs(database)[org] == MOST_PER_TURN + 1
+
+
+def make_reminders(database: Connection, org_id: UUID, count: int) -> None:
+    """Reminders of an org that have been due for a while, the first org's for longest."""
+    user = database.execute(
+        "insert into users (org_id, email) values (%s, 'ada@example.com') returning id", (org_id,)
+    ).fetchone()
+    assert user is not None
+    database.execute(
+        "insert into reminders (org_id, user_id, title, starts_local, zone, due_at, created_by)"
+        " select %s, %s, 'x', now(), 'UTC', clock_timestamp() - interval '1 minute', 'x' from generate_series(1, %s)",
+        (org_id, user[0], count),
+    )
+
+
+def test_ten_thousand_reminders_that_are_due_at_once_have_a_job_each(
+    process: Runtime, org: UUID, database: Connection
+) -> None:
+    make_reminders(database, org, 10_000)
+    due, turns = DueReminders(process), 1
+    while due.turn():
+        turns += 1
+    assert turns == 10_000 // MOST_REMINDERS + 1
+    query = "select count(*), count(distinct payload ->> 'reminder_id'), count(distinct job_type) from jobs"
+    assert database.execute(query).fetchone() == (10_000, 10_000, 1)
+    assert database.execute("select count(*) from reminders where state <> 'queued'").fetchone() == (0,)
+
+
+class Undone(Exception):
+    """Ends a transaction without a trace."""
+
+
+@pytest.mark.parametrize("locks", ["rows", "keys"])
+def test_a_locked_org_delays_the_reminders_of_no_other(
+    process: Runtime, org: UUID, database: Connection, locks: str
+) -> None:
+    other = make_org(database, "other")
+    make_reminders(database, org, 3)
+    make_reminders(database, other, 2)
+    names = database.execute("select id, user_id from reminders where org_id = %s", (org,)).fetchall()
+    due = DueReminders(process, most=3)
+    with suppress(Undone), process.database.ledger() as held:
+        if locks == "rows":
+            held.raw("select from reminders where org_id = %(org)s for update", {"org": org})
+        else:
+            # As long as nobody knows whether this key will be kept, whoever wants the same has to wait.
+            for reminder_id, user_id in names:
+                job = DeliverPayload(reminder_id=reminder_id, user_id=user_id).job(
+                    org_id=org, idempotency_key=f"reminder:{reminder_id}:1", keys_of=KeysOf.FLEET
+                )
+                ledger.enqueue(held, [job], publisher=False, hint_timeout=process.hint_timeout)
+        for _ in range(3):
+            due.turn()
+        assert jobs_of_orgs(database) == {other: 2}
+        raise Undone
+    DueReminders(process).turn()
+    assert jobs_of_orgs(database) == {other: 2, org: 3}

@@ -38,6 +38,7 @@ HARMLESS: Mapping[str, str] = {
     "/v1/artifacts/{artifact_id}/revoke": "all links that were given are revoked",
     "/v1/dead-letters/{letter_id}/discard": "409 when it is closed already",
     "/v1/jobs/{job_id}/cancel": "a canceled job is canceled again",
+    "/v1/notifications": "the same recipient, template, data and bucket are one notification",
     "/v1/rules/test": "makes nothing",
     "/v1/rules/{rule_id}/disable": "an off rule is off",
     "/v1/rules/{rule_id}/enable": "a rule that is on is on",
@@ -45,6 +46,13 @@ HARMLESS: Mapping[str, str] = {
     "/v1/schedules": "an org has one schedule of a name: 409 afterwards",
     "/v1/schedules/{name}/pause": "a paused schedule is paused",
     "/v1/schedules/{name}/resume": "a schedule that goes on goes on",
+    "/v1/users/{user_id}/contact-points": "a person has an address once, and gets one code a minute",
+    "/v1/users/{user_id}/contact-points/{contact_id}/allow": "an address that is allowed is allowed",
+    "/v1/users/{user_id}/contact-points/{contact_id}/code": "409 within a minute",
+    "/v1/users/{user_id}/contact-points/{contact_id}/verify": "a verified address is verified",
+    "/v1/users/{user_id}/inbox/read": "what is read is read",
+    "/v1/users/{user_id}/inbox/{seq}/read": "what is read is read",
+    "/v1/users/{user_id}/inbox/{seq}/unread": "what is unread is unread",
 }
 """The POST routes without a key, and why a repetition makes nothing twice."""
 

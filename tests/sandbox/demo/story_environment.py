@@ -11,8 +11,10 @@ from pydantic import SecretStr
 from domain.access.api_keys import NOISE, Role, make_key
 from domain.access.users import UserRole
 from domain.agents.profile import parse_profile
+from domain.email.sender import EmailProvider
 from domain.jobs.gate_causes import Cause
 from domain.jobs.job import Origin
+from engine.relay.due_schedules import DueReminders
 from sandbox.anthropic.anthropic import anthropic_emulator
 from sandbox.demo.doors import HttpDoor
 from sandbox.demo.evidence import Ledger, Outside, read_ledger, read_outside
@@ -27,6 +29,8 @@ from sandbox.discord.presses import PUBLIC_KEY
 from sandbox.emulator.client import EmulatorControl
 from sandbox.emulator.control import MessagePlace
 from sandbox.google.gmail import gmail_emulator
+from sandbox.resend.control import ResendControl
+from sandbox.resend.resend import resend_emulator
 from settings import Settings
 from storage import approvals
 from storage.access import api_keys, users
@@ -35,6 +39,7 @@ from storage.access.users import UserChanges
 from storage.accounts import accounts
 from storage.agents import profiles
 from storage.ledger import gates
+from tests.doubles.email_orders import set_sender
 from tests.doubles.mail_environment import Addresses, MailEnvironment, connect, environment_at
 from tests.gateway.serving import serve
 
@@ -48,6 +53,7 @@ class StoryEnvironment:
 
     env: MailEnvironment
     discord: EmulatorControl
+    resend: ResendControl
     door: HttpDoor
     places: dict[str, MessagePlace] = field(default_factory=dict)
     played: list[Played] = field(default_factory=list)
@@ -83,17 +89,22 @@ class StoryEnvironment:
         """Sync and run what is queued until nothing is missing."""
         said = ""
         for _ in range(MOST_LOOKS):
-            self.env.sync()
+            self.turn()
             ledger = read_ledger(self.env.database)
             if not (said := missing(ledger)):
                 return ledger
         raise AssertionError(f"still missing: {said}")
 
+    def turn(self) -> None:
+        """Sync, fire the reminders that are due, and run what is queued."""
+        DueReminders(self.env.process).turn()
+        self.env.sync()
+
     def play(self, step: Step) -> Outcome:
         """Play a step until it has its end, predicted or not."""
         self.played.append(Played(step, step.play(self.stage())))
         for _ in range(MOST_LOOKS):
-            self.env.sync()
+            self.turn()
             if (outcome := self.outcomes()[-1]).holds:
                 break
         return outcome
@@ -108,18 +119,25 @@ class StoryEnvironment:
 
     def evidence(self) -> tuple[Ledger, Outside]:
         """All that is counted from."""
-        outside = read_outside(self.env.mailbox, self.env.gmail, self.env.model, self.discord)
+        outside = read_outside(self.env.mailbox, self.env.gmail, self.env.model, self.discord, self.resend)
         return read_ledger(self.env.database), outside
 
 
 @contextmanager
 def running_story(settings: Settings, database: Connection) -> Iterator[StoryEnvironment]:
     """Start emulators and gateway, and set everything up as the demo's operator does."""
-    with gmail_emulator() as gmail, anthropic_emulator() as model, discord_emulator() as discord:
-        addresses = Addresses(gmail.url, model.url, bot=discord.url)
+    with (
+        gmail_emulator() as gmail,
+        anthropic_emulator() as model,
+        discord_emulator() as discord,
+        resend_emulator() as resend,
+    ):
+        addresses = Addresses(gmail.url, model.url, bot=discord.url, resend=resend.url)
         here = addresses.settings(settings).model_copy(update={"discord_public_key": PUBLIC_KEY})
         with environment_at(addresses, here, database) as env, serve(here) as url:
-            story = StoryEnvironment(env, EmulatorControl(discord.url), HttpDoor(url, _make_key(env)))
+            story = StoryEnvironment(
+                env, EmulatorControl(discord.url), ResendControl(resend.url), HttpDoor(url, _make_key(env))
+            )
             _set_up(story)
             yield story
 
@@ -142,4 +160,5 @@ def _set_up(story: StoryEnvironment) -> None:
         profiles.add(tx, org, parse_profile(PROFILE | {"name": AGENT}), by=BY)
         approvals.choose_channel(tx, org, CHANNEL)
         users.change(tx, org, env.mailbox.email, UserChanges(UserRole.OWNER, APPROVER))
+    set_sender(env.process, org, EmailProvider.RESEND)
     story.door.post(f"/v1/rules?account_id={account}", {"rules": list(RULES)})

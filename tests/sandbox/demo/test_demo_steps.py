@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from sandbox.demo.evidence import ActionRow, AgentRun, EmailRecord, Ledger, Outside, StoredMessage
+from sandbox.demo.evidence import ActionRow, AgentRun, EmailRecord, InboxLine, Ledger, Outside, StoredMessage
 from sandbox.demo.letters import ATTACKS, CANARY, EVE, INVOICE
 from sandbox.demo.predictions import Played, find_endings, find_steps
 from sandbox.demo.report import Outcome, find_deviations, find_outcomes
@@ -18,6 +18,7 @@ from sandbox.demo.steps.approval import ForwardApproved
 from sandbox.demo.steps.attack import Attack
 from sandbox.demo.steps.drafts import EDITED_TEXT, REWORK_LABEL, WISH, Discard, Edit, Rework, Send
 from sandbox.demo.steps.labels import DONE, MarkDone
+from sandbox.demo.steps.reminder import WORDS, RemindMe
 from sandbox.demo.steps.step import Proof, Step
 from sandbox.emulator.control import JournalledCall, MailboxState, MessagePlace
 
@@ -86,7 +87,15 @@ ATTACKED = {"since": 3, "labels": {"INBOX", SNOOZED, LABEL, DONE, REWORK_LABEL},
     "threads": {ATTACKS[0].name: "t1"}}  # fmt: skip
 FORWARDED = lying("m7", "SENT", recipients="colleague@postroom.example")
 APPROVED = ActionRow(ACTION, "forward", "done", "m1", JOB)
+LINE = InboxLine(f"Reminder: {WORDS}", UUID(int=4))
+REMINDED = {"mail": {"subject": f"Reminder: {WORDS}", "to": ["owner@postroom.example"]}}
+NOT_REMINDED = proof("skipped", mailbox(lying("m1")))
 GOOD: dict[type, Proof] = {
+    RemindMe: replace(
+        NOT_REMINDED,
+        ledger=replace(NOT_REMINDED.ledger, inbox=(LINE,)),
+        outside=replace(NOT_REMINDED.outside, sent_emails=[REMINDED]),
+    ),
     Send: proof("sent", mailbox(lying("m9", "SENT")), mark={"message_id": "m9"}, sent="m9"),
     Edit: proof("drafted", mailbox(lying("m1"), drafts=(draft(EDITED_TEXT),)), mark={"message_id": "m2"}),
     Discard: proof("skipped", mailbox(lying("m1", "INBOX"))),
@@ -117,6 +126,7 @@ STEPS: dict[type, Step] = {
     kind: kind("m")
     for kind in (
         Send, Edit, Discard, Rework, MarkDone, SnoozeAndWake, ArchiveAndUndo, ForwardUnapproved, ForwardApproved,
+        RemindMe,
     )
 } | {AgentAtWork: AgentAtWork(INVOICE), Attack: ATTACK}  # fmt: skip
 
@@ -157,6 +167,12 @@ def test_a_step_finds_its_predicted_end(kind: type) -> None:
             ForwardApproved,
             lambda one: replace(one, outside=replace(one.outside, questions=[{"components": [str(ACTION)]}])),
             "buttons left",
+        ),
+        (RemindMe, in_ledger(inbox=()), "no line in the inbox"),
+        (
+            RemindMe,
+            lambda one: replace(one, outside=replace(one.outside, sent_emails=[REMINDED, REMINDED])),
+            "2 e-mails to the owner",
         ),
         (AgentAtWork, in_ledger(agent_runs=()), "run missing"),
         (AgentAtWork, in_mailbox(messages=[lying("m1", "INBOX")]), "missing, in the inbox"),

@@ -128,6 +128,39 @@ ROW_MAKERS = {
         insert into artifacts (id, org_id, kind, name, media_type, size, sha256, expires_at)
         values (%(job)s, %(org)s, 'upload', 'a.pdf', 'application/pdf', 1, repeat('0', 64), now())""",
     "email_orders": "insert into email_orders (org_id, words) values (%(org)s, '{}')",
+    "notification_templates": """
+        insert into notification_templates (org_id, name, version, category, document, created_by)
+        values (%(org)s, 'welcome', 1, 'news', '{}', 'x')""",
+    "contact_points": """
+        insert into contact_points (id, org_id, user_id, channel, address)
+        values (%(account)s, %(org)s, %(user)s, 'sms', '+4930123456')""",
+    "preferences": """
+        insert into preferences (org_id, user_id, category, channel, choice)
+        values (%(org)s, %(user)s, 'news', 'sms', 'off')""",
+    "quiet_hours": """
+        insert into quiet_hours (org_id, user_id, begins, ends) values (%(org)s, %(user)s, '22:00', '7:00')""",
+    "channel_senders": """
+        insert into channel_senders (org_id, channel, provider, from_name, secret, set_by)
+        values (%(org)s, 'sms', 'twilio', '+4930123456', 'twilio', 'x')""",
+    "notifications": """
+        insert into notifications (id, org_id, user_id, template, data, data_hash, bucket)
+        values (%(job)s, %(org)s, %(user)s, 'welcome', '{}', repeat('0', 64), '')""",
+    "digests": """
+        insert into digests (id, org_id, user_id, category, contact_id, closes_at)
+        values (%(job)s, %(org)s, %(user)s, 'news', %(account)s, now())""",
+    "digest_items": "insert into digest_items (org_id, digest_id, notification_id) values (%(org)s, %(job)s, %(job)s)",
+    "deliveries": """
+        insert into deliveries (id, org_id, user_id, notification_id, channel, state)
+        values (%(job)s, %(org)s, %(user)s, %(job)s, 'sms', 'queued')""",
+    "email_receipts": """
+        insert into email_receipts (org_id, provider_id, state) values (%(org)s, %(word)s, 'delivered')""",
+    "inboxes": "insert into inboxes (org_id, user_id, last_seq) values (%(org)s, %(user)s, 1)",
+    "inbox_items": """
+        insert into inbox_items (org_id, user_id, seq, notification_id, category, title, body)
+        values (%(org)s, %(user)s, 1, %(job)s, 'news', 'x', 'x')""",
+    "reminders": """
+        insert into reminders (org_id, user_id, title, starts_local, zone, due_at, created_by)
+        values (%(org)s, %(user)s, 'x', now(), 'UTC', now(), 'x')""",
 }
 """In an order in which each row finds what it refers to."""
 

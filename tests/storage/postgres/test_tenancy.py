@@ -301,11 +301,8 @@ def rows_of(database: Connection, table: str, org_id: UUID) -> list[str]:
 
 
 def writable_columns(database: Connection, table: str) -> str:
-    rows = database.execute(
-        "select attname from pg_attribute where attrelid = %s::regclass and attnum > 0 and not attisdropped"
-        " and attidentity = '' and attgenerated = ''",
-        (table,),
-    )
+    given = "attnum > 0 and not attisdropped and attidentity = '' and attgenerated = ''"
+    rows = database.execute(f"select attname from pg_attribute where attrelid = %s::regclass and {given}", (table,))
     return ", ".join(str(row[0]) for row in rows)
 
 
@@ -322,6 +319,7 @@ FOR_TENANTS = {
     "enqueue",
     "enqueue_job",
     "enqueue_jobs",
+    "notify",
     "finish_effect",
     "hold_claim",
     "keep_email_order",  # with the caller's own rights

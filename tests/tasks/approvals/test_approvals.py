@@ -10,6 +10,7 @@ import pytest
 from psycopg import Connection
 from pydantic import SecretStr
 
+from domain.access.users import UserRole
 from domain.approvals.decision import Choice
 from domain.approvals.question import Question
 from domain.jobs.job import SYSTEM_ORG, ClaimedJob
@@ -22,6 +23,8 @@ from sandbox.emulator.client import EmulatorControl
 from sandbox.emulator.fault_order import FaultOrder
 from sandbox.google.gmail import gmail_emulator
 from settings import Settings
+from storage.access import users
+from storage.access.users import UserChanges
 from tasks import celery
 from tests.doubles.approvals import ASKED_EARLIER, CHANNEL, ask_in_channel, buttons, decide, messages, waiting
 from tests.doubles.factories import pass_time
@@ -65,6 +68,30 @@ def test_people_are_asked_with_two_buttons_and_until_when(env: MailEnvironment, 
     assert all(str(made) in one for one in buttons(message).values())
     for words in ("Forward waits", "`Lunch?`", "`bob@example.org`", "`owner@postroom.example`", "Until <t:"):
         assert words in message["content"]
+
+
+def test_who_may_decide_is_notified_too_whether_discord_answers_or_not(
+    env: MailEnvironment, bot: EmulatorControl
+) -> None:
+    with env.process.database.ledger() as tx:
+        member = users.add(tx, env.account.org_id, "member@postroom.example", UserChanges(UserRole.MEMBER)).user_id
+    made = waiting(env, subject="Lunch?")
+    bot.order(FaultOrder(operation="channel.post", drop="before"))
+    ((job_id,),) = env.database.execute("select id from jobs where job_type = %s", (ASKED,)).fetchall()
+    assert env.run(job_id) == "queued"
+    env.drain(only="notifications.%")
+    told = env.database.execute(
+        "select u.role, i.title, i.body, n.bucket from inbox_items i join notifications n on n.id = i.notification_id"
+        " join users u on u.id = i.user_id order by u.role"
+    ).fetchall()
+    assert [(role, title, bucket) for role, title, _, bucket in told] == [
+        (role, "Forward waits for approval", f"{made}:0") for role in ("approver", "owner")
+    ]
+    assert all("Subject: Lunch?\n" in body and "Decide until" in body for _, _, body, _ in told)
+    env.drain()
+    assert len(messages(bot)) == 1
+    assert env.count("select count(*) from notifications") == 2, "each attempt asks for the same"
+    assert env.count("select count(*) from notifications where user_id = %s", member) == 0
 
 
 def test_without_a_bot_or_a_channel_nothing_is_posted(env: MailEnvironment, bot: EmulatorControl) -> None:

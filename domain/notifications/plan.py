@@ -1,0 +1,186 @@
+"""What becomes of a notification on each channel: sent now or later, shown, collected, or not sent and why.
+
+The plan is made when a notification is delivered, and once more right before each call: a gate may have held a message
+until the night, and its person may have turned the category off meanwhile.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from uuid import UUID
+
+from domain.notifications.channels import ADDRESSED, Category, Channel, Choice
+from domain.notifications.quiet_hours import QuietHours
+
+
+class Reason(StrEnum):
+    """Why nothing is sent by a channel."""
+
+    NO_TEXT = "no_text"
+    """The template says nothing there."""
+    TURNED_OFF = "turned_off"
+    NO_SENDER = "no_sender"
+    """The org has nobody to send it by."""
+    NO_ADDRESS = "no_address"
+    UNVERIFIED = "unverified"
+    SUPPRESSED = "suppressed"
+    """The address has bounced, complained, said STOP, or its device is gone."""
+    TOO_OLD = "too_old"
+    UNSAYABLE = "unsayable"
+    """The template cannot say the data there, such as in so few segments."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contact:
+    """An address of a person's, or a device."""
+
+    contact_id: UUID
+    channel: Channel
+    is_verified: bool
+    suppressed_for: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """What a person wants, and where they are reached; contacts in the order in which they are preferred."""
+
+    zone: str
+    quiet: QuietHours | None
+    choices: Mapping[tuple[str, Channel], Choice]
+    contacts: Sequence[Contact]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What is known of a notification besides its words."""
+
+    category: Category
+    channels: tuple[Channel, ...]
+    """Those that were asked for."""
+    said_by: frozenset[Channel]
+    """Those for which its template has words."""
+    unsayable: frozenset[Channel]
+    """Those on which the words cannot be made of its data."""
+    asked_at: datetime
+    max_age: timedelta
+    digest_every: timedelta
+    only_to: UUID | None = None
+    """This address and no other, verified or not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """A message to one address, at once or when the quiet hours end."""
+
+    channel: Channel
+    contact_id: UUID
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Inbox:
+    """A line in the inbox."""
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """An item of the digest of its category and address; one that opens a digest says when that is closed."""
+
+    channel: Channel
+    contact_id: UUID
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Suppressed:
+    """Nothing is sent."""
+
+    channel: Channel
+    reason: Reason
+    contact_id: UUID | None = None
+
+
+Planned = Send | Inbox | Digest | Suppressed
+
+
+def plan(message: Message, person: Person, senders: frozenset[Channel], now: datetime) -> tuple[Planned, ...]:
+    """What becomes of the message on each channel that was asked for; `senders` are those that the org can send by."""
+    # In one order, in which the writer locks digests and inbox.
+    channels = [channel for channel in Channel if channel in message.channels]
+    return tuple(one for channel in channels for one in _on(channel, message, person, senders, now))
+
+
+def before_call(message: Message, person: Person, contact_id: UUID, now: datetime) -> Send | Suppressed:
+    """What becomes of a message to one address right before it is sent; a digest that is closed is a message, too."""
+    contact = next((one for one in person.contacts if one.contact_id == contact_id), None)
+    if contact is None:
+        return Suppressed(message.channels[0], Reason.NO_ADDRESS, contact_id)
+    if _choice(message.category, contact.channel, person) is Choice.OFF:
+        return Suppressed(contact.channel, Reason.TURNED_OFF, contact_id)
+    return _to(contact, message, person, now)
+
+
+def _on(
+    channel: Channel, message: Message, person: Person, senders: frozenset[Channel], now: datetime
+) -> Iterator[Planned]:
+    choice = _choice(message.category, channel, person)
+    reason = _reason_against(channel, message, choice, senders)
+    if reason is not None:
+        yield Suppressed(channel, reason)
+        return
+    if channel is Channel.INBOX:
+        yield Inbox()
+        return
+    contacts = [one for one in person.contacts if one.channel is channel and message.only_to in {None, one.contact_id}]
+    usable = [one for one in contacts if (one.is_verified or message.only_to) and one.suppressed_for is None]
+    if not usable:
+        yield _unreachable(channel, contacts)
+    # Every device rings; a letter or a text message goes to one address.
+    for contact in usable if channel is Channel.PUSH else usable[:1]:
+        sent = _to(contact, message, person, now)
+        if isinstance(sent, Send) and choice is Choice.DIGEST:
+            closes = _after_quiet_hours(now + message.digest_every, message.category, person)
+            yield Digest(channel, contact.contact_id, closes)
+        else:
+            yield sent
+
+
+def _reason_against(channel: Channel, message: Message, choice: Choice, senders: frozenset[Channel]) -> Reason | None:
+    if channel not in message.said_by:
+        return Reason.NO_TEXT
+    if choice is Choice.OFF:
+        return Reason.TURNED_OFF
+    if channel in message.unsayable:
+        return Reason.UNSAYABLE
+    return Reason.NO_SENDER if channel in ADDRESSED and channel not in senders else None
+
+
+def _choice(category: Category, channel: Channel, person: Person) -> Choice:
+    if not category.is_mutable:
+        return Choice.NOW
+    return person.choices.get((category.name, channel), Choice.NOW)
+
+
+def _unreachable(channel: Channel, contacts: Sequence[Contact]) -> Suppressed:
+    if not contacts:
+        return Suppressed(channel, Reason.NO_ADDRESS)
+    silenced = next((one for one in contacts if one.suppressed_for is not None), None)
+    if silenced is not None:
+        return Suppressed(channel, Reason.SUPPRESSED, silenced.contact_id)
+    return Suppressed(channel, Reason.UNVERIFIED, contacts[0].contact_id)
+
+
+def _to(contact: Contact, message: Message, person: Person, now: datetime) -> Send | Suppressed:
+    if contact.suppressed_for is not None:
+        return Suppressed(contact.channel, Reason.SUPPRESSED, contact.contact_id)
+    at = _after_quiet_hours(now, message.category, person)
+    if at - message.asked_at > message.max_age:
+        return Suppressed(contact.channel, Reason.TOO_OLD, contact.contact_id)
+    return Send(contact.channel, contact.contact_id, at)
+
+
+def _after_quiet_hours(moment: datetime, category: Category, person: Person) -> datetime:
+    if category.passes_quiet_hours or person.quiet is None:
+        return moment
+    return person.quiet.until(moment, person.zone) or moment

@@ -1,0 +1,130 @@
+"""Who tells what became of messages: Twilio and Resend, proven by the secrets of the org that they speak to."""
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated
+from urllib.parse import parse_qsl
+from uuid import UUID
+
+import structlog
+from fastapi import Depends, HTTPException, Request, status
+from pydantic import SecretStr
+
+from domain.jobs.failures import Gone
+from domain.notifications.channels import Channel
+from domain.notifications.receipts import Receipt, email_receipt, sms_receipt
+from gateway.http.bodies import read_body
+from gateway.http.resources import Resources, resources_of
+from providers.webhooks import svix, twilio
+from storage.notifications import channel_senders, notifications
+from storage.notifications.notifications import Delivery
+from storage.postgres.database import TenantTransaction
+from storage.secrets import org_secrets
+from storage.secrets.sealing import Sealer, SecretPlace
+
+log = structlog.get_logger(__name__)
+
+LONGEST_CALLBACK = 64 * 1024
+"""Bytes; Twilio's have some 500, Resend's some thousand."""
+MOST_FIELDS = 100
+CALLBACK_WITHIN_S = 10.0
+RESEND_SECRET = "resend_webhook"  # noqa: S105 - the name of a secret
+"""The org's secret that signs Resend's callbacks, as its page shows it: `whsec_…`."""
+
+
+@dataclass(frozen=True, slots=True)
+class SmsCallback:
+    """What Twilio says of a delivery that is known."""
+
+    delivery: Delivery
+    sid: str
+    receipt: Receipt | None
+
+
+@dataclass(frozen=True, slots=True)
+class EmailCallback:
+    """What Resend says: of which mail, and what; None for what changes nothing."""
+
+    said: tuple[str, Receipt] | None
+
+
+async def callback_body(request: Request) -> bytes:
+    """A callback's body."""
+    return await read_body(request, LONGEST_CALLBACK, LONGEST_CALLBACK, within_s=CALLBACK_WITHIN_S)
+
+
+CallbackBody = Annotated[bytes, Depends(callback_body)]
+
+
+def twilio_callback(request: Request, delivery_id: UUID, body: CallbackBody) -> SmsCallback | None:
+    """Twilio on behalf of the org whose delivery it is; None for a delivery that is not known, 403 for a forgery.
+
+    The address that was signed is the one that was handed over, put together from the setting: what a proxy has made
+    of scheme, port or query does not matter.
+    """
+    resources = resources_of(request)
+    with resources.database.ledger() as tx:
+        delivery = notifications.delivery_anywhere(tx, delivery_id)
+    if delivery is None:
+        return None
+    with resources.database.tenant(delivery.org_id) as tx:
+        sender = channel_senders.find(tx, delivery.org_id, Channel.SMS)
+        secret = None if sender is None else _secret(tx, resources, delivery.org_id, sender.secret)
+    try:
+        fields = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=MOST_FIELDS)
+    except ValueError:
+        raise _refused("twilio.body") from None
+    url = f"{resources.settings.public_url}/webhooks/twilio/{delivery_id}"
+    token = _auth_token(secret)
+    signature = request.headers.get(twilio.SIGNATURE, "")
+    if token is None or not twilio.is_signed(token, url, fields, signature):
+        raise _refused("twilio.signature")
+    found = dict(fields)
+    return SmsCallback(delivery, found.get("MessageSid", "")[:100], sms_receipt(found))
+
+
+def resend_callback(request: Request, org_id: UUID, body: CallbackBody) -> EmailCallback | None:
+    """Resend on behalf of the org; None for an org that is not known or has given no secret, 403 for a forgery."""
+    resources = resources_of(request)
+    with resources.database.tenant(org_id) as tx:
+        secret = _secret(tx, resources, org_id, RESEND_SECRET)
+    if secret is None:
+        return None
+    try:
+        is_signed = svix.is_signed(secret, dict(request.headers), body, datetime.now(UTC))
+    except ValueError as error:
+        log.warning("webhook_secret_unusable", org_id=str(org_id), reason=str(error))
+        raise _refused("resend.secret") from None
+    if not is_signed:
+        raise _refused("resend.signature")
+    try:
+        event = json.loads(body)
+    except (ValueError, RecursionError):
+        event = None
+    return EmailCallback(email_receipt(event) if isinstance(event, dict) else None)
+
+
+VERIFIERS = frozenset({twilio_callback, resend_callback})
+"""Every dependency that proves whose callback it is."""
+
+
+def _secret(tx: TenantTransaction, resources: Resources, org_id: UUID, name: str) -> SecretStr | None:
+    try:
+        return org_secrets.opened(tx, Sealer.of(resources.settings), SecretPlace(org_id, name))
+    except Gone:
+        return None
+
+
+def _auth_token(secret: SecretStr | None) -> str | None:
+    try:
+        found = None if secret is None else json.loads(secret.get_secret_value())
+    except ValueError:
+        return None
+    token = found.get("auth_token") if isinstance(found, dict) else None
+    return token if isinstance(token, str) else None
+
+
+def _refused(code: str) -> HTTPException:
+    log.warning("caller_refused", code=code)
+    return HTTPException(status.HTTP_403_FORBIDDEN, code)

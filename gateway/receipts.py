@@ -1,0 +1,73 @@
+"""Callbacks that tell what became of messages: verified, in any order, doubled. What nobody knows is answered 200.
+
+A provider sends a callback again that is answered otherwise, for days, and nothing would come of it.
+"""
+
+from enum import StrEnum
+from typing import Annotated
+from uuid import UUID
+
+import structlog
+from fastapi import APIRouter, Depends, Request, Response
+
+from gateway.http.receipt_callers import EmailCallback, SmsCallback, resend_callback, twilio_callback
+from gateway.http.resources import resources_of
+from storage.accounts import pushes
+from storage.notifications import receipts
+from storage.postgres.database import Transaction
+
+log = structlog.get_logger(__name__)
+router = APIRouter()
+
+
+class ReceiptResult(StrEnum):
+    """What became of a verified callback."""
+
+    NEWS = "news"
+    OLD = "old"
+    UNKNOWN = "receipt_unknown"
+    """Of a message that is not known, or not yet."""
+    MEANINGLESS = "receipt_meaningless"
+
+
+COUNTED = frozenset({ReceiptResult.UNKNOWN, ReceiptResult.MEANINGLESS})
+
+
+@router.post("/webhooks/twilio/{delivery_id}")
+def twilio(request: Request, callback: Annotated[SmsCallback | None, Depends(twilio_callback)]) -> Response:
+    """What became of a text message."""
+    with resources_of(request).database.ledger() as tx:
+        result = ReceiptResult.UNKNOWN
+        if callback is not None:
+            known, receipt = callback.delivery, callback.receipt
+            is_other = known.provider_id not in {None, callback.sid}
+            result = ReceiptResult.MEANINGLESS
+            if receipt is not None and not is_other:
+                is_news = receipts.apply(tx, known.org_id, known.delivery_id, receipt, provider_id=callback.sid)
+                result = ReceiptResult.NEWS if is_news else ReceiptResult.OLD
+        return _answered("twilio", result, tx)
+
+
+@router.post("/webhooks/resend/{org_id}")
+def resend(
+    request: Request, org_id: UUID, callback: Annotated[EmailCallback | None, Depends(resend_callback)]
+) -> Response:
+    """What became of an e-mail; it may come before its send is written down, and is kept until then."""
+    with resources_of(request).database.ledger() as tx:
+        if callback is None:
+            return _answered("resend", ReceiptResult.UNKNOWN, tx)
+        if callback.said is None:
+            return _answered("resend", ReceiptResult.MEANINGLESS, tx)
+        provider_id, receipt = callback.said
+        delivery_id = receipts.record_email_receipt(tx, org_id, provider_id, receipt)
+        if delivery_id is None:
+            return _answered("resend", ReceiptResult.UNKNOWN, tx)
+        is_news = receipts.apply(tx, org_id, delivery_id, receipt)
+        return _answered("resend", ReceiptResult.NEWS if is_news else ReceiptResult.OLD, tx)
+
+
+def _answered(provider: str, result: ReceiptResult, tx: Transaction) -> Response:
+    if result in COUNTED:
+        pushes.count_refused(tx, result.value)
+    log.info("receipt", provider=provider, result=result.value)
+    return Response()

@@ -1,0 +1,91 @@
+"""One-click unsubscribe (RFC 8058): a look at the link changes nothing, its POST turns the category off.
+
+Programs that look into mail follow every link; they send no form of ours. A link that nobody has signed is answered as
+any other, and nothing comes of it.
+"""
+
+from html import escape
+from http import HTTPStatus
+from typing import Annotated
+
+import structlog
+from fastapi import APIRouter, Depends, Request, Response
+
+from domain.access.api_keys import Role
+from domain.jobs.job import ActorType
+from domain.notifications.channels import Channel, Choice, category_of
+from domain.notifications.unsubscribing import Unsubscribe, read_token
+from gateway.http.bodies import read_body
+from gateway.http.request_ids import origin_of
+from gateway.http.resources import resources_of
+from gateway.oauth.pages import page
+from operations.call import Call
+from operations.notifications.people import set_preference
+from storage.notifications import people
+from storage.secrets.sealing import Sealer
+
+log = structlog.get_logger(__name__)
+router = APIRouter()
+
+LONGEST_FORM = 4096
+FORM_WITHIN_S = 10.0
+FIELD, VALUE = b"List-Unsubscribe", b"One-Click"
+"""What both the mail program and our button send, as a form or as multipart (RFC 8058, section 3.2)."""
+_FORM = (
+    '<form method="post"><input type="hidden" name="List-Unsubscribe" value="One-Click">'
+    "<button>Stop e-mail about {category}</button></form>"
+)
+UNKNOWN = "This link leads nowhere"
+
+
+def link_holder(request: Request, token: str) -> Unsubscribe | None:
+    """Whoever has a link that we have signed: no name, no cookie, as mail programs press it; None for any other."""
+    return read_token(token, Sealer.of(resources_of(request).settings).is_signed)
+
+
+async def form_body(request: Request) -> bytes:
+    """What was pressed."""
+    return await read_body(request, LONGEST_FORM, LONGEST_FORM, within_s=FORM_WITHIN_S)
+
+
+LinkHolder = Annotated[Unsubscribe | None, Depends(link_holder)]
+
+VERIFIERS = frozenset({link_holder})
+"""Every dependency that proves who has a link."""
+
+
+@router.get("/u/{token}")  # noqa: FAST003  # its holder's dependency takes the token
+def show(link: LinkHolder) -> Response:
+    """Ask whether e-mail about the category is to stop."""
+    if link is None or not category_of(link.category).is_mutable:
+        return page(HTTPStatus.OK, UNKNOWN, "Open the link as it stands in the e-mail.")
+    form = _FORM.format(category=escape(link.category))
+    words = "Other messages, such as those about your account, still come."
+    return page(HTTPStatus.OK, f"Stop e-mail about {link.category}?", words, form=form, targets="'self'")
+
+
+@router.post("/u/{token}")  # noqa: FAST003  # as above
+def stop(request: Request, link: LinkHolder, form: Annotated[bytes, Depends(form_body)]) -> Response:
+    """Turn e-mail about the category off; a form that does not say so changes nothing."""
+    if link is None or not category_of(link.category).is_mutable:
+        return page(HTTPStatus.OK, UNKNOWN, "Nothing was changed.")
+    if FIELD not in form or VALUE not in form:
+        return show(link)
+    resources = resources_of(request)
+    with resources.database.ledger() as tx:
+        contact = people.contact_anywhere(tx, link.contact_id)
+        if contact is None:
+            return page(HTTPStatus.OK, UNKNOWN, "Nothing was changed.")
+        call = Call(
+            origin=origin_of(request, f"unsubscribe:{contact.user_id}", ActorType.USER),
+            name="unsubscribe link",
+            role=Role.WRITER,
+            database=resources.database,
+            settings=resources.settings,
+            enqueue=resources.enqueue,
+            org_id=contact.org_id,
+            within=tx,
+        )
+        set_preference(call, contact.user_id, category=link.category, channel=Channel.EMAIL, choice=Choice.OFF)
+    log.info("unsubscribed", org_id=str(contact.org_id), category=link.category)
+    return page(HTTPStatus.OK, f"E-mail about {link.category} has stopped", "You need do nothing more.")

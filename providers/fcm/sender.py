@@ -1,0 +1,94 @@
+"""Messages to devices by the HTTP v1 API of Firebase Cloud Messaging (docs: fcm.md)."""
+
+import json
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any, Self
+from urllib.parse import quote
+
+from pydantic import SecretStr
+
+from domain.jobs.failures import CallState, Failure, Transient
+from providers.fcm.failures import PROVIDER, UNAUTHENTICATED, failure_of
+from providers.fcm.tokens import Tokens, TokenStore
+from providers.ports import Meter
+from providers.ports.push import OutgoingPush
+from providers.rest_client import RestClient, unreadable, utc_now
+
+LONGEST_TTL = timedelta(days=28)
+"""The most that FCM keeps a message (https://firebase.google.com/docs/cloud-messaging/concept-options#ttl)."""
+
+
+class FcmSender:
+    """Implements `providers.ports.push.PushSender`; safe to share between threads, built after any fork."""
+
+    def __init__(  # noqa: PLR0913 - two addresses, and what every client takes
+        self,
+        secret: SecretStr,
+        *,
+        project: str,
+        api_url: str,
+        token_url: str,
+        tokens: TokenStore,
+        timeout_s: float,
+        meter: Meter,
+        clock: Callable[[], datetime] = utc_now,
+    ) -> None:
+        """`project` is the id of the Firebase project, `tokens` keeps its tokens from one message to the next."""
+        self._url = f"{api_url.rstrip('/')}/v1/projects/{quote(project, safe='')}/messages:send"
+        self._clock = clock
+        self._client = RestClient(PROVIDER, timeout_s=timeout_s, meter=meter)
+        self._tokens = Tokens(secret, token_url, self._client, tokens, clock)
+
+    def __enter__(self) -> Self:
+        """Use the sender as a context manager to close it."""
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def send(self, message: OutgoingPush) -> str:
+        """Send it, once: FCM would take the same call again for another message."""
+        token = self._token()
+        headers = {"Authorization": f"Bearer {token.get_secret_value()}", "Content-Type": "application/json"}
+        # In UTF-8: a letter that is escaped would count twice and thrice against FCM's 4,096 bytes.
+        body = json.dumps(document_of(message, self._clock()), ensure_ascii=False).encode()
+        answer = self._client.call("messages.send", "POST", self._url, headers=headers, body=body)
+        if answer.status == UNAUTHENTICATED:
+            self._tokens.drop()
+        failure = failure_of(answer, self._clock())
+        if failure is not None:
+            raise failure
+        name = answer.word("name")
+        if not name:
+            raise unreadable(PROVIDER, answer.status)
+        return name
+
+    def _token(self) -> SecretStr:
+        """The token; where its answer is lost, no message was sent."""
+        try:
+            return self._tokens.get()
+        except Transient as failure:
+            raise _not_sent(failure) from None
+
+
+def _not_sent(failure: Failure) -> Transient:
+    return Transient(failure.reason, code=failure.code, call_state=CallState.NOT_DONE)
+
+
+def document_of(message: OutgoingPush, now: datetime) -> dict[str, Any]:
+    """The body of the request; pure. A device that is away gets the message within `ttl` or never."""
+    ttl = max(timedelta(0), min(message.ttl, LONGEST_TTL))
+    lasts, until = int(ttl.total_seconds()), int((now + ttl).timestamp())
+    document: dict[str, Any] = {
+        "token": message.token,
+        "notification": {"title": message.title, "body": message.body},
+        "android": {"ttl": f"{lasts}s", "collapse_key": message.tag, "notification": {"tag": message.tag}},
+        "apns": {"headers": {"apns-expiration": str(until), "apns-collapse-id": message.tag}},
+        "webpush": {"headers": {"TTL": str(lasts)}, "notification": {"tag": message.tag}},
+    }
+    if message.link is not None:
+        document["data"] = {"link": message.link}
+        document["webpush"]["fcm_options"] = {"link": message.link}
+    return {"message": document}

@@ -1,0 +1,136 @@
+"""Access tokens of an org's service account; a process keeps each until it is about to end (docs: fcm.md#tokens)."""
+
+import json
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from threading import Lock
+from typing import Self
+from urllib.parse import urlencode
+
+from google.auth import crypt, jwt
+from pydantic import SecretStr
+
+from domain.jobs.failures import CallState, CredentialsLost, Transient
+from providers.fcm.failures import PROVIDER, SERVER_ERROR, TOO_MANY_REQUESTS
+from providers.rest_client import RestAnswer, RestClient
+
+SCOPE = "https://www.googleapis.com/auth/firebase.messaging"
+GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+LASTS = timedelta(hours=1)
+"""Of the assertion; the token lasts as long (https://developers.google.com/identity/protocols/oauth2/service-account)."""
+RENEWED_BEFORE = timedelta(minutes=5)
+MOST_KEPT = 1_000
+"""Orgs whose tokens a process keeps."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceAccount:
+    """What of a service account's key file is needed."""
+
+    client_email: str
+    private_key: str = field(repr=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Read `client_email` and `private_key`; raises `CredentialsLost`, which quotes no value."""
+        try:
+            found = json.loads(text)
+        except ValueError:
+            found = None
+        texts = found if isinstance(found, dict) else {}
+        email, key = texts.get("client_email"), texts.get("private_key")
+        if not (isinstance(email, str) and email and isinstance(key, str) and key):
+            raise bad_secret()
+        return cls(email, key)
+
+
+def bad_secret() -> CredentialsLost:
+    """For a secret that is no key of a service account."""
+    reason = f"{PROVIDER}: the secret is no key file of a service account"
+    return CredentialsLost(reason, provider=PROVIDER, code=f"{PROVIDER}.bad_secret")
+
+
+class TokenStore:
+    """The tokens of all orgs that a process has sent for; safe to share between threads."""
+
+    def __init__(self) -> None:
+        """Begin without tokens."""
+        self._tokens: OrderedDict[tuple[str, str], tuple[datetime, SecretStr]] = OrderedDict()
+        self._lock = Lock()
+
+    def find(self, key: tuple[str, str], now: datetime) -> SecretStr | None:
+        """A token that is still good for a while."""
+        with self._lock:
+            until, token = self._tokens.get(key, (now, None))
+            return token if until - now > RENEWED_BEFORE else None
+
+    def keep(self, key: tuple[str, str], token: SecretStr, until: datetime) -> None:
+        """Keep a token; the one that was kept longest goes for one too many."""
+        with self._lock:
+            self._tokens[key] = (until, token)
+            self._tokens.move_to_end(key)
+            while len(self._tokens) > MOST_KEPT:
+                self._tokens.popitem(last=False)
+
+    def drop(self, key: tuple[str, str]) -> None:
+        """Forget a token that was refused."""
+        with self._lock:
+            self._tokens.pop(key, None)
+
+
+class Tokens:
+    """The tokens of one service account."""
+
+    def __init__(
+        self, secret: SecretStr, url: str, client: RestClient, store: TokenStore, clock: Callable[[], datetime]
+    ) -> None:
+        """`url` is the token endpoint."""
+        self._account = ServiceAccount.from_json(secret.get_secret_value())
+        self._url, self._client, self._store, self._clock = url, client, store, clock
+        # By the key, too: a new one is not to go on with the old one's token.
+        self._key = (self._account.client_email, str(hash(self._account.private_key)))
+
+    def get(self) -> SecretStr:
+        """A token; raises `CredentialsLost` when the account is refused, `Transient` when none can be had now."""
+        kept = self._store.find(self._key, self._clock())
+        if kept is not None:
+            return kept
+        form = urlencode({"grant_type": GRANT, "assertion": self._assertion()}).encode()
+        headers = {"Content-Type": "application/x-www-form-urlencoded"}
+        answer = self._client.call("token", "POST", self._url, headers=headers, body=form)
+        token, lasts = answer.word("access_token"), answer.field("expires_in")
+        if not answer.is_success or not token or not isinstance(lasts, int):
+            raise _refusal(answer)
+        made = SecretStr(token)
+        self._store.keep(self._key, made, self._clock() + timedelta(seconds=lasts))
+        return made
+
+    def drop(self) -> None:
+        """Forget the token that was refused: the account may be good for another."""
+        self._store.drop(self._key)
+
+    def _assertion(self) -> str:
+        try:
+            signer = crypt.RSASigner.from_string(self._account.private_key)  # type: ignore[no-untyped-call] # as below
+        except ValueError:
+            raise bad_secret() from None
+        now = self._clock()
+        claims = {
+            "iss": self._account.client_email,
+            "scope": SCOPE,
+            "aud": self._url,
+            "iat": int(now.timestamp()),
+            "exp": int((now + LASTS).timestamp()),
+        }
+        signed: bytes = jwt.encode(signer, claims)  # type: ignore[no-untyped-call] # the package ships no types
+        return signed.decode()
+
+
+def _refusal(answer: RestAnswer) -> Transient | CredentialsLost:
+    """Whatever it is, no message was sent."""
+    reason = f"{PROVIDER}: no token, status {answer.status}"
+    if answer.is_success or answer.status >= SERVER_ERROR or answer.status == TOO_MANY_REQUESTS:
+        return Transient(reason, code=f"{PROVIDER}.no_token", call_state=CallState.NOT_DONE)
+    return CredentialsLost(reason, provider=PROVIDER, code=f"{PROVIDER}.token_refused")

@@ -1,0 +1,1 @@
+"""Twilio: text messages, and the signatures of its callbacks."""

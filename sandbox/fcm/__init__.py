@@ -1,0 +1,1 @@
+"""The emulator of Firebase Cloud Messaging: tokens of a service account, devices, messages."""

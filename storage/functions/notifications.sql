@@ -1,0 +1,127 @@
+-- Notifications: how they are asked for, and a person's own address.
+
+-- Asks for a notification in the caller's transaction. What is refused is written into the audit log, and the caller's writes go on: nothing
+-- but a caller who acts for another org, and a database that cannot go on, raises here.
+-- Returns its id, whether it is new (the same recipient, template, data and bucket within the time of the key are one), and why it was refused.
+create or replace function postroom.notify(
+  for_org uuid, recipient uuid, by_template text, given_data jsonb default '{}', in_bucket text default '', by_channels text[] default null,
+  by_actor_type text default 'system', by_actor text default 'sql', given_request text default null,
+  given_correlation text default null, to_contact uuid default null
+)
+returns table (notification_id uuid, created boolean, refusal text)
+language plpgsql security definer set search_path = pg_catalog, public, pg_temp
+-- Somebody may have locked the key, or the recipient.
+set lock_timeout = '500ms' as $$
+#variable_conflict use_column
+declare
+  new_id uuid := uuidv7();
+  origin jsonb := jsonb_build_object('actor_type', by_actor_type, 'actor_id', by_actor, 'request_id', given_request, 'correlation_id', given_correlation);
+  hash text;
+  made record;
+  code text;
+  words text;
+  facts jsonb;
+begin
+  if postroom.is_tenant() then
+    if for_org is distinct from postroom.current_org() then
+      raise exception 'org_id: a tenant may notify people of its own org only' using errcode = '42501';
+    end if;
+    origin := postroom.current_origin();
+  end if;
+  begin
+    perform postroom.check_notification(for_org, recipient, by_template, given_data, in_bucket, by_channels, to_contact);
+    hash := encode(sha256(convert_to(given_data::text, 'UTF8')), 'hex');
+    select * into made from postroom.enqueue_job('notifications.deliver', for_org, jsonb_build_object('notification_id', new_id,
+      'recipient_id', recipient, 'template_name', by_template, 'data_hash', hash, 'bucket', in_bucket),
+      by_actor_type => origin ->> 'actor_type', by_actor => origin ->> 'actor_id', given_request => origin ->> 'request_id',
+      given_correlation => origin ->> 'correlation_id');
+    if made.created then
+      insert into notifications (id, org_id, user_id, template, data, data_hash, bucket, channels, contact_id)
+      values (new_id, for_org, recipient, by_template, given_data, hash, in_bucket, by_channels, to_contact);
+    else
+      select n.id into new_id from notifications n
+      where n.org_id = for_org and n.user_id = recipient and n.template = by_template and n.data_hash = hash and n.bucket = in_bucket
+      order by n.asked_at desc limit 1;
+    end if;
+    return query select new_id, made.created, null::text;
+    return;
+  exception when others then
+    get stacked diagnostics code = returned_sqlstate, words = message_text;
+  end;
+  -- Words of ours name a field and a reason; those of others may quote what nobody may read.
+  words := case when code = 'PR002' then left(words, 300) else 'the database refused it: ' || code end;
+  facts := jsonb_build_object('recipient_id', recipient, 'template', left(by_template, 100), 'reason', words);
+  if postroom.carries_secret(facts) is not null then
+    words := 'the database refused it: ' || code;
+    facts := jsonb_build_object('recipient_id', recipient, 'reason', words);
+  end if;
+  insert into audit_entries (event, org_id, actor_type, actor_id, request_id, correlation_id, job_id, data)
+  values ('notification.refused', for_org, origin ->> 'actor_type', origin ->> 'actor_id', coalesce(origin ->> 'request_id', new_id::text),
+    coalesce(origin ->> 'correlation_id', origin ->> 'request_id', new_id::text), (origin ->> 'job_id')::uuid, facts);
+  return query select null::uuid, false, words;
+end
+$$;
+grant execute on function postroom.notify to postroom_ledger, postroom_tenant;
+
+-- Refuses a notification that could not be delivered, by its field.
+create or replace function postroom.check_notification(
+  for_org uuid, recipient uuid, by_template text, given_data jsonb, in_bucket text, by_channels text[], to_contact uuid
+)
+returns void language plpgsql set search_path = pg_catalog, public, pg_temp as $$
+begin
+  if not exists (select from users u where u.org_id = for_org and u.id = recipient) then
+    perform postroom.refuse('recipient_id', 'names nobody of the org');
+  elsif by_template is null or not (starts_with(by_template, 'postroom.')
+    or exists (select from notification_templates t where t.org_id = for_org and t.name = by_template))
+  then
+    perform postroom.refuse('template', 'the org has no template of this name');
+  elsif jsonb_typeof(given_data) is distinct from 'object' or jsonb_path_exists(given_data, 'strict $.**{33}') then
+    perform postroom.refuse('data', 'is no JSON object of at most 32 levels');
+  elsif octet_length(given_data::text) > 16384 then
+    perform postroom.refuse('data', format('has %s bytes, and may have 16384', octet_length(given_data::text)));
+  elsif in_bucket is null or length(in_bucket) > 200 then
+    perform postroom.refuse('bucket', 'has more than 200 characters');
+  elsif cardinality(by_channels) = 0 or not by_channels <@ array['email', 'sms', 'push', 'inbox'] then
+    perform postroom.refuse('channels', 'are email, sms, push and inbox');
+  elsif to_contact is not null
+    and not exists (select from contact_points c where c.org_id = for_org and c.user_id = recipient and c.id = to_contact)
+  then
+    perform postroom.refuse('contact_id', 'names no address of the recipient');
+  end if;
+end
+$$;
+
+-- A person's own address is one to write to: who adds a person to an org answers for it.
+create or replace function postroom.keep_own_address() returns trigger
+language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+begin
+  insert into contact_points (org_id, user_id, channel, address, verified_at) values (new.org_id, new.id, 'email', new.email, now())
+  on conflict do nothing;
+  return null;
+end
+$$;
+create or replace trigger users_have_an_address after insert on users for each row execute function postroom.keep_own_address();
+
+-- The end-of-job hook of the types that send: a delivery whose job has ended without a word of it says why. Where the call's end is not
+-- known, nobody knows of the delivery either, until a receipt comes.
+drop function if exists postroom.notification_job_ended(jsonb);
+create function postroom.notification_job_ended(facts jsonb) returns void
+language plpgsql as $$
+declare
+  its_order uuid;
+begin
+  if facts ->> 'state' = 'succeeded' then
+    return;
+  end if;
+  update public.deliveries d set
+    state = case when facts ->> 'error_code' = 'uncertain' then 'unknown' else 'failed' end,
+    reason = left(coalesce(facts ->> 'error_code', facts ->> 'state'), 300), changed_at = now()
+  from public.jobs j
+  where j.id = (facts ->> 'job_id')::uuid and d.id = (j.payload ->> 'delivery_id')::uuid and d.org_id = j.org_id and d.state = 'queued'
+  returning d.order_id into its_order;
+  update public.email_orders o set
+    state = facts ->> 'state', error = jsonb_build_object('code', facts ->> 'error_code'), ended_at = (facts ->> 'finished_at')::timestamptz
+  where o.id = its_order and o.state = 'queued';
+end
+$$;
+call postroom.adopt_end_hook('postroom.notification_job_ended(jsonb)');

@@ -1,0 +1,244 @@
+-- Words to people: templates, what was asked for and how it was delivered, addresses, wishes, digests, the inbox
+-- (docs/explanation/notifications.md). With a user, everything about them goes.
+
+-- Texts by channel; a version never changes.
+create table notification_templates (
+  org_id uuid not null references orgs (id),
+  name text not null check (name ~ '^[a-z][a-z0-9_.-]{0,99}$'),
+  version integer not null check (version > 0),
+  category text not null check (length(category) between 1 and 40),
+  document jsonb not null,
+  created_at timestamptz not null default now(),
+  created_by text not null,
+  primary key (org_id, name, version)
+);
+call postroom.fence_table('notification_templates');
+grant select, insert on notification_templates to postroom_ledger;
+grant select on notification_templates to postroom_tenant;
+
+-- Addresses and devices of people. Only one that is verified and not suppressed is written to.
+create table contact_points (
+  id uuid primary key default uuidv7(),
+  org_id uuid not null,
+  user_id uuid not null,
+  channel text not null check (channel in ('email', 'sms', 'push')),
+  address text not null check (length(address) between 1 and 4096),
+  created_at timestamptz not null default now(),
+  verified_at timestamptz,
+  suppressed_at timestamptz,
+  suppressed_for text check (suppressed_for in ('bounce', 'complaint', 'stop', 'invalid', 'unregistered')),
+  -- The code that was sent to the address, until the address is verified.
+  code_hash bytea,
+  code_expires_at timestamptz,
+  code_tries smallint not null default 0,
+  unique (org_id, user_id, channel, address),
+  constraint contact_points_of_org unique (org_id, id),
+  check ((suppressed_at is null) = (suppressed_for is null)),
+  foreign key (org_id, user_id) references users (org_id, id) on delete cascade
+);
+create index contact_points_address on contact_points (org_id, channel, address);
+call postroom.fence_table('contact_points');
+grant select, insert, update, delete on contact_points to postroom_ledger;
+grant select on contact_points to postroom_tenant;
+-- By column: the right to update a whole table is the right to lock it.
+grant update (suppressed_at, suppressed_for) on contact_points to postroom_tenant;
+
+-- What a person wants of a category by a channel; without a row, everything at once.
+create table preferences (
+  org_id uuid not null,
+  user_id uuid not null,
+  category text not null check (length(category) between 1 and 40),
+  channel text not null check (channel in ('email', 'sms', 'push', 'inbox')),
+  choice text not null check (choice in ('now', 'digest', 'off')),
+  changed_at timestamptz not null default now(),
+  primary key (org_id, user_id, category, channel),
+  foreign key (org_id, user_id) references users (org_id, id) on delete cascade
+);
+call postroom.fence_table('preferences');
+grant select, insert, update, delete on preferences to postroom_ledger;
+grant select on preferences to postroom_tenant;
+
+-- When nothing may ring, by the clock of the person's zone (`users.zone`).
+create table quiet_hours (
+  org_id uuid not null,
+  user_id uuid not null,
+  begins time not null,
+  ends time not null check (ends <> begins),
+  primary key (org_id, user_id),
+  foreign key (org_id, user_id) references users (org_id, id) on delete cascade
+);
+call postroom.fence_table('quiet_hours');
+grant select, insert, update, delete on quiet_hours to postroom_ledger;
+grant select on quiet_hours to postroom_tenant;
+
+-- By whom an org's text messages and pushes leave; e-mail has email_senders. The secret stands in org_secrets.
+create table channel_senders (
+  org_id uuid not null references orgs (id) check (org_id <> '00000000-0000-7000-8000-000000000000'),
+  channel text not null check (channel in ('sms', 'push')),
+  provider text not null check (provider in ('twilio', 'fcm')),
+  -- The number that text messages come from, or the project whose app gets the pushes.
+  from_name text not null check (length(from_name) between 1 and 100),
+  secret text not null check (secret ~ '^[a-z][a-z0-9_.-]{0,62}$'),
+  set_at timestamptz not null default now(),
+  set_by text not null,
+  primary key (org_id, channel),
+  check ((channel, provider) in (('sms', 'twilio'), ('push', 'fcm')))
+);
+call postroom.fence_table('channel_senders', 'org_id', 'select');
+grant select, insert, update, delete on channel_senders to postroom_ledger;
+grant select on channel_senders to postroom_tenant;
+
+-- What was asked for; its words are the template's of that version and the data. The job that delivers it names it.
+create table notifications (
+  id uuid primary key default uuidv7(),
+  org_id uuid not null,
+  user_id uuid not null,
+  template text not null check (length(template) between 1 and 100),
+  version integer,
+  data jsonb not null check (octet_length(data::text) <= 16384),
+  data_hash text not null check (data_hash ~ '^[0-9a-f]{64}$'),
+  bucket text not null check (length(bucket) <= 200),
+  -- To this address alone, though it is not verified: its code.
+  contact_id uuid,
+  channels text[] check (channels <@ array['email', 'sms', 'push', 'inbox']),
+  asked_at timestamptz not null default now(),
+  planned_at timestamptz,
+  constraint notifications_of_org unique (org_id, id),
+  foreign key (org_id, user_id) references users (org_id, id) on delete cascade,
+  foreign key (org_id, contact_id) references contact_points (org_id, id) on delete cascade
+);
+create index notifications_of_contact on notifications (org_id, contact_id) where contact_id is not null;
+create index notifications_key on notifications (org_id, user_id, template, data_hash, bucket, asked_at);
+create index notifications_of_user on notifications (org_id, user_id, asked_at, id);
+create index notifications_listed on notifications (org_id, asked_at, id);
+create index notifications_age on notifications (asked_at);
+call postroom.fence_table('notifications');
+grant select, insert, update, delete on notifications to postroom_ledger;
+grant select on notifications to postroom_tenant;
+grant update (version, planned_at) on notifications to postroom_tenant;
+
+-- Items are collected until the digest closes. One is open for each category and address.
+create table digests (
+  id uuid primary key default uuidv7(),
+  org_id uuid not null,
+  user_id uuid not null,
+  category text not null,
+  contact_id uuid not null,
+  opened_at timestamptz not null default now(),
+  closes_at timestamptz not null,
+  closed_at timestamptz,
+  constraint digests_of_org unique (org_id, id),
+  foreign key (org_id, user_id) references users (org_id, id) on delete cascade,
+  foreign key (org_id, contact_id) references contact_points (org_id, id) on delete cascade
+);
+create unique index digests_open on digests (org_id, contact_id, category) where closed_at is null;
+create index digests_age on digests (closed_at) where closed_at is not null;
+create index digests_of_contact on digests (org_id, contact_id);
+create index digests_of_user on digests (org_id, user_id);
+call postroom.fence_table('digests');
+grant select, insert, update, delete on digests to postroom_ledger;
+grant select, insert on digests to postroom_tenant;
+grant update (closed_at) on digests to postroom_tenant;
+
+create table digest_items (
+  digest_id uuid not null,
+  notification_id uuid not null,
+  org_id uuid not null,
+  primary key (digest_id, notification_id),
+  foreign key (org_id, digest_id) references digests (org_id, id) on delete cascade,
+  foreign key (org_id, notification_id) references notifications (org_id, id) on delete cascade
+);
+create index digest_items_of_notification on digest_items (org_id, notification_id);
+call postroom.fence_table('digest_items');
+grant select, insert, update, delete on digest_items to postroom_ledger;
+grant select, insert on digest_items to postroom_tenant;
+
+-- What became of a notification, or of a digest, on a channel: one message to one address, or why there is none.
+create table deliveries (
+  id uuid primary key,
+  org_id uuid not null,
+  user_id uuid not null,
+  notification_id uuid,
+  digest_id uuid,
+  channel text not null check (channel in ('email', 'sms', 'push', 'inbox')),
+  contact_id uuid,
+  state text not null check (state in ('queued', 'collected', 'handed_over', 'delivered', 'failed', 'suppressed', 'expired', 'unknown')),
+  reason text check (length(reason) <= 300),
+  provider_id text check (length(provider_id) <= 500),
+  -- Of an e-mail: its words in email_orders, as they were when it was first due; they are kept for less long than this.
+  order_id uuid,
+  due_at timestamptz,
+  created_at timestamptz not null default now(),
+  changed_at timestamptz not null default now(),
+  check (num_nonnulls(notification_id, digest_id) = 1),
+  constraint deliveries_of_org unique (org_id, id),
+  foreign key (org_id, user_id) references users (org_id, id) on delete cascade,
+  foreign key (org_id, notification_id) references notifications (org_id, id) on delete cascade,
+  foreign key (org_id, digest_id) references digests (org_id, id) on delete cascade,
+  foreign key (org_id, contact_id) references contact_points (org_id, id) on delete set null (contact_id)
+);
+create index deliveries_of_notification on deliveries (org_id, notification_id);
+create index deliveries_of_digest on deliveries (org_id, digest_id);
+create index deliveries_of_user on deliveries (org_id, user_id);
+create index deliveries_of_contact on deliveries (org_id, contact_id);
+create index deliveries_order on deliveries (order_id) where order_id is not null;
+create index deliveries_provider on deliveries (org_id, provider_id) where provider_id is not null;
+call postroom.fence_table('deliveries');
+grant select, insert, update, delete on deliveries to postroom_ledger;
+grant select, insert on deliveries to postroom_tenant;
+grant update (state, reason, provider_id, order_id, changed_at) on deliveries to postroom_tenant;
+
+-- What a provider of e-mail says of a mail by its own id. The receipt may come before the send is written down: whoever of the two comes
+-- second finds the other here, and waits for it where it is about to be written.
+create table email_receipts (
+  org_id uuid not null references orgs (id),
+  provider_id text not null check (length(provider_id) between 1 and 500),
+  -- Null: no send of that id is known (yet).
+  delivery_id uuid,
+  state text check (state in ('handed_over', 'delivered', 'failed')),
+  reason text check (length(reason) <= 300),
+  suppress_for text check (suppress_for in ('bounce', 'complaint')),
+  at timestamptz not null default now(),
+  primary key (org_id, provider_id),
+  foreign key (org_id, delivery_id) references deliveries (org_id, id) on delete cascade
+);
+create index email_receipts_of_delivery on email_receipts (org_id, delivery_id) where delivery_id is not null;
+create index email_receipts_unknown on email_receipts (at) where delivery_id is null;
+call postroom.fence_table('email_receipts');
+grant select, insert, update, delete on email_receipts to postroom_ledger;
+grant select, insert on email_receipts to postroom_tenant;
+grant update (delivery_id) on email_receipts to postroom_tenant;
+
+-- The newest number of each person's inbox. Its row is locked while an item gets its number, so numbers are seen in their order.
+create table inboxes (
+  org_id uuid not null,
+  user_id uuid not null,
+  last_seq bigint not null,
+  primary key (org_id, user_id),
+  foreign key (org_id, user_id) references users (org_id, id) on delete cascade
+);
+call postroom.fence_table('inboxes');
+grant select, insert, update, delete on inboxes to postroom_ledger;
+grant select, insert on inboxes to postroom_tenant;
+grant update (last_seq) on inboxes to postroom_tenant;
+
+create table inbox_items (
+  org_id uuid not null,
+  user_id uuid not null,
+  seq bigint not null,
+  notification_id uuid not null,
+  category text not null,
+  title text not null,
+  body text not null,
+  link text,
+  created_at timestamptz not null default now(),
+  read_at timestamptz,
+  primary key (org_id, user_id, seq),
+  foreign key (org_id, user_id) references users (org_id, id) on delete cascade,
+  foreign key (org_id, notification_id) references notifications (org_id, id) on delete cascade
+);
+create unique index inbox_items_of_notification on inbox_items (org_id, notification_id);
+create index inbox_items_unread on inbox_items (org_id, user_id, seq) where read_at is null;
+call postroom.fence_table('inbox_items');
+grant select, insert, update, delete on inbox_items to postroom_ledger;
+grant select, insert on inbox_items to postroom_tenant;

@@ -1,0 +1,67 @@
+"""Digests: an item opens one or joins the open one, and one transaction closes it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from domain.notifications.channels import Channel
+from storage.postgres.database import Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """The digest that an item is in."""
+
+    digest_id: UUID
+    is_new: bool
+    closes_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """What is known of a digest; its words are those of its items."""
+
+    digest_id: UUID
+    org_id: UUID
+    user_id: UUID
+    category: str
+    contact_id: UUID
+    channel: Channel
+    opened_at: datetime
+    closed_at: datetime | None
+
+
+def join(
+    tx: Transaction, notification: tuple[UUID, UUID, UUID], category: str, contact_id: UUID, closes_at: datetime
+) -> Joined:
+    """Put a notification, named by org, person and id, into the open digest of its category and address.
+
+    The digest's row is locked until the end of the transaction: who closes it waits, and takes the item along.
+    """
+    org_id, user_id, notification_id = notification
+    (row,) = tx.run(
+        "open_digest", org_id=org_id, user_id=user_id, category=category, contact_id=contact_id, closes_at=closes_at
+    )
+    tx.run("add_digest_item", org_id=org_id, digest_id=row.digest_id, notification_id=notification_id)
+    return Joined(row.digest_id, row.is_new, row.closes_at)
+
+
+def close(tx: Transaction, org_id: UUID, digest_id: UUID) -> Sequence[UUID] | None:
+    """Close a digest and return its items, the oldest first; None when somebody has closed it, or it is gone."""
+    # Two statements: the second sees the items of those for whom the first has waited.
+    if not tx.run("hold_open_digest", org_id=org_id, digest_id=digest_id):
+        return None
+    return [row.notification_id for row in tx.run("close_digest", org_id=org_id, digest_id=digest_id)]
+
+
+def find(tx: Transaction, org_id: UUID, digest_id: UUID) -> Digest | None:
+    """A digest; None when its address or its person was removed."""
+    rows = tx.run("find_digest", org_id=org_id, digest_id=digest_id)
+    return Digest(**(rows[0]._asdict() | {"channel": Channel(rows[0].channel)})) if rows else None
+
+
+def items(tx: Transaction, org_id: UUID, digest_id: UUID, *, limit: int) -> tuple[Sequence[UUID], int]:
+    """The first items of a digest by their ids, and how many there are."""
+    rows = tx.run("list_digest_items", org_id=org_id, digest_id=digest_id, limit=limit)
+    return [row.notification_id for row in rows], rows[0].total if rows else 0

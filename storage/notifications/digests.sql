@@ -1,0 +1,39 @@
+-- name: open_digest
+-- The open digest of a category and address, a new one where none is open. The update changes nothing and locks the row.
+insert into digests as d (org_id, user_id, category, contact_id, closes_at)
+values (%(org_id)s, %(user_id)s, %(category)s, %(contact_id)s, %(closes_at)s)
+on conflict (org_id, contact_id, category) where closed_at is null do update set closed_at = d.closed_at
+returning d.id as digest_id, d.closes_at, d.xmax = 0 as is_new
+
+-- name: add_digest_item
+-- An item of an open digest.
+insert into digest_items (org_id, digest_id, notification_id) values (%(org_id)s, %(digest_id)s, %(notification_id)s)
+on conflict do nothing
+
+-- name: hold_open_digest
+-- Waits for those who are putting an item in.
+select id from digests where org_id = %(org_id)s and id = %(digest_id)s and closed_at is null for no key update
+
+-- name: close_digest
+-- Closes it, with what is in it now.
+with closed as (
+  update digests set closed_at = now() where org_id = %(org_id)s and id = %(digest_id)s and closed_at is null returning id
+)
+select i.notification_id from closed c
+join digest_items i on i.org_id = %(org_id)s and i.digest_id = c.id
+join notifications n on n.org_id = i.org_id and n.id = i.notification_id
+order by n.asked_at, n.id
+
+-- name: find_digest
+-- One digest and its channel.
+select d.id as digest_id, d.org_id, d.user_id, d.category, d.contact_id, c.channel, d.opened_at, d.closed_at
+from digests d join contact_points c on c.org_id = d.org_id and c.id = d.contact_id
+where d.org_id = %(org_id)s and d.id = %(digest_id)s
+
+-- name: list_digest_items
+-- The first items, and how many there are.
+select i.notification_id, count(*) over () as total from digest_items i
+join notifications n on n.org_id = i.org_id and n.id = i.notification_id
+where i.org_id = %(org_id)s and i.digest_id = %(digest_id)s
+order by n.asked_at, n.id
+limit %(limit)s

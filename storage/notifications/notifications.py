@@ -1,0 +1,250 @@
+"""Notifications: asking for one, what was planned, and where each delivery stands."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import NamedTuple
+from uuid import UUID, uuid5
+
+from psycopg.types.json import Jsonb
+from pydantic import AwareDatetime
+
+from domain.jobs.job import JsonObject, Origin
+from domain.notifications.channels import Channel
+from domain.notifications.delivery import DeliveryState, states_before
+from storage.postgres.database import Transaction
+from storage.postgres.execution import Row
+
+SYSTEM = Origin()
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What somebody is told. The same one within seven days is one notification."""
+
+    recipient_id: UUID
+    template: str
+    data: JsonObject = field(default_factory=dict)
+    bucket: str = ""
+    """Tells apart what is said twice on purpose, such as the day or the number of a reminder."""
+    channels: tuple[Channel, ...] | None = None
+    """None: all that the template has words for."""
+    contact_id: UUID | None = None
+    """To this address alone, though it is not verified: its code."""
+
+
+class Notified(NamedTuple):
+    """What became of a request."""
+
+    notification_id: UUID | None
+    created: bool
+    """False where the same was asked for before."""
+    refusal: str | None
+    """Why there is none; the audit log says so, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Notification:
+    """What was asked for."""
+
+    notification_id: UUID
+    org_id: UUID
+    user_id: UUID
+    template: str
+    version: int | None
+    data: JsonObject
+    bucket: str
+    channels: tuple[Channel, ...] | None
+    contact_id: UUID | None
+    asked_at: datetime
+    planned_at: datetime | None
+
+
+class NotificationPosition(NamedTuple):
+    """Where a list is: the last notification that was shown."""
+
+    asked_at: AwareDatetime
+    notification_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """What became of a notification or a digest on a channel."""
+
+    delivery_id: UUID
+    org_id: UUID
+    user_id: UUID
+    notification_id: UUID | None
+    digest_id: UUID | None
+    channel: Channel
+    contact_id: UUID | None
+    state: DeliveryState
+    reason: str | None
+    provider_id: str | None
+    order_id: UUID | None
+    """Of an e-mail: where its words stand."""
+    due_at: datetime | None
+    created_at: datetime
+    changed_at: datetime
+
+
+def notify(tx: Transaction, org_id: UUID, request: Request, *, by: Origin = SYSTEM) -> Notified:
+    """Ask for a notification in the caller's transaction, whose other writes go on whatever becomes of it.
+
+    The job that delivers it begins after the commit. A handler asks in its job's name.
+    """
+    rows = tx.run(
+        "notify",
+        org_id=org_id,
+        recipient_id=request.recipient_id,
+        template=request.template,
+        data=Jsonb(request.data),
+        bucket=request.bucket,
+        channels=None if request.channels is None else [one.value for one in request.channels],
+        contact_id=request.contact_id,
+        actor_type=by.actor_type.value,
+        actor_id=by.actor_id,
+        request_id=by.request_id,
+        correlation_id=by.correlation_id,
+    )
+    return Notified(*rows[0])
+
+
+def notify_people(  # noqa: PLR0913 - a request, and whose
+    tx: Transaction, org_id: UUID, people: Iterable[UUID], template: str, data: JsonObject, *, bucket: str, by: Origin
+) -> None:
+    """Ask for the same notification to several people of an org."""
+    # In one order: of two transactions that ask the same at one time, the second waits for the first.
+    for recipient_id in sorted(set(people)):
+        notify(tx, org_id, Request(recipient_id, template, data, bucket), by=by)
+
+
+def find(tx: Transaction, org_id: UUID, notification_id: UUID) -> Notification | None:
+    """A notification of the org's; None when there is none, as when its person was removed."""
+    rows = tx.run("find_notification", org_id=org_id, notification_id=notification_id)
+    return _notification(rows[0]) if rows else None
+
+
+def listed(
+    tx: Transaction,
+    org_id: UUID,
+    *,
+    user_id: UUID | None = None,
+    after: NotificationPosition | None = None,
+    limit: int,
+) -> Sequence[Notification]:
+    """An org's notifications, the newest first, of one person's if one is named."""
+    last = after or (None, None)
+    name = "list_notifications" if user_id is None else "list_notifications_of_user"
+    narrowed = {} if user_id is None else {"user_id": user_id}
+    rows = tx.run(name, org_id=org_id, asked_at=last[0], notification_id=last[1], limit=limit, **narrowed)
+    return [_notification(row) for row in rows]
+
+
+def mark_planned(tx: Transaction, notification_id: UUID, version: int) -> bool:
+    """Write down by which version it is said; false when it was planned before."""
+    return bool(tx.run("mark_planned", notification_id=notification_id, version=version))
+
+
+def delivery_id_of(source_id: UUID, channel: Channel, contact_id: UUID | None) -> UUID:
+    """The id of the delivery of a notification or a digest to an address: there is one."""
+    return uuid5(source_id, f"{channel.value}:{contact_id or ''}")
+
+
+def add_delivery(  # noqa: PLR0913 - the columns of a row
+    tx: Transaction,
+    notification: tuple[UUID, UUID],
+    source_id: UUID,
+    channel: Channel,
+    contact_id: UUID | None,
+    state: DeliveryState,
+    *,
+    reason: str | None = None,
+    due_at: datetime | None = None,
+    is_digest: bool = False,
+) -> UUID:
+    """Write down what becomes of a notification, or a digest, on a channel; `notification` names org and person."""
+    delivery_id = delivery_id_of(source_id, channel, contact_id)
+    tx.run(
+        "add_delivery",
+        delivery_id=delivery_id,
+        org_id=notification[0],
+        user_id=notification[1],
+        notification_id=None if is_digest else source_id,
+        digest_id=source_id if is_digest else None,
+        channel=channel.value,
+        contact_id=contact_id,
+        state=state.value,
+        reason=reason,
+        due_at=due_at,
+    )
+    return delivery_id
+
+
+def delivery(tx: Transaction, org_id: UUID, delivery_id: UUID) -> Delivery | None:
+    """A delivery of the org's."""
+    rows = tx.run("find_delivery", org_id=org_id, delivery_id=delivery_id)
+    return _delivery(rows[0]) if rows else None
+
+
+def deliveries(tx: Transaction, org_id: UUID, notification_id: UUID) -> Sequence[Delivery]:
+    """What became of a notification on each channel."""
+    rows = tx.run("list_deliveries", org_id=org_id, notification_id=notification_id)
+    return [_delivery(row) for row in rows]
+
+
+def delivery_anywhere(tx: Transaction, delivery_id: UUID) -> Delivery | None:
+    """A delivery of whichever org; as the ledger role only."""
+    rows = tx.run("find_delivery_anywhere", delivery_id=delivery_id)
+    return _delivery(rows[0]) if rows else None
+
+
+def advance(
+    tx: Transaction,
+    delivery_id: UUID,
+    state: DeliveryState,
+    *,
+    reason: str | None = None,
+    provider_id: str | None = None,
+) -> bool:
+    """Write down where a delivery stands, unless it is further already; the provider's id is kept in any case."""
+    rows = tx.run(
+        "advance_delivery",
+        delivery_id=delivery_id,
+        state=state.value,
+        before=[one.value for one in states_before(state)],
+        reason=reason,
+        provider_id=provider_id,
+    )
+    return bool(rows) and bool(rows[0].is_news)
+
+
+def release(tx: Transaction, delivery_id: UUID) -> None:
+    """Send an item that was collected: its digest has no other."""
+    tx.run("release_delivery", delivery_id=delivery_id)
+
+
+def keep_order(tx: Transaction, delivery_id: UUID, order_id: UUID) -> None:
+    """Keep where the words of an e-mail stand; the first ones stay."""
+    tx.run("keep_delivery_order", delivery_id=delivery_id, order_id=order_id)
+
+
+def known_provider_ids(tx: Transaction, org_id: UUID, provider_ids: Sequence[str]) -> frozenset[str]:
+    """Which of these ids are deliveries' of the org."""
+    rows = tx.run("list_known_provider_ids", org_id=org_id, provider_ids=list(provider_ids))
+    return frozenset(row.provider_id for row in rows)
+
+
+def forget(tx: Transaction, *, older_than: timedelta, limit: int) -> int:
+    """Delete old notifications and digests of all orgs, with all that hangs on them; returns how many."""
+    (row,) = tx.run("forget_notifications", older_than=older_than, limit=limit)
+    return int(row.forgotten)
+
+
+def _notification(row: Row) -> Notification:
+    channels = None if row.channels is None else tuple(Channel(one) for one in row.channels)
+    return Notification(**(row._asdict() | {"channels": channels}))
+
+
+def _delivery(row: Row) -> Delivery:
+    return Delivery(**(row._asdict() | {"channel": Channel(row.channel), "state": DeliveryState(row.state)}))

@@ -1,0 +1,213 @@
+"""Where people are reached and what they want: addresses, devices, preferences, quiet hours."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import NamedTuple
+from uuid import UUID
+
+from pydantic import AwareDatetime
+
+from domain.jobs.failures import Gone
+from domain.notifications.channels import Channel, Choice
+from domain.notifications.plan import Contact, Person
+from domain.notifications.quiet_hours import QuietHours
+from storage.postgres.database import Transaction
+from storage.postgres.execution import Row
+
+MOST_CONTACTS = 50
+"""Addresses and devices of one person."""
+MOST_PREFERENCES = 1_000
+CODES_APART = timedelta(minutes=1)
+"""Between two codes to one address: each is a message that somebody pays for."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContactPoint:
+    """An address or a device of a person's."""
+
+    contact_id: UUID
+    org_id: UUID
+    user_id: UUID
+    channel: Channel
+    address: str
+    created_at: datetime
+    verified_at: datetime | None
+    suppressed_at: datetime | None
+    suppressed_for: str | None
+
+
+class ContactPosition(NamedTuple):
+    """Where a list is: the last address that was shown."""
+
+    created_at: AwareDatetime
+    contact_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Preference:
+    """What a person wants of a category by a channel."""
+
+    category: str
+    channel: Channel
+    choice: Choice
+    changed_at: datetime
+
+
+class PreferencePosition(NamedTuple):
+    """Where a list is: the last preference that was shown."""
+
+    category: str
+    channel: str
+
+
+def person(tx: Transaction, org_id: UUID, user_id: UUID) -> Person | None:
+    """All that a plan needs to know of a person; None when the org has nobody of that id."""
+    found = tx.run("find_person", org_id=org_id, user_id=user_id)
+    if not found:
+        return None
+    chosen = preferences(tx, org_id, user_id, limit=MOST_PREFERENCES)
+    contacts = contact_points(tx, org_id, user_id, limit=MOST_CONTACTS)
+    (row,) = found
+    return Person(
+        zone=row.zone,
+        quiet=None if row.begins is None else QuietHours(row.begins, row.ends),
+        choices={(one.category, one.channel): one.choice for one in chosen},
+        contacts=[
+            Contact(one.contact_id, one.channel, one.verified_at is not None, one.suppressed_for) for one in contacts
+        ],
+    )
+
+
+def contact_points(
+    tx: Transaction, org_id: UUID, user_id: UUID, *, after: ContactPosition | None = None, limit: int
+) -> Sequence[ContactPoint]:
+    """A person's addresses and devices, the oldest first, after a position."""
+    last = after or (None, None)
+    rows = tx.run(
+        "list_contact_points", org_id=org_id, user_id=user_id, created_at=last[0], contact_id=last[1], limit=limit
+    )
+    return [_contact(row) for row in rows]
+
+
+def contact(tx: Transaction, org_id: UUID, contact_id: UUID, *, user_id: UUID | None = None) -> ContactPoint:
+    """One address; raises `Gone` when there is none, or it is another person's."""
+    rows = tx.run("find_contact_point", org_id=org_id, contact_id=contact_id, user_id=user_id)
+    if not rows:
+        raise Gone("there is no such contact point")
+    return _contact(rows[0])
+
+
+def contact_anywhere(tx: Transaction, contact_id: UUID) -> ContactPoint | None:
+    """One address of whichever org; as the ledger role only."""
+    rows = tx.run("find_contact_anywhere", contact_id=contact_id)
+    return _contact(rows[0]) if rows else None
+
+
+def add_contact(
+    tx: Transaction, org_id: UUID, user_id: UUID, channel: Channel, address: str, *, is_verified: bool
+) -> ContactPoint | None:
+    """Add an address, or return the one that is there; None when the person has too many.
+
+    A device belongs to who signed in on it last: it is taken away from others.
+    """
+    if channel is Channel.PUSH:
+        tx.run("take_device", org_id=org_id, user_id=user_id, address=address)
+    rows = tx.run(
+        "add_contact_point",
+        org_id=org_id,
+        user_id=user_id,
+        channel=channel.value,
+        address=address,
+        is_verified=is_verified,
+        most=MOST_CONTACTS,
+    )
+    return _contact(rows[0]) if rows else None
+
+
+def keep_code(tx: Transaction, org_id: UUID, contact_id: UUID, code_hash: bytes, *, lasts: timedelta) -> bool:
+    """Keep the code that is sent to an address, in place of an earlier one; false when that is too young."""
+    facts = {"code_hash": code_hash, "lasts": lasts, "rests": CODES_APART}
+    return bool(tx.run("keep_contact_code", org_id=org_id, contact_id=contact_id, **facts))
+
+
+def try_code(
+    tx: Transaction, org_id: UUID, contact_id: UUID, code_hash: bytes, *, most_tries: int
+) -> ContactPoint | None:
+    """Verify an address by its code; None for a wrong or an old one. Each try counts, and too many void the code."""
+    rows = tx.run("try_contact_code", org_id=org_id, contact_id=contact_id, code_hash=code_hash, most_tries=most_tries)
+    return _contact(rows[0]) if rows and rows[0].verified_at is not None else None
+
+
+def remove_contact(tx: Transaction, org_id: UUID, user_id: UUID, contact_id: UUID) -> ContactPoint:
+    """Remove an address or a device; raises `Gone`."""
+    rows = tx.run("remove_contact_point", org_id=org_id, user_id=user_id, contact_id=contact_id)
+    if not rows:
+        raise Gone("there is no such contact point")
+    return _contact(rows[0])
+
+
+def suppress(tx: Transaction, org_id: UUID, contact_id: UUID, reason: str) -> bool:
+    """Write to an address no more; false when that was so already."""
+    return bool(tx.run("suppress_contact_point", org_id=org_id, contact_id=contact_id, reason=reason))
+
+
+def allow(tx: Transaction, org_id: UUID, user_id: UUID, contact_id: UUID) -> ContactPoint:
+    """Write to an address again that was suppressed; raises `Gone`."""
+    rows = tx.run("allow_contact_point", org_id=org_id, user_id=user_id, contact_id=contact_id)
+    if not rows:
+        raise Gone("there is no such contact point")
+    return _contact(rows[0])
+
+
+def preferences(
+    tx: Transaction, org_id: UUID, user_id: UUID, *, after: PreferencePosition | None = None, limit: int
+) -> Sequence[Preference]:
+    """What a person has chosen, by category and channel."""
+    last = after or (None, None)
+    rows = tx.run("list_preferences", org_id=org_id, user_id=user_id, category=last[0], channel=last[1], limit=limit)
+    return [Preference(row.category, Channel(row.channel), Choice(row.choice), row.changed_at) for row in rows]
+
+
+def choose(
+    tx: Transaction, org_id: UUID, user_id: UUID, category: str, channel: Channel, choice: Choice
+) -> Preference | None:
+    """Keep a choice; None when the person has as many as may be."""
+    rows = tx.run(
+        "choose_preference",
+        org_id=org_id,
+        user_id=user_id,
+        category=category,
+        channel=channel.value,
+        choice=choice.value,
+        most=MOST_PREFERENCES,
+    )
+    return Preference(category, channel, choice, rows[0].changed_at) if rows else None
+
+
+def quiet_hours(tx: Transaction, org_id: UUID, user_id: UUID) -> QuietHours | None:
+    """The person's quiet hours; None when there are none."""
+    rows = tx.run("find_quiet_hours", org_id=org_id, user_id=user_id)
+    return QuietHours(rows[0].begins, rows[0].ends) if rows else None
+
+
+def set_quiet_hours(tx: Transaction, org_id: UUID, user_id: UUID, quiet: QuietHours | None) -> None:
+    """Keep the person's quiet hours, or remove them."""
+    if quiet is None:
+        tx.run("remove_quiet_hours", org_id=org_id, user_id=user_id)
+    else:
+        tx.run("set_quiet_hours", org_id=org_id, user_id=user_id, begins=quiet.begin, ends=quiet.end)
+
+
+def _contact(row: Row) -> ContactPoint:
+    return ContactPoint(
+        row.contact_id,
+        row.org_id,
+        row.user_id,
+        Channel(row.channel),
+        row.address,
+        row.created_at,
+        row.verified_at,
+        row.suppressed_at,
+        row.suppressed_for,
+    )

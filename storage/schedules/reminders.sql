@@ -1,0 +1,98 @@
+-- name: lock_reminders_of_user
+-- Lets nobody else add a reminder for this person until the transaction ends.
+select pg_advisory_xact_lock(hashtextextended('postroom reminders: ' || %(user_id)s::uuid, 0))
+
+-- name: count_open_reminders
+-- How many reminders of a person are to ring, counted up to a bound.
+select count(*) as reminders from (
+  select from reminders where org_id = %(org_id)s and user_id = %(user_id)s and due_at is not null limit %(most)s
+) as counted
+
+-- name: find_zone_of_user
+-- The zone of a person of the org.
+select zone from users where org_id = %(org_id)s and id = %(user_id)s
+
+-- name: add_reminder
+-- A new reminder.
+insert into reminders (org_id, user_id, title, body, starts_local, zone, rule, repeat_every_s, repeat_at_most, state, due_at, following_at,
+  snoozed_until, repeats, created_by)
+values (%(org_id)s, %(user_id)s, %(title)s, %(body)s, %(starts_local)s, %(zone)s, %(rule)s, %(repeat_every_s)s, %(repeat_at_most)s, %(state)s,
+  %(due_at)s, %(following_at)s, %(snoozed_until)s, %(repeats)s, %(created_by)s)
+returning id as reminder_id, org_id, user_id, title, body, starts_local, zone, rule, repeat_every_s, repeat_at_most, state, due_at, following_at,
+  snoozed_until, repeats, occurrence, sent_at, created_at
+
+-- name: find_reminder
+-- One reminder.
+select id as reminder_id, org_id, user_id, title, body, starts_local, zone, rule, repeat_every_s, repeat_at_most, state, due_at, following_at,
+  snoozed_until, repeats, occurrence, sent_at, created_at
+from reminders where id = %(reminder_id)s
+
+-- name: take_reminder
+-- One reminder, locked.
+select id as reminder_id, org_id, user_id, title, body, starts_local, zone, rule, repeat_every_s, repeat_at_most, state, due_at, following_at,
+  snoozed_until, repeats, occurrence, sent_at, created_at
+from reminders where id = %(reminder_id)s for no key update
+
+-- name: list_reminders
+-- An org's reminders, the newest first.
+select id as reminder_id, org_id, user_id, title, body, starts_local, zone, rule, repeat_every_s, repeat_at_most, state, due_at, following_at,
+  snoozed_until, repeats, occurrence, sent_at, created_at
+from reminders
+where org_id = %(org_id)s and (%(last)s::uuid is null or id < %(last)s)
+order by id desc limit %(limit)s
+
+-- name: list_reminders_of_user
+-- The same, of one person.
+select id as reminder_id, org_id, user_id, title, body, starts_local, zone, rule, repeat_every_s, repeat_at_most, state, due_at, following_at,
+  snoozed_until, repeats, occurrence, sent_at, created_at
+from reminders
+where org_id = %(org_id)s and user_id = %(user_id)s and (%(last)s::uuid is null or id < %(last)s)
+order by id desc limit %(limit)s
+
+-- name: change_reminder
+-- New words, times and course; a job of the number before is stale from now on.
+update reminders set
+  title = %(title)s, body = %(body)s, starts_local = %(starts_local)s, zone = %(zone)s, rule = %(rule)s,
+  repeat_every_s = %(repeat_every_s)s, repeat_at_most = %(repeat_at_most)s, state = %(state)s, due_at = %(due_at)s,
+  following_at = %(following_at)s, snoozed_until = %(snoozed_until)s, repeats = %(repeats)s, sent_at = %(sent_at)s,
+  occurrence = occurrence + 1, changed_at = now()
+where id = %(reminder_id)s
+returning id as reminder_id, org_id, user_id, title, body, starts_local, zone, rule, repeat_every_s, repeat_at_most, state, due_at, following_at,
+  snoozed_until, repeats, occurrence, sent_at, created_at
+
+-- name: move_reminder_on
+-- A reminder has rung; nothing where another job was quicker, or somebody has changed it.
+update reminders set
+  state = %(state)s, due_at = %(due_at)s, following_at = %(following_at)s, snoozed_until = %(snoozed_until)s, repeats = %(repeats)s,
+  occurrence = occurrence + 1, sent_at = now(), changed_at = now()
+where id = %(reminder_id)s and occurrence = %(occurrence)s and due_at is not null
+returning id
+
+-- name: remove_reminder
+-- Forgets a reminder.
+delete from reminders where id = %(reminder_id)s
+
+-- name: list_due_reminders
+-- Reminders whose time has come, the longest due first; what is locked is passed over, so that no lock keeps the others waiting.
+select id as reminder_id, org_id from reminders
+where state = 'pending' and due_at <= now() and org_id <> all (%(besides)s::uuid[])
+order by due_at, id limit %(limit)s for no key update skip locked
+
+-- name: queue_due_reminders
+-- Takes reminders that are due still and that nobody has locked.
+update reminders r set state = 'queued'
+from (
+  select id from reminders where id = any (%(reminder_ids)s::uuid[]) and state = 'pending' and due_at <= now() for no key update skip locked
+) as due
+where r.id = due.id
+returning r.id as reminder_id, r.org_id, r.user_id, r.occurrence
+
+-- name: forget_reminders
+-- Reminders that have been over for long.
+with old as (
+  select id from reminders where due_at is null and changed_at < now() - %(older_than)s::interval
+  order by changed_at limit %(limit)s for update skip locked
+), gone as (
+  delete from reminders where id in (select id from old) returning id
+)
+select count(*) as forgotten from gone

@@ -1,0 +1,314 @@
+"""The notifications family: decide what becomes of a notification, close digests, send each message once.
+
+`deliver` decides; a type for each channel sends, so that a provider that is parked delays no other channel.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+
+from domain.email.sender import NO_PROVIDER, EmailProvider
+from domain.jobs.effects import CannotTell, Finding, Found
+from domain.jobs.failures import Invalid, Permanent, Uncertain
+from domain.jobs.job import Cancel, Done, JsonObject, Outcome, Snooze
+from domain.jobs.queues import Queue
+from domain.jobs.retry import NOTIFICATIONS
+from domain.notifications import plan as planning
+from domain.notifications.channels import Channel
+from domain.notifications.delivery import SUPPRESSING, DeliveryState
+from domain.notifications.plan import Planned, Reason, Suppressed
+from domain.notifications.template import Template, Words, words_of
+from domain.payloads.notifications import (
+    CloseDigestPayload,
+    DeliverPayload,
+    ForgetPayload,
+    SendEmailPayload,
+    SendPushPayload,
+    SendSmsPayload,
+)
+from domain.redaction import redact_document
+from engine.catalogue import job
+from engine.context import JobContext
+from storage.ledger import effects
+from storage.notifications import channel_senders, digests, inbox, notifications, people, receipts, templates
+from storage.notifications.notifications import Delivery, Notification
+from storage.postgres.database import Transaction
+from tasks.senders import due_messages, notification_email, push_sending, sms_sending
+from tasks.senders.due_messages import DueMessage
+from tasks.senders.email_orders import find_order
+from tasks.senders.email_sending import DRAFT_KEY, SEND_KEY, SENDER_AUDITS, send_key
+from tasks.senders.lost_credentials import CREDENTIAL_AUDITS
+
+SendPayload = SendEmailPayload | SendSmsPayload | SendPushPayload
+SEND: Mapping[Channel, Callable[..., SendPayload]] = {
+    Channel.EMAIL: SendEmailPayload,
+    Channel.SMS: SendSmsPayload,
+    Channel.PUSH: SendPushPayload,
+}
+KEEP_FOR = timedelta(days=90)
+"""How long notifications are kept, with deliveries and inbox: a quarter of a year is what people look back on."""
+BATCH, MOST_BATCHES = 500, 20
+ENDED = "notification_job_ended"
+OPEN = (DeliveryState.QUEUED, DeliveryState.UNKNOWN)
+LONGEST_REASON = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What becomes of a notification, and what each channel says."""
+
+    asked: Notification
+    version: int
+    category: str
+    planned: tuple[Planned, ...]
+    words: Mapping[Channel, Words]
+    unsayable: Mapping[Channel, str]
+
+
+@job(queue=Queue.NOTIFICATIONS, retry=NOTIFICATIONS)
+def deliver(ctx: JobContext, payload: DeliverPayload) -> Outcome:
+    """Decide what becomes of a notification on each channel, and write it down with the jobs that send."""
+    with ctx.read() as tx:
+        asked = notifications.find(tx, ctx.org_id, payload.notification_id)
+        person = None if asked is None else people.person(tx, ctx.org_id, asked.user_id)
+        if asked is None or person is None:
+            return Cancel("its recipient was removed")
+        stored = templates.get(tx, ctx.org_id, asked.template, asked.version)
+        sendable = channel_senders.sendable(tx, ctx.org_id)
+    channels = asked.channels or stored.template.channels
+    words, unsayable = _said(stored.template, channels, asked.data, person.zone)
+    message = due_messages.message_of(stored.template, asked, channels, frozenset(unsayable))
+    planned = planning.plan(message, person, sendable, ctx.now())
+    decision = Decision(asked, stored.version, stored.template.category, planned, words, unsayable)
+    return Done({"notification_id": str(asked.notification_id)}, writes=partial(_write, ctx, decision))
+
+
+def _said(
+    template: Template, channels: tuple[Channel, ...], data: JsonObject, zone: str
+) -> tuple[dict[Channel, Words], dict[Channel, str]]:
+    """What each channel says, and why some cannot."""
+    words, unsayable = {}, {}
+    for channel in set(channels) & set(template.channels):
+        try:
+            words[channel] = words_of(template, channel, data, zone=zone)
+        except Invalid as invalid:
+            unsayable[channel] = invalid.reason
+    return words, unsayable
+
+
+def _write(ctx: JobContext, decision: Decision, tx: Transaction) -> JsonObject:
+    """Write the decision down, once: a replay of the job finds it."""
+    if not notifications.mark_planned(tx, decision.asked.notification_id, decision.version):
+        return {"planned": "before"}
+    counts: dict[str, int] = {}
+    for part in decision.planned:
+        name = type(part).__name__.lower()
+        counts[name] = counts.get(name, 0) + 1
+        _write_part(ctx, decision, part, tx)
+    return dict(counts)
+
+
+def _write_part(ctx: JobContext, decision: Decision, part: Planned, tx: Transaction) -> None:
+    asked = decision.asked
+    whose, source = (asked.org_id, asked.user_id), asked.notification_id
+    add = partial(notifications.add_delivery, tx, whose, source)
+    match part:
+        case planning.Send(channel, contact_id, at):
+            made = add(channel, contact_id, DeliveryState.QUEUED, due_at=at)
+            # Owed, as below: what was decided is not taken back with the job that decided.
+            ctx.enqueue_owed(tx, SEND[channel](delivery_id=made), run_at=_later(ctx, at))
+        case planning.Inbox():
+            inbox.add(tx, (*whose, source), decision.category, decision.words[Channel.INBOX])
+            add(Channel.INBOX, None, DeliveryState.DELIVERED)
+        case planning.Digest(channel, contact_id, at):
+            joined = digests.join(tx, (*whose, source), decision.category, contact_id, at)
+            add(channel, contact_id, DeliveryState.COLLECTED, due_at=joined.closes_at)
+            if joined.is_new:
+                # A cancellation of the job that opened the digest would keep back what others have put in.
+                ctx.enqueue_owed(tx, CloseDigestPayload(digest_id=joined.digest_id), run_at=joined.closes_at)
+        case Suppressed(channel, reason, contact_id):
+            detail = f": {decision.unsayable[channel]}" if reason is Reason.UNSAYABLE else ""
+            add(channel, contact_id, _state_of(reason), reason=f"{reason.value}{detail}"[:LONGEST_REASON])
+
+
+def _later(ctx: JobContext, at: datetime) -> datetime | None:
+    return at if at > ctx.now() else None
+
+
+def _state_of(reason: Reason) -> DeliveryState:
+    return DeliveryState.EXPIRED if reason is Reason.TOO_OLD else DeliveryState.SUPPRESSED
+
+
+@job(queue=Queue.NOTIFICATIONS, retry=NOTIFICATIONS)
+def close_digest(ctx: JobContext, payload: CloseDigestPayload) -> Outcome:
+    """Close a digest and send what is in it; a single item is sent as the notification that it is."""
+    with ctx.read() as tx:
+        digest = digests.find(tx, ctx.org_id, payload.digest_id)
+    if digest is None:
+        return Cancel("its person or address was removed")
+
+    def write(tx: Transaction) -> JsonObject:
+        found = digests.close(tx, ctx.org_id, payload.digest_id)
+        if not found:
+            return {"closed": found is not None, "items": 0}
+        channel, contact_id = digest.channel, digest.contact_id
+        if len(found) == 1:
+            made = notifications.delivery_id_of(found[0], channel, contact_id)
+            notifications.release(tx, made)
+        else:
+            whose, state = (digest.org_id, digest.user_id), DeliveryState.QUEUED
+            made = notifications.add_delivery(
+                tx, whose, digest.digest_id, channel, contact_id, state, due_at=ctx.now(), is_digest=True
+            )
+        ctx.enqueue_owed(tx, SEND[channel](delivery_id=made))
+        return {"closed": True, "items": len(found)}
+
+    return Done(writes=write)
+
+
+@job(queue=Queue.MAINTENANCE)
+def forget(ctx: JobContext, _payload: ForgetPayload) -> Outcome:
+    """Delete notifications that are older than a quarter of a year, with all that hangs on them."""
+    forgotten = 0
+    for _ in range(MOST_BATCHES):
+        with ctx.fleet() as tx:
+            tx.wait_briefly()
+            batch = notifications.forget(tx, older_than=KEEP_FOR, limit=BATCH)
+        forgotten += batch
+        if batch < BATCH:
+            break
+        ctx.check()
+    return Done({"forgotten": forgotten})
+
+
+def find_email(ctx: JobContext, payload: SendEmailPayload, key: str) -> Finding:
+    """Whether the e-mail of a job that has ended was sent."""
+    with ctx.read() as tx:
+        delivery = notifications.delivery(tx, ctx.org_id, payload.delivery_id)
+    if delivery is None or delivery.order_id is None:
+        return CannotTell("its recipient was removed")
+    found = find_order(ctx, delivery.order_id, key)
+    if isinstance(found, Found) and key == send_key(delivery.order_id):
+        with ctx.tx() as tx:
+            _record(tx, delivery, str(found.result["provider_id"]))
+    return found
+
+
+@job(
+    queue=Queue.NOTIFICATIONS,
+    retry=NOTIFICATIONS,
+    deadline=timedelta(minutes=10),
+    providers=(NO_PROVIDER, *(one.value for one in EmailProvider)),
+    on_end=ENDED,
+    audits=SENDER_AUDITS,
+    finds=dict.fromkeys((DRAFT_KEY, SEND_KEY), find_email),
+)
+def send_email(ctx: JobContext, payload: SendEmailPayload) -> Outcome:
+    """Send an e-mail, once, by the org's sender."""
+    return _send(ctx, payload, None, notification_email.send)
+
+
+def find_sms(ctx: JobContext, payload: SendSmsPayload, key: str) -> Finding:
+    """Whether the text message of a job that has ended was sent; its delivery keeps the id that is found."""
+    return sms_sending.find_later(ctx, payload.delivery_id, key)
+
+
+@job(
+    queue=Queue.NOTIFICATIONS,
+    retry=NOTIFICATIONS,
+    deadline=timedelta(minutes=3),
+    providers=("twilio",),
+    on_end=ENDED,
+    audits=CREDENTIAL_AUDITS,
+    finds={sms_sending.KEY: find_sms},
+)
+def send_sms(ctx: JobContext, payload: SendSmsPayload) -> Outcome:
+    """Send a text message, at most once."""
+    return _send(ctx, payload, sms_sending.key_of(payload.delivery_id), sms_sending.send)
+
+
+@job(
+    queue=Queue.NOTIFICATIONS,
+    retry=NOTIFICATIONS,
+    deadline=timedelta(minutes=3),
+    providers=("fcm",),
+    on_end=ENDED,
+    audits=CREDENTIAL_AUDITS,
+)
+def send_push(ctx: JobContext, payload: SendPushPayload) -> Outcome:
+    """Send a message to a device, at most once."""
+    return _send(ctx, payload, push_sending.key_of(payload.delivery_id), push_sending.send)
+
+
+Courier = Callable[[JobContext, DueMessage], str | Reason]
+"""Causes the one effect of a message; returns the provider's id, or why there is nobody to send it by."""
+
+
+def _send(ctx: JobContext, payload: SendPayload, key: str | None, courier: Courier) -> Outcome:
+    """Look once more whether the message may go out now, and hand it over. An e-mail's effect is its order's."""
+    with ctx.read() as tx:
+        delivery = notifications.delivery(tx, ctx.org_id, payload.delivery_id)
+        due = None if delivery is None else due_messages.read(tx, delivery)
+        if delivery is None or due is None:
+            return Cancel("its recipient or its address was removed")
+        if delivery.order_id is not None:
+            key = send_key(delivery.order_id)
+        has_begun = key is not None and effects.may_have_happened(tx, ctx.org_id, key)
+    if delivery.state not in OPEN:
+        return Done({"state": delivery.state.value, "why": "it had ended before"})
+    # What may have gone out already is not held back any more: all that is left is to find out how that call ended.
+    if not has_begun:
+        step = planning.before_call(due.message, due.person, due.contact.contact_id, ctx.now())
+        if isinstance(step, Suppressed):
+            return _ended(delivery, _state_of(step.reason), step.reason.value)
+        if step.at > ctx.now():
+            return Snooze(step.at, "it is quiet at its recipient's")
+    return _hand_over(ctx, due, courier)
+
+
+def _hand_over(ctx: JobContext, due: DueMessage, courier: Courier) -> Outcome:
+    delivery = due.delivery
+    try:
+        taken = courier(ctx, due)
+    except Uncertain:
+        raise
+    except Permanent as refusal:
+        return _refused(ctx, delivery, refusal)
+    if isinstance(taken, Reason):
+        return _ended(delivery, DeliveryState.SUPPRESSED, taken.value)
+
+    def write(tx: Transaction) -> None:
+        _record(tx, delivery, taken)
+
+    return Done(redact_document({"state": DeliveryState.HANDED_OVER.value, "provider_id": taken}), writes=write)
+
+
+def _record(tx: Transaction, delivery: Delivery, provider_id: str) -> None:
+    """Write down that a provider has taken a message, and of an e-mail what was heard of it before."""
+    org_id, delivery_id = delivery.org_id, delivery.delivery_id
+    notifications.advance(tx, delivery_id, DeliveryState.HANDED_OVER, provider_id=provider_id)
+    early = receipts.record_send(tx, org_id, delivery_id, provider_id) if delivery.channel is Channel.EMAIL else None
+    if early is not None:
+        receipts.apply(tx, org_id, delivery_id, early)
+
+
+def _refused(ctx: JobContext, delivery: Delivery, refusal: Permanent) -> Outcome:
+    """An address that is good for nothing is written to no more; any other refusal fails the job."""
+    reason = SUPPRESSING.get(refusal.code)
+    if reason is None or delivery.contact_id is None:
+        raise refusal
+    contact_id = delivery.contact_id
+
+    def write(tx: Transaction) -> None:
+        people.suppress(tx, ctx.org_id, contact_id, reason)
+        notifications.advance(tx, delivery.delivery_id, DeliveryState.FAILED, reason=refusal.code)
+
+    return Done({"state": DeliveryState.FAILED.value, "reason": refusal.code}, writes=write)
+
+
+def _ended(delivery: Delivery, state: DeliveryState, reason: str) -> Done:
+    def write(tx: Transaction) -> None:
+        notifications.advance(tx, delivery.delivery_id, state, reason=reason)
+
+    return Done({"state": state.value, "reason": reason}, writes=write)

@@ -1,0 +1,96 @@
+"""A message that is due: what it says to which address, and whether it may go out now."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from domain.notifications.built_in import DIGEST, MOST_SHOWN, digest_data
+from domain.notifications.channels import Channel, category_of
+from domain.notifications.plan import Message, Person
+from domain.notifications.template import Template, Words, words_of
+from storage.notifications import digests, notifications, people, templates
+from storage.notifications.notifications import Delivery, Notification
+from storage.notifications.people import ContactPoint
+from storage.postgres.database import Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class DueMessage:
+    """A delivery with all that is needed to send it."""
+
+    delivery: Delivery
+    contact: ContactPoint
+    person: Person
+    message: Message
+    template: Template
+    words: Words
+
+
+def read(tx: Transaction, delivery: Delivery) -> DueMessage | None:
+    """What is to be sent; None when its person, its address or what it says is gone. Raises `Invalid` for words."""
+    if delivery.contact_id is None:
+        return None
+    person = people.person(tx, delivery.org_id, delivery.user_id)
+    if person is None:
+        return None
+    contact = people.contact(tx, delivery.org_id, delivery.contact_id)
+    if delivery.notification_id is not None:
+        asked = notifications.find(tx, delivery.org_id, delivery.notification_id)
+        return None if asked is None else _of_notification(tx, delivery, contact, person, asked)
+    return _of_digest(tx, delivery, contact, person)
+
+
+def _of_notification(
+    tx: Transaction, delivery: Delivery, contact: ContactPoint, person: Person, asked: Notification
+) -> DueMessage:
+    template = templates.get(tx, delivery.org_id, asked.template, asked.version).template
+    words = words_of(template, delivery.channel, asked.data, zone=person.zone)
+    message = message_of(template, asked, (delivery.channel,))
+    return DueMessage(delivery, contact, person, message, template, words)
+
+
+def _of_digest(tx: Transaction, delivery: Delivery, contact: ContactPoint, person: Person) -> DueMessage | None:
+    digest = None if delivery.digest_id is None else digests.find(tx, delivery.org_id, delivery.digest_id)
+    if digest is None:
+        return None
+    shown, count = digests.items(tx, digest.org_id, digest.digest_id, limit=MOST_SHOWN)
+    said = [_item(tx, digest.org_id, one, digest.channel, person.zone) for one in shown]
+    template = templates.get(tx, digest.org_id, DIGEST).template
+    data = digest_data(digest.category, [one for one in said if one is not None], count)
+    message = Message(
+        category=category_of(digest.category),
+        channels=(digest.channel,),
+        said_by=frozenset({digest.channel}),
+        unsayable=frozenset(),
+        asked_at=digest.closed_at or delivery.created_at,
+        max_age=template.max_age,
+        digest_every=template.digest_every,
+    )
+    words = words_of(template, digest.channel, data, zone=person.zone)
+    return DueMessage(delivery, contact, person, message, template, words)
+
+
+def _item(tx: Transaction, org_id: UUID, notification_id: UUID, channel: Channel, zone: str) -> Words | None:
+    asked = notifications.find(tx, org_id, notification_id)
+    if asked is None:
+        return None
+    template = templates.get(tx, org_id, asked.template, asked.version).template
+    return words_of(template, channel, asked.data, zone=zone)
+
+
+def message_of(
+    template: Template,
+    asked: Notification,
+    channels: tuple[Channel, ...],
+    unsayable: frozenset[Channel] = frozenset(),
+) -> Message:
+    """What a plan needs to know of a notification."""
+    return Message(
+        category=category_of(template.category),
+        channels=channels,
+        said_by=frozenset(template.channels),
+        only_to=asked.contact_id,
+        unsayable=unsayable,
+        asked_at=asked.asked_at,
+        max_age=template.max_age,
+        digest_every=template.digest_every,
+    )

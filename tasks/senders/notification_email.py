@@ -1,0 +1,50 @@
+"""Sends a notification as e-mail: its words become an order when it is first due, which leaves as every order does."""
+
+from uuid import UUID
+
+from domain.notifications.plan import Reason
+from domain.notifications.template import frame, text_with_footer
+from domain.notifications.unsubscribing import Unsubscribe
+from domain.payloads.email import EmailOrder
+from engine.context import JobContext
+from storage.email import orders, senders
+from storage.notifications import notifications
+from tasks.senders.due_messages import DueMessage
+from tasks.senders.email_orders import send_order
+
+
+def send(ctx: JobContext, due: DueMessage) -> str | Reason:
+    """Send the e-mail; returns its id at the provider."""
+    with ctx.read() as tx:
+        sender = senders.find(tx, ctx.org_id)
+    if sender is None:
+        return Reason.NO_SENDER
+    sent = send_order(ctx, due.delivery.order_id or _keep(ctx, due))
+    return str(sent.provider_id)
+
+
+def _keep(ctx: JobContext, due: DueMessage) -> UUID:
+    """Keep the words: each attempt sends the same ones."""
+    order = _order(ctx, due)
+    with ctx.tx() as tx:
+        order_id = orders.keep(tx, ctx.org_id, order)
+        notifications.keep_order(tx, due.delivery.delivery_id, order_id)
+    return order_id
+
+
+def _order(ctx: JobContext, due: DueMessage) -> EmailOrder:
+    """What is said in the one frame, with a way to stop what may be stopped (RFC 8058, RFC 3834)."""
+    category, url = due.message.category, None
+    headers = {"Auto-Submitted": "auto-generated"}
+    if category.is_mutable and ctx.settings.public_url:
+        token = Unsubscribe(due.contact.contact_id, category.name).token(ctx.sealer.sign)
+        url = f"{ctx.settings.public_url}/u/{token}"
+        headers |= {"List-Unsubscribe": f"<{url}>", "List-Unsubscribe-Post": "List-Unsubscribe=One-Click"}
+    return EmailOrder(
+        to=(due.contact.address,),
+        subject=due.words.title,
+        text=text_with_footer(due.words, category.name, url),
+        html=None if due.words.html is None else frame(due.words, category.name, url),
+        headers=headers,
+        reference=f"notification {due.delivery.delivery_id}",
+    )

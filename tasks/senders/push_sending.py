@@ -1,0 +1,72 @@
+"""Sends a message to a device at most once, by FCM in the org's name (docs: fcm.md#once).
+
+FCM knows no key and cannot be asked. A message whose answer was lost is never sent again; its tag lets a device show
+one that came twice on the vendor's side in one place.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from uuid import UUID
+
+from domain.jobs.effects import Strategy
+from domain.jobs.job import JsonObject
+from domain.notifications.channels import Channel
+from domain.notifications.plan import Reason
+from engine.context import JobContext
+from observability.on_demand import on_demand
+from providers.ports.push import OutgoingPush, PushSender
+from storage.notifications import channel_senders
+from storage.notifications.channel_senders import ChannelSender
+from tasks.senders.due_messages import DueMessage
+from tasks.senders.lost_credentials import credentials_in_use, open_secret
+
+PROVIDER = "fcm"
+KEY = "push"
+ANSWER_WITHIN_S = 15.0
+"""How long one call may take in all."""
+
+
+def key_of(delivery_id: UUID) -> str:
+    """The key of the effect."""
+    return f"{KEY}:{delivery_id}"
+
+
+def send(ctx: JobContext, due: DueMessage) -> str | Reason:
+    """Send the message; returns its name at FCM."""
+    with ctx.read() as tx:
+        sender = channel_senders.find(tx, ctx.org_id, Channel.PUSH)
+    if sender is None:
+        return Reason.NO_SENDER
+    delivery_id, message = due.delivery.delivery_id, due.message
+    outgoing = OutgoingPush(
+        token=due.contact.address,
+        title=due.words.title,
+        body=due.words.body,
+        link=due.words.link,
+        tag=str(delivery_id),
+        ttl=message.asked_at + message.max_age - ctx.now(),
+    )
+    with _client(ctx, sender) as client:
+
+        def call() -> JsonObject:
+            return {"provider_id": client.send(outgoing)}
+
+        return str(ctx.effect(key_of(delivery_id), call, strategy=Strategy.AT_MOST_ONCE)["provider_id"])
+
+
+@contextmanager
+def _client(ctx: JobContext, sender: ChannelSender) -> Iterator[PushSender]:
+    with credentials_in_use(ctx, PROVIDER, sender.set_at):
+        with ctx.read() as tx:
+            secret = open_secret(ctx, tx, sender.secret, provider=PROVIDER)
+        with on_demand("providers.fcm.sender:FcmSender")(
+            secret,
+            project=sender.from_name,
+            api_url=ctx.settings.fcm_api_url,
+            token_url=ctx.settings.fcm_token_url,
+            tokens=ctx.shared(f"{PROVIDER}.tokens", on_demand("providers.fcm.tokens:TokenStore")),
+            timeout_s=ANSWER_WITHIN_S,
+            meter=ctx.meter(PROVIDER, str(ctx.org_id)),
+            clock=ctx.clock,
+        ) as client:
+            yield client

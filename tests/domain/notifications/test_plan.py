@@ -1,0 +1,124 @@
+"""What becomes of a notification, for every preference, address and clock."""
+
+from datetime import UTC, datetime, time, timedelta
+from uuid import UUID
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.notifications.channels import ADDRESSED, Channel, Choice, category_of
+from domain.notifications.plan import (
+    Contact,
+    Digest,
+    Inbox,
+    Message,
+    Person,
+    Reason,
+    Send,
+    Suppressed,
+    before_call,
+    plan,
+)
+from domain.notifications.quiet_hours import QuietHours
+
+NOW = datetime(2026, 11, 24, 23, 0, tzinfo=UTC)
+CHANNELS = st.sets(st.sampled_from(Channel), min_size=1).map(tuple)
+CONTACTS = st.lists(
+    st.builds(
+        Contact,
+        st.uuids(),
+        st.sampled_from(ADDRESSED),
+        st.booleans(),
+        st.sampled_from([None, None, "bounce"]),
+    ),
+    max_size=6,
+    unique_by=lambda one: one.contact_id,
+)
+PEOPLE = st.builds(
+    Person,
+    zone=st.sampled_from(["Europe/Berlin", "UTC", "Pacific/Apia"]),
+    quiet=st.sampled_from([None, QuietHours(time(22), time(7)), QuietHours(time(12), time(13))]),
+    choices=st.dictionaries(st.tuples(st.just("bookings"), st.sampled_from(Channel)), st.sampled_from(Choice)),
+    contacts=CONTACTS,
+)
+MESSAGES = st.builds(
+    Message,
+    category=st.sampled_from(["bookings", "security", "account", "reminder"]).map(category_of),
+    channels=CHANNELS,
+    said_by=CHANNELS.map(frozenset),
+    unsayable=st.sampled_from([frozenset(), frozenset({Channel.SMS})]),
+    asked_at=st.timedeltas(timedelta(0), timedelta(days=4)).map(lambda age: NOW - age),
+    max_age=st.sampled_from([timedelta(hours=1), timedelta(days=3)]),
+    digest_every=st.just(timedelta(hours=1)),
+)
+SENDERS = st.sets(st.sampled_from(ADDRESSED)).map(frozenset)
+
+
+@given(MESSAGES, PEOPLE, SENDERS)
+def test_each_channel_that_was_asked_for_is_answered_and_each_address_at_most_once(
+    message: Message, person: Person, senders: frozenset[Channel]
+) -> None:
+    planned = plan(message, person, senders, NOW)
+    named = [Channel.INBOX if isinstance(one, Inbox) else one.channel for one in planned]
+    assert set(named) == set(message.channels)
+    sent = [one for one in planned if isinstance(one, Send | Digest)]
+    assert len({one.contact_id for one in sent}) == len(sent)
+    for channel in (Channel.EMAIL, Channel.SMS, Channel.INBOX):
+        assert named.count(channel) <= 1, "a letter or a text goes to one address"
+    known = {one.contact_id: one for one in person.contacts}
+    for one in sent:
+        contact = known[one.contact_id]
+        assert contact.is_verified
+        assert contact.suppressed_for is None
+        assert contact.channel is one.channel
+        assert one.channel in senders & message.said_by - message.unsayable
+
+
+@given(MESSAGES, PEOPLE, SENDERS)
+def test_nothing_rings_in_quiet_hours_but_what_passes_them(
+    message: Message, person: Person, senders: frozenset[Channel]
+) -> None:
+    for one in plan(message, person, senders, NOW):
+        if isinstance(one, Send | Digest):
+            quiet = person.quiet.until(one.at, person.zone) if person.quiet else None
+            assert quiet is None or message.category.passes_quiet_hours
+        if isinstance(one, Send):
+            assert one.at - message.asked_at <= message.max_age
+
+
+@given(MESSAGES, PEOPLE, SENDERS)
+def test_what_is_off_is_not_sent_and_what_cannot_be_off_is(
+    message: Message, person: Person, senders: frozenset[Channel]
+) -> None:
+    off = {channel for (_, channel), choice in person.choices.items() if choice is Choice.OFF}
+    for one in plan(message, person, senders, NOW):
+        channel = Channel.INBOX if isinstance(one, Inbox) else one.channel
+        if message.category.name == "bookings" and channel in off:
+            assert isinstance(one, Suppressed)
+        if not message.category.is_mutable:
+            assert not isinstance(one, Digest)
+            assert not (isinstance(one, Suppressed) and one.reason is Reason.TURNED_OFF)
+
+
+@given(MESSAGES, PEOPLE, SENDERS)
+def test_a_message_that_was_planned_for_now_may_go_now(
+    message: Message, person: Person, senders: frozenset[Channel]
+) -> None:
+    for one in plan(message, person, senders, NOW):
+        if isinstance(one, Send):
+            assert before_call(message, person, one.contact_id, NOW) == one
+
+
+def test_an_address_that_is_gone_is_written_to_no_more() -> None:
+    nobody = Person("UTC", None, {}, [])
+    message = Message(
+        category_of("bookings"),
+        (Channel.SMS,),
+        frozenset({Channel.SMS}),
+        frozenset(),
+        NOW,
+        timedelta(days=1),
+        timedelta(hours=1),
+    )
+    found = before_call(message, nobody, UUID(int=1), NOW)
+    assert found == Suppressed(Channel.SMS, Reason.NO_ADDRESS, UUID(int=1))

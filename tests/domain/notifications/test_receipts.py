@@ -1,0 +1,86 @@
+"""What callbacks mean, and that news of a delivery never go back."""
+
+from itertools import permutations
+from uuid import UUID
+
+import pytest
+
+from domain.notifications.delivery import SUPPRESSING, DeliveryState, states_before
+from domain.notifications.receipts import Receipt, email_receipt, sms_receipt
+from domain.notifications.unsubscribing import Unsubscribe, read_token
+
+S = DeliveryState
+
+
+def after(*news: DeliveryState) -> DeliveryState:
+    state = S.QUEUED
+    for one in news:
+        if state in states_before(one):
+            state = one
+    return state
+
+
+def test_receipts_in_any_order_end_alike() -> None:
+    for order in permutations([S.HANDED_OVER, S.DELIVERED, S.DELIVERED]):
+        assert after(*order) is S.DELIVERED
+    for order in permutations([S.HANDED_OVER, S.DELIVERED, S.FAILED]):
+        assert after(*order) is S.FAILED
+    assert after(S.UNKNOWN, S.DELIVERED) is S.DELIVERED, "a receipt ends the doubt"
+    assert after(S.EXPIRED, S.DELIVERED) is S.EXPIRED
+
+
+@pytest.mark.parametrize(
+    ("fields", "meant"),
+    [
+        ({"MessageStatus": "sent"}, Receipt(S.HANDED_OVER)),
+        ({"MessageStatus": "delivered"}, Receipt(S.DELIVERED)),
+        ({"MessageStatus": "undelivered", "ErrorCode": "30003"}, Receipt(S.FAILED, "twilio.30003")),
+        ({"MessageStatus": "failed", "ErrorCode": "21610"}, Receipt(S.FAILED, "twilio.21610", "stop")),
+        ({"MessageStatus": "failed", "ErrorCode": "x\ny"}, Receipt(S.FAILED)),
+        ({"MessageStatus": "receiving"}, None),
+        ({}, None),
+    ],
+)
+def test_what_twilio_says(fields: dict[str, str], meant: Receipt | None) -> None:
+    assert sms_receipt(fields) == meant
+
+
+@pytest.mark.parametrize(
+    ("event", "meant"),
+    [
+        ({"type": "email.delivered", "data": {"email_id": "e1"}}, ("e1", Receipt(S.DELIVERED))),
+        (
+            {"type": "email.bounced", "data": {"email_id": "e1", "bounce": {"type": "Permanent"}}},
+            ("e1", Receipt(S.FAILED, "resend.email.bounced", "bounce")),
+        ),
+        (
+            {"type": "email.bounced", "data": {"email_id": "e1", "bounce": {"type": "Transient"}}},
+            ("e1", Receipt(S.FAILED, "resend.email.bounced")),
+        ),
+        ({"type": "email.complained", "data": {"email_id": "e1"}}, ("e1", Receipt(None, None, "complaint"))),
+        ({"type": "email.opened", "data": {"email_id": "e1"}}, None),
+        ({"type": "email.delivered", "data": {"email_id": "x\n"}}, None),
+        ({"type": ["email.delivered"], "data": {"email_id": "e1"}}, None),
+        ({"type": "email.delivered", "data": []}, None),
+    ],
+)
+def test_what_resend_says(event: dict[str, object], meant: tuple[str, Receipt] | None) -> None:
+    assert email_receipt(event) == meant
+
+
+def test_exactly_the_codes_that_mean_it_suppress() -> None:
+    assert set(SUPPRESSING) == {"twilio.21610", "twilio.21211", "twilio.21614", "fcm.unregistered", "fcm.bad_token"}
+
+
+def test_a_link_that_was_changed_anywhere_is_nobodys() -> None:
+    def sign(message: bytes) -> bytes:
+        return bytes(sum(message) % 251 for _ in range(16))
+
+    def is_signed(message: bytes, signature: bytes) -> bool:
+        return sign(message) == signature
+
+    link = Unsubscribe(UUID(int=7), "bookings")
+    token = link.token(sign)
+    assert read_token(token, is_signed) == link
+    for odd in ("", "x", token[:-2], "é" * 20, "=" * 10, token * 9):
+        assert read_token(odd, is_signed) is None
