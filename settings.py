@@ -5,14 +5,14 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cache
 from typing import Literal, Self
-from urllib.parse import urlsplit
 
 from pydantic import AliasChoices, Field, SecretStr, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from domain.urls.artifact_urls import ArtifactsUrl
 from domain.urls.broker_urls import BrokerUrl, LimitsUrl, ResultsUrl, is_rabbitmq, is_redis
-from domain.urls.origins import origin_of, with_lower_scheme
+from domain.urls.origins import is_address, origin_of, with_lower_scheme
 
 CLAIM_MARGIN = 1 / 12
 """The share of the lease that must be left after the longest call, to record its result (of 60 s: 5 s).
@@ -229,6 +229,12 @@ class Settings(BaseSettings):
     twilio_api_url: str = Field("https://api.twilio.com", description="Twilio's API, for orgs that send text messages.")
     fcm_api_url: str = Field("https://fcm.googleapis.com", description="FCM, for orgs that send messages to devices.")
     fcm_token_url: str = Field("https://oauth2.googleapis.com/token", description="Where FCM's tokens come from.")
+    artifacts_url: ArtifactsUrl = Field(
+        SecretStr("file:///var/lib/postroom/artifacts"),
+        description="Where artifacts lie: a folder that gateway and workers share, or a bucket of S3's kind,"
+        " `s3://ID:SECRET@bucket/prefix?region=…&endpoint=https://…`; without a key, what Amazon's tools take.",
+    )
+    artifact_bytes: int = Field(20_000_000, ge=1, le=100_000_000, description="Bytes of an upload, at most.")
 
     log_level: str = Field("INFO", description="The least severe level that is logged.")
     traces_url: SecretStr | None = Field(
@@ -328,12 +334,7 @@ class Settings(BaseSettings):
         if not url:
             return self
         schemes = ["https"] if self.environment == "production" else ["https", "http"]
-        try:
-            parts = urlsplit(url)
-            is_address = parts.scheme in schemes and bool(parts.hostname)
-        except ValueError:
-            is_address = False
-        if not is_address:
+        if not is_address(url, schemes):
             raise ValueError(f"alert_url: must be an address with {' or '.join(schemes)}")
         if self.alert_format == "webhook" and not self.alert_secret.get_secret_value():
             raise ValueError("alert_secret: a receiver of your own needs one, or it could not tell who sent an alert")

@@ -10,6 +10,7 @@ import click
 from celery import Celery
 
 from commands.answers import json_option, show_rows
+from commands.artifacts import store_check
 from commands.settings_checks import one_broker_check, settings_checks
 from domain.alerts.due import is_long
 from domain.jobs.failures import Failure, Invalid
@@ -87,6 +88,7 @@ def examine(process: Runtime) -> Sequence[Check]:
     broker = broker_check(settings)
     return [
         *settings_checks(settings),
+        store_check(settings),
         broker,
         limits_check(process),
         *_of_the_database(process),

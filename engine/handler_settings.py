@@ -41,6 +41,7 @@ class HandlerSettings:
     resend_api_url: str
     graph_api_url: str
     microsoft_login_url: str
+    artifacts_url: SecretStr
     retention_s: float
     audit_retention_s: float | None
 

@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 
-from gateway import health, inbox_stream, interactions, receipts, unsubscribing, webhooks
-from gateway.api import connecting, jobs, openapi, operations, rules
+from gateway import artifact_links, health, inbox_stream, interactions, receipts, unsubscribing, webhooks
+from gateway.api import artifacts, connecting, jobs, openapi, operations, rules
 from gateway.http import problems
 from gateway.http.event_loop import EventLoopWatch
 from gateway.http.request_ids import RequestRecorder
@@ -62,6 +62,8 @@ def create_app(settings: Settings) -> FastAPI:
         app.include_router(router)
     app.include_router(rules.router)
     app.include_router(connecting.router)
+    app.include_router(artifacts.router)
+    app.include_router(artifact_links.router)
     app.include_router(openapi.router)
     problems.add_handlers(app)
     app.add_exception_handler(PageRefusal, answer_page_refusal)

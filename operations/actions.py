@@ -11,7 +11,7 @@ from domain.access.api_keys import Role
 from domain.jobs.failures import Invalid
 from domain.jobs.job import Enqueued, JsonObject
 from domain.mail.actions.action_files import FIELD as FILES
-from domain.mail.actions.action_files import named, read_files
+from domain.mail.actions.action_files import AskedFile, named, read_files
 from domain.mail.actions.kinds import ActionKind, Danger, Inverse
 from domain.mail.actions.requested_action import AutoReply, RequestedAction, parse_action, with_files
 from domain.mail.actions.snooze import Snooze
@@ -24,6 +24,7 @@ from domain.payloads.mail_fields import GmailId
 from domain.payloads.outbound import AttachmentField
 from operations.accounts import target_to_write
 from operations.call import Call
+from operations.exchange.attached_files import attached_files
 from operations.operation import Area, Option, Record, Route
 from operations.pages import Page, Window
 from storage import approvals
@@ -40,7 +41,8 @@ from storage.rules import safety
 ACTIONS = Area("actions", "See what was done to mail and what waits for approval, ask for more, and take it back.")
 DETAILS = (
     '`kind`, and beside it the parameters of that kind: `{"kind": "snooze", "amount": 2, "units": "hours"}`. A forward'
-    " and an answer take files as `attachments`, each with `filename`, `content_type` and `data` (base64). See"
+    " and an answer take files as `attachments`, each with `filename`, `content_type` and `data` (base64),"
+    " or with the `artifact_id` of a file that was stored before. See"
     " docs/explanation/actions.md."
 )
 
@@ -137,12 +139,13 @@ def request_action(
 
     Refused for a mailbox that is disconnected.
     """
-    requested, files = _understood(action)
+    asked, asked_files = _understood(action)
     with call.writing() as tx:
 
         def make() -> Sequence[UUID]:
             target = target_to_write(tx, account_id, call.org_id)
             enqueue = call.enqueue_for(target.org_id)
+            requested, files = _with_files(tx, target.org_id, asked, asked_files)
             checked = SafetyEnforcer(safety.of_account(tx, account_id)).check_request(requested)
             _check_time(requested, ledger.read_time(tx))
             if isinstance(requested, AutoReply) and target.account is not None:
@@ -191,11 +194,23 @@ def found_action(tx: Transaction, call: Call, action_id: UUID) -> StoredAction:
     return call.found(actions.find(tx, action_id), f"action {action_id}")
 
 
-def _understood(document: Mapping[str, Any]) -> tuple[RequestedAction, tuple[AttachmentField, ...]]:
+def _understood(document: Mapping[str, Any]) -> tuple[RequestedAction, tuple[AskedFile, ...]]:
     """The action of a request, and the files that go with it; raises `Invalid` with the field as the request has it."""
     try:
         files = read_files(document.get(FILES, []))
         action = parse_action({name: value for name, value in document.items() if name != FILES})
+        with_files(action, [named(one) for one in files if isinstance(one, AttachmentField)])
+    except Invalid as refusal:
+        raise _inside(refusal) from None
+    return action, files
+
+
+def _with_files(
+    tx: Transaction, org_id: UUID, action: RequestedAction, asked: Sequence[AskedFile]
+) -> tuple[RequestedAction, tuple[AttachmentField, ...]]:
+    """The action with its files, those in artifacts by their facts; raises as `_understood`."""
+    try:
+        files = attached_files(tx, org_id, asked, FILES)
         return with_files(action, [named(one) for one in files]), files
     except Invalid as refusal:
         raise _inside(refusal) from None

@@ -182,6 +182,7 @@ def _write_state(folder: Path, fleet: Fleet) -> None:
             "microsoft",
             "twilio",
             "fcm",
+            "s3",
         )
     }
     processes = {member.name: member.process.pid for member in fleet.members}

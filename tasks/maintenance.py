@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from operator import attrgetter
 from threading import Event
@@ -22,6 +21,7 @@ from domain.payloads.maintenance import (
     CheckWatchesPayload,
     DeleteExportedAuditPayload,
     DeleteFinishedJobsPayload,
+    ExpireArtifactsPayload,
     FallbackSyncPayload,
     FullSyncPayload,
     PurgeExpiredKeysPayload,
@@ -30,6 +30,7 @@ from domain.payloads.maintenance import (
     RenewWatchesPayload,
     ResolveEffectPayload,
     RunEndHookPayload,
+    SweepArtifactsPayload,
     SyncLabelsPayload,
 )
 from domain.payloads.payload import Payload
@@ -37,7 +38,7 @@ from engine.catalogue import catalogue, job
 from engine.context import JobContext
 from engine.enqueue import enqueue_jobs
 from storage.access import api_requests
-from storage.accounts import accounts, consents, expected_writes, fan_out
+from storage.accounts import accounts, consents, expected_writes
 from storage.audit import deletion
 from storage.doubts import doubts
 from storage.email import orders as email_orders
@@ -45,8 +46,9 @@ from storage.ledger import alerts, audit, end_hooks, invariants, retention
 from storage.money import spending
 from storage.postgres.apart import WITHIN_S_OF_JOB, together_or_apart
 from storage.postgres.database import Transaction
-from storage.postgres.execution import StatementAborted
 from storage.rules import corrections
+from tasks.exchange.removing import remove_deleted, remove_orphans
+from tasks.mail.each_account import each_account
 from tasks.mail.mailbox_session import MAILBOX_AUDITS, Disconnected
 from tasks.senders.email_sending import SENDER_AUDITS
 
@@ -59,13 +61,6 @@ RETENTION_SHARE = 0.5
 RETENTION_RUN = timedelta(seconds=20)
 """How long one such job goes on. Its follow-up begins at once where it ended."""
 
-THREADS = 2
-"""Statements of a fan-out at a time: one leaves PostgreSQL idle while it commits, more would keep others waiting."""
-
-FAN_OUT_TRIES = 10
-FAN_OUT_PAUSE_S = 1.0
-"""How often, and how far apart, a fan-out asks again for an org of which somebody has locked a key."""
-
 MOST_BATCHES = 100
 """Batches of lost reservations that one run charges at the most; the next tick goes on."""
 
@@ -76,25 +71,25 @@ WATCH_MUST_BE_YOUNGER_THAN = timedelta(hours=24)
 @job(queue=Queue.MAINTENANCE)
 def fallback_sync(ctx: JobContext, _payload: FallbackSyncPayload) -> Outcome:
     """Sync every account through history: pushes get lost without a trace."""
-    return _each_account(ctx, gmail.SyncPayload, reason="fallback")
+    return each_account(ctx, gmail.SyncPayload, reason="fallback")
 
 
 @job(queue=Queue.MAINTENANCE)
 def full_sync(ctx: JobContext, _payload: FullSyncPayload) -> Outcome:
     """Look through the last days of every inbox for what was never classified."""
-    return _each_account(ctx, gmail.SyncPayload, reason="full", force_full=True)
+    return each_account(ctx, gmail.SyncPayload, reason="full", force_full=True)
 
 
 @job(queue=Queue.MAINTENANCE)
 def renew_watches(ctx: JobContext, _payload: RenewWatchesPayload) -> Outcome:
     """Renew every account's push watch."""
-    return _each_account(ctx, gmail.RenewWatchPayload)
+    return each_account(ctx, gmail.RenewWatchPayload)
 
 
 @job(queue=Queue.MAINTENANCE)
 def sync_labels(ctx: JobContext, _payload: SyncLabelsPayload) -> Outcome:
     """Bring every account's labels up to date."""
-    return _each_account(ctx, gmail.SyncLabelsPayload)
+    return each_account(ctx, gmail.SyncLabelsPayload)
 
 
 @job(queue=Queue.MAINTENANCE, audits=("watch.lapsed",))
@@ -187,6 +182,28 @@ def purge_expired_keys(ctx: JobContext, _payload: PurgeExpiredKeysPayload) -> Ou
 
     is_more = _at_pace(ctx, purge)
     return _go_on(ctx, PurgeExpiredKeysPayload() if is_more else None, {"purged": purged})
+
+
+@job(queue=Queue.MAINTENANCE)
+def expire_artifacts(ctx: JobContext, _payload: ExpireArtifactsPayload) -> Outcome:
+    """Delete artifacts whose time is over, and remove the bytes of deleted ones, for as long as there are any."""
+    removed = Counter(expired=0, removed=0, bytes=0, forgotten=0)
+    is_more = _at_pace(ctx, lambda: remove_deleted(ctx, removed))
+    return _go_on(ctx, ExpireArtifactsPayload() if is_more else None, {**removed})
+
+
+@job(queue=Queue.MAINTENANCE)
+def sweep_artifacts(ctx: JobContext, payload: SweepArtifactsPayload) -> Outcome:
+    """Remove bytes that have lain in the store for a day without an artifact's row: those of jobs that died."""
+    after, swept = payload.after or "", Counter(seen=0, removed=0, bytes=0)
+
+    def sweep() -> bool:
+        nonlocal after
+        after = remove_orphans(ctx, after, swept) or ""
+        return bool(after)
+
+    is_more = _at_pace(ctx, sweep)
+    return _go_on(ctx, SweepArtifactsPayload(after=after) if is_more else None, {**swept})
 
 
 @job(queue=Queue.MAINTENANCE)
@@ -331,45 +348,6 @@ def _question(ctx: JobContext, doubt: Doubt) -> NewJob:
     return ResolveEffectPayload(key=doubt.key, account_id=doubt.account_id).job(
         org_id=doubt.org_id, origin=ctx.job.origin
     )
-
-
-def _each_account(ctx: JobContext, payload: type[Payload], **fixed: object) -> Outcome:
-    """Enqueue a job for every active account, a part of the fleet per statement.
-
-    An org of which somebody has locked a key comes last, and waits for the next tick if it still is.
-    """
-    with ctx.fleet() as tx:
-        todo: list[tuple[fan_out.Part, Sequence[UUID] | None]] = [(part, None) for part in fan_out.parts(tx, BATCH)]
-    batches: list[fan_out.Batch] = []
-
-    def reach(some: tuple[fan_out.Part, Sequence[UUID] | None]) -> tuple[fan_out.Part, Sequence[UUID]]:
-        """Reach the accounts of a part, of some orgs or of all; returns the orgs that have to be tried again."""
-        part, org_ids = some
-
-        def enqueue(org_ids: Sequence[UUID] | None) -> None:
-            ctx.check()
-            with ctx.fleet() as tx:
-                batches.append(fan_out.to_accounts(tx, ctx.job, payload, fixed, part, org_ids))
-
-        if org_ids is None:
-            try:
-                enqueue(None)
-            except StatementAborted:
-                with ctx.fleet() as tx:
-                    org_ids = fan_out.orgs(tx, part)
-        return part, together_or_apart(org_ids or (), lambda org_id: org_id, enqueue, within_s=WITHIN_S_OF_JOB)
-
-    # In a few threads, so that the database is not idle while one of them waits.
-    with ThreadPoolExecutor(THREADS, "fan-out") as pool:
-        for tries_left in reversed(range(FAN_OUT_TRIES)):
-            todo = [left for left in pool.map(reach, todo) if left[1]]
-            if not todo:
-                break
-            Event().wait(FAN_OUT_PAUSE_S if tries_left else 0)
-    if todo:
-        ctx.log.warning("orgs_not_reached", orgs=len({org_id for _, org_ids in todo for org_id in org_ids or ()}))
-    created = sum(batch.created for batch in batches)
-    return Done({"accounts": sum(batch.accounts for batch in batches), "enqueued": created})
 
 
 def _at_pace(ctx: JobContext, batch: Callable[[], bool]) -> bool:

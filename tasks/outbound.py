@@ -127,7 +127,7 @@ def _prepare(ctx: JobContext, mailbox: Mailbox, case: OutgoingCase) -> Prepared:
     """Fetch what goes with the mail, and write it; the same token as an earlier attempt's, whose draft may be there."""
     own = mailbox.send_as()
     original = None if case.original is None else case.original.parsed
-    files = outgoing_files.of_order(case.order)
+    files = outgoing_files.of_order(ctx, case.order)
     if case.order.message_type == "forward" and case.original is not None:
         files += outgoing_files.of_original(ctx, mailbox, case.original.message_id)
     plan = Plan(

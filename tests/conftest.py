@@ -183,9 +183,13 @@ def own_valkey(tmp_path: Path) -> Iterator[ValkeyServer]:
 
 
 @pytest.fixture
-def settings(database_url: str, broker_url: str) -> Settings:
-    """Settings of this test's own database and broker."""
-    return Settings(database_url=SecretStr(database_url), broker_url=SecretStr(broker_url))
+def settings(database_url: str, broker_url: str, tmp_path: Path) -> Settings:
+    """Settings of this test's own database, broker and folder of artifacts."""
+    return Settings(
+        database_url=SecretStr(database_url),
+        broker_url=SecretStr(broker_url),
+        artifacts_url=SecretStr(f"file://{tmp_path}/artifacts"),
+    )
 
 
 @pytest.fixture

@@ -70,7 +70,7 @@ ONLY_IN = {  # third parties that belong to some rooms only
     **dict.fromkeys(("sqlalchemy", "psycopg", "psycopg_pool", "alembic"), SQL),
     **dict.fromkeys(("anthropic", "google", "googleapiclient", "google_auth_httplib2", "httplib2"), WIRE),
     **dict.fromkeys(("httpx", "httpx2", "requests", "urllib3", "aiohttp", "urllib.request", "http.client"), WIRE),
-    **dict.fromkeys(("msal", "resend", "twilio", "smtplib"), WIRE),
+    **dict.fromkeys(("msal", "resend", "twilio", "smtplib", "obstore"), WIRE),
     "limits": {"providers", "bench", "tests"},
     **dict.fromkeys(("fastapi", "starlette", "uvicorn"), HTTP_SERVER),
     **dict.fromkeys(("prometheus_client", "opentelemetry"), OBSERVING),
@@ -143,7 +143,7 @@ def is_log_setup(call: ast.Call) -> bool:
     return dotted(call.func) == "structlog.configure"
 
 
-SHARED_STEPS = ["tasks.mail", "tasks.senders"]
+SHARED_STEPS = ["tasks.mail", "tasks.senders", "tasks.exchange"]
 """Folders of steps that several families share: one for each system outside."""
 
 

@@ -1,1 +1,1 @@
-"""Files that leave and come in: tables of typed columns, plans on paper, availability from tables and calendars."""
+"""Files that come in and go out: artifacts and their links, tables of typed columns, plans on paper, calendars."""

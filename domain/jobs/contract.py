@@ -146,13 +146,20 @@ def first_problem(error: ValidationError, under: str = "") -> Invalid:
     """The first problem of a validation, as field and reason; never the offending value, which may be a secret."""
     problem = error.errors(include_url=False, include_input=False)[0]
     if problem["type"] == OF_FIELD:
-        return Invalid(f"{under}{problem['ctx']['field']}", problem["msg"])
+        return Invalid(f"{under}{_whole_path(problem['loc'], problem['ctx']['field'])}", problem["msg"])
     if problem["type"] == "json_invalid":
         # It was JSON: what its reader refuses is half of a surrogate pair.
         return Invalid("text", UNSTORABLE)
     path = ".".join(str(part) for part in problem["loc"]) or "document"
     kind = next((kind for kind in WORDS if problem["type"].startswith(kind)), None)
     return Invalid(f"{under}{path}", WORDS[kind] if kind else problem["msg"].removeprefix("Value error, "))
+
+
+def _whole_path(place: tuple[int | str, ...], field: str) -> str:
+    """A field that `misfit` names, below the model inside the document that it is a field of."""
+    if not place or field.partition(".")[0] == place[0]:
+        return field
+    return ".".join([*map(str, place), field])
 
 
 def misfit(field: str, reason: str) -> PydanticCustomError:

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from domain.jobs.contract import misfit, storable
 from domain.jobs.uniqueness import for_ttl
 from domain.payloads.declaration import Words
-from domain.payloads.mail_fields import HeaderText, MailboxText
+from domain.payloads.mail_fields import MOST_FILES, FileName, HeaderText, MailboxText
 from domain.payloads.payload import Payload
 
 MOST_RECIPIENTS = 50
@@ -65,6 +65,22 @@ Mailboxes = Annotated[
 ]
 
 
+class EmailFile(BaseModel):
+    """A file that goes with a mail: an artifact of the org, under its own name unless the order gives another."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    artifact_id: UUID
+    filename: FileName | None = None
+
+
+def _files(value: object) -> object:
+    """An artifact's id may stand for the file."""
+    if not isinstance(value, list | tuple):
+        return value
+    return tuple({"artifact_id": one} if isinstance(one, str | UUID) else one for one in value)
+
+
 class EmailOrder(BaseModel):
     """One mail. A service gives this in the place of `email.send`'s payload; the words stand in a row from then on."""
 
@@ -80,7 +96,7 @@ class EmailOrder(BaseModel):
     html: Annotated[Text, StringConstraints(max_length=LONGEST_HTML)] | None = None
     """Without `text`, the text is made of the page: a mail without one is taken for spam, and some people read text."""
     headers: Annotated[dict[str, HeaderText], AfterValidator(_known_headers)] = {}
-    attachments: tuple[object, ...] = ()
+    attachments: Annotated[tuple[EmailFile, ...], BeforeValidator(_files), Field(max_length=MOST_FILES)] = ()
     reference: Annotated[HeaderText, StringConstraints(min_length=1, max_length=LONGEST_REFERENCE)] | None = None
     """What the mail is about for its service, such as a ticket's number. Lists show it; several mails may have it."""
 
@@ -104,8 +120,6 @@ class EmailOrder(BaseModel):
     def _says_something(self) -> Self:
         if not (self.text or "").strip() and not (self.html or "").strip():
             raise misfit("text", "is empty, and so is html")
-        if self.attachments:
-            raise misfit("attachments", "are not sent yet: there is no store of files to take them from")
         return self
 
     def document(self) -> dict[str, object]:

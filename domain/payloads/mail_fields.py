@@ -17,6 +17,12 @@ LARGEST_ATTACHMENT = 180_000
 """Bytes of a file that travels in a payload. As base64 it takes 240,000 of the 262,144 bytes that a payload may have at
 every entry point, and the rest is left to the words."""
 
+LARGEST_FILES = 18_000_000
+"""Bytes of the files of one mail together, which lie in artifacts. As base64 they take 24.6 MB: most mailboxes take
+mails of 25 MB (https://support.google.com/mail/answer/6584), and no vendor that sends takes fewer."""
+MOST_FILES = 20
+"""Files of one mail that its sender names."""
+
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _MAILBOX = re.compile(
     r'(?:(?P<quoted>"(?:[^"\\]|\\.)*+")|(?P<words>[^"\\<>()\[\],;:@]*+))\s*+<(?P<address>(?:"(?:[^"\\]|\\.)*+"|[^<>"])++)>'
@@ -87,6 +93,8 @@ FileName = Annotated[str, StringConstraints(min_length=1, max_length=200), After
 ContentType = Annotated[str, StringConstraints(min_length=3, max_length=166), AfterValidator(_content_type)]
 FileContent = Annotated[str, StringConstraints(max_length=LARGEST_PAYLOAD), AfterValidator(_file_content)]
 """Base64 with the standard alphabet and padding."""
+Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+"""Of a file's bytes, as hexadecimal digits."""
 MessageId = Annotated[str, StringConstraints(min_length=3, max_length=998), AfterValidator(_one_line)]
 """An RFC 5322 message id with its angle brackets."""
 GmailId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,100}$")]

@@ -43,6 +43,16 @@ class PurgeExpiredKeysPayload(Payload, job_type="maintenance.purge_expired_keys"
     """Nothing: the schedule says what and when."""
 
 
+class ExpireArtifactsPayload(Payload, job_type="maintenance.expire_artifacts"):
+    """Nothing: the rows say what may go."""
+
+
+class SweepArtifactsPayload(Payload, job_type="maintenance.sweep_artifacts"):
+    """After which place in the store to go on; a tick begins with the first."""
+
+    after: Annotated[str, Field(max_length=200)] | None = None
+
+
 class ChargeLostReservationsPayload(Payload, job_type="maintenance.charge_lost_reservations"):
     """Nothing: the schedule says what and when."""
 

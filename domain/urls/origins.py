@@ -1,6 +1,7 @@
 """Addresses as an operator writes them, in the form in which they are kept and compared."""
 
 import re
+from collections.abc import Collection
 from urllib.parse import urlsplit
 
 HOST = re.compile(r"[a-z0-9._:-]+")
@@ -13,6 +14,15 @@ def with_lower_scheme(url: str) -> str:
     """A URL whose scheme can be compared as it stands."""
     scheme, mark, rest = url.partition("://")
     return f"{scheme.lower()}{mark}{rest}" if mark else url
+
+
+def is_address(url: str, schemes: Collection[str]) -> bool:
+    """Whether a URL names a host, by one of these schemes."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in schemes and bool(parts.hostname)
+    except ValueError:
+        return False
 
 
 def origin_of(url: str, *, may_be_plain_here: bool) -> str:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
 from fastapi import Depends, Request, status
@@ -26,24 +27,34 @@ WHOLE_WITHIN_S = 20.0
 """How long a body may take from its head to its end; Pub/Sub gives a push up after 10 s."""
 
 
+async def stream_body(request: Request, most: int, *, within_s: float = WHOLE_WITHIN_S) -> AsyncIterator[bytes]:
+    """The body as it comes. Raises `RefusedPart`: 413 once more than `most` came, 408 after `within_s`."""
+    read, until = 0, asyncio.get_running_loop().time() + within_s
+    chunks = request.stream()
+    while True:
+        try:
+            async with asyncio.timeout_at(until):
+                chunk = await anext(chunks, None)
+        except TimeoutError:
+            raise RefusedPart(
+                status.HTTP_408_REQUEST_TIMEOUT,
+                "too_slow",
+                f"the body was not here within {within_s:g} s",
+                {"Connection": "close"},
+            ) from None
+        if chunk is None:
+            return
+        read += len(chunk)
+        if read > most:
+            raise RefusedPart(status.HTTP_413_CONTENT_TOO_LARGE, "too_large", f"at most {most} bytes")
+        yield chunk
+
+
 async def read_body(request: Request, keep: int, most: int, *, within_s: float = WHOLE_WITHIN_S) -> bytes:
-    """The body, cut after `keep` bytes. Raises `RefusedPart`: 413 once more than `most` came, 408 after `within_s`."""
+    """The body, cut after `keep` bytes. Raises as `stream_body`."""
     kept = bytearray()
-    read = 0
-    try:
-        async with asyncio.timeout(within_s):
-            async for chunk in request.stream():
-                read += len(chunk)
-                if read > most:
-                    raise RefusedPart(status.HTTP_413_CONTENT_TOO_LARGE, "too_large", f"at most {most} bytes")
-                kept += chunk[: keep - len(kept)]
-    except TimeoutError:
-        raise RefusedPart(
-            status.HTTP_408_REQUEST_TIMEOUT,
-            "too_slow",
-            f"the body was not here within {within_s:g} s",
-            {"Connection": "close"},
-        ) from None
+    async for chunk in stream_body(request, most, within_s=within_s):
+        kept += chunk[: keep - len(kept)]
     return bytes(kept)
 
 

@@ -102,6 +102,13 @@ def operator(caller: KeyHolder) -> Caller:
     return _of_role(caller, Role.OPERATOR)
 
 
+async def uploader(request: Request, caller: Annotated[Caller, Depends(known_caller)]) -> AsyncIterator[Caller]:
+    """A key that may store files. It holds a place for uploads and none for requests: a file may come slowly."""
+    writing = _of_role(caller, Role.WRITER)
+    with resources_of(request).uploads.hold(writing.org_id):
+        yield writing
+
+
 async def interaction_body(request: Request) -> bytes:
     """A press with its message; more than that is nobody's."""
     return await read_body(request, LONGEST_INTERACTION, LONGEST_INTERACTION, within_s=INTERACTION_WITHIN_S)
@@ -131,8 +138,9 @@ DiscordCaller = Annotated[bytes, Depends(discord_interaction)]
 Reader = Annotated[Caller, Depends(reader)]
 Writer = Annotated[Caller, Depends(writer)]
 Operator = Annotated[Caller, Depends(operator)]
+Uploader = Annotated[Caller, Depends(uploader, scope="function")]
 
-VERIFIERS = frozenset({pubsub_push, discord_interaction, reader, writer, operator})
+VERIFIERS = frozenset({pubsub_push, discord_interaction, reader, writer, operator, uploader})
 """Every dependency that proves who calls; those of owners' browsers stand in `gateway/oauth/browsers.py`."""
 
 

@@ -15,7 +15,9 @@ from gateway.http.fairness import RequestPlaces, SharedPlaces
 from gateway.http.inbox_bells import InboxBells
 from gateway.http.rate_limit import RequestLimiter
 from gateway.http.readiness import Readiness
+from providers.artifacts.obstore_store import AsyncObstoreArtifacts
 from providers.google.certificates import CertificateStore
+from providers.ports.artifact_store import AsyncArtifactStore
 from settings import Settings
 from storage.ledger import ledger
 from storage.postgres.database import Database, Transaction
@@ -37,6 +39,15 @@ EXCHANGES_AT_ONCE, EXCHANGES_OF_ORG = 8, 2
 STREAMS_AT_ONCE, STREAMS_OF_ORG = 200, 50
 """Streams of inboxes, of the 800 connections that a process keeps."""
 
+UPLOADS_AT_ONCE, UPLOADS_OF_ORG = 100, 2
+"""Files that are on their way in at a time. Each is kept on the disk until it is whole: 2 GB in all, at 20 MB."""
+
+PUTS_AT_ONCE, PUT_WITHIN_S = 8, 10.0
+"""Files that are put into the store at a time, each whole in memory, and how long the others wait."""
+
+DOWNLOADS_AT_ONCE, DOWNLOADS_OF_ORG = 200, 20
+"""Files that are on their way out, of the 800 connections that a process keeps. Each holds a piece in memory."""
+
 NEEDED_JOB_TYPES = (SyncPayload.declaration.job_type,)
 """What the gateway enqueues; a catalogue without it would make every push come again."""
 
@@ -55,6 +66,11 @@ class Resources:
     exchanges: SharedPlaces
     streams: SharedPlaces
     bells: InboxBells
+    uploads: SharedPlaces
+    puts: RequestPlaces
+    """Of all orgs, which share them as one."""
+    downloads: SharedPlaces
+    artifacts: AsyncArtifactStore
 
     @classmethod
     def of(cls, settings: Settings) -> "Resources":
@@ -74,6 +90,10 @@ class Resources:
             exchanges=SharedPlaces(EXCHANGES_AT_ONCE, EXCHANGES_OF_ORG, "other mailboxes are being connected"),
             streams=SharedPlaces(STREAMS_AT_ONCE, STREAMS_OF_ORG, "other streams of inboxes are open"),
             bells=InboxBells(database),
+            uploads=SharedPlaces(UPLOADS_AT_ONCE, UPLOADS_OF_ORG, "other files are being stored"),
+            puts=RequestPlaces(PUTS_AT_ONCE, PUT_WITHIN_S),
+            downloads=SharedPlaces(DOWNLOADS_AT_ONCE, DOWNLOADS_OF_ORG, "other files are being read"),
+            artifacts=AsyncObstoreArtifacts(settings.artifacts_url),
         )
 
     def enqueue(

@@ -13,6 +13,7 @@ from domain.jobs.contract import MOST_ATTEMPTS, first_problem
 from domain.jobs.job import JsonObject
 from domain.payloads.email import EmailOrder, SendPayload
 from operations.call import Call
+from operations.exchange.attached_files import check_attachments
 from operations.operation import Area, Record, Route
 from operations.pages import Page, Window
 from storage.email import orders
@@ -84,7 +85,9 @@ def send_email(  # noqa: PLR0913 - one parameter per field
     bcc: MoreAddresses = None,
     reply_to: MoreAddresses = None,
     headers: Annotated[JsonObject | None, Field(description="Of a closed list, such as `List-Unsubscribe`.")] = None,
-    attachments: Annotated[list[str] | None, Field(description="Refused: no files are kept yet.")] = None,
+    attachments: Annotated[
+        list[UUID] | None, Field(description="Ids of artifacts, which are sent as files under their names.")
+    ] = None,
     reference: Annotated[str | None, Field(description="What it is about for its service; lists show it.")] = None,
     max_retries: Annotated[
         int | None, Field(ge=0, lt=MOST_ATTEMPTS, description="How often sending is tried again; 3 without it.")
@@ -101,6 +104,7 @@ def send_email(  # noqa: PLR0913 - one parameter per field
     with call.writing() as tx:
 
         def make() -> Sequence[UUID]:
+            check_attachments(tx, call.org, [one.artifact_id for one in order.attachments], "attachments")
             order_id = orders.keep(tx, call.org, order)
             facts = {"order_id": str(order_id), "recipients": order.recipients, "reference": order.reference}
             call.audit(tx, call.org, facts)

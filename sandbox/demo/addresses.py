@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from sandbox.discord.presses import PUBLIC_KEY
+from sandbox.s3.service import ACCESS_KEY, BUCKET, SECRET_KEY
 from sandbox.servers.free_port import LOOPBACK, find_free_port
 
 PUSHER = "push@postroom-local.iam.gserviceaccount.com"
@@ -27,6 +28,7 @@ class Addresses:
     microsoft: str
     twilio: str
     fcm: str
+    s3: str
     gateway: str
     flower: str
     sealing_key: str
@@ -34,7 +36,9 @@ class Addresses:
     @classmethod
     def choose(cls, *, database: str, broker: str) -> Self:
         """Find free ports beside the two servers, which are running."""
-        names = ("gmail", "anthropic", "discord", "resend", "microsoft", "twilio", "fcm", "gateway", "flower")
+        names = (
+            "gmail", "anthropic", "discord", "resend", "microsoft", "twilio", "fcm", "s3", "gateway", "flower",
+        )  # fmt: skip
         urls = {name: f"http://{LOOPBACK}:{port}" for name, port in zip(names, _free_ports(len(names)), strict=True)}
         return cls(database=database, broker=broker, sealing_key=secrets.token_urlsafe(32), **urls)
 
@@ -71,6 +75,7 @@ class Addresses:
             "POSTROOM_TWILIO_API_URL": self.twilio,
             "POSTROOM_FCM_API_URL": self.fcm,
             "POSTROOM_FCM_TOKEN_URL": f"{self.fcm}/token",
+            "POSTROOM_ARTIFACTS_URL": f"s3://{ACCESS_KEY}:{SECRET_KEY}@{BUCKET}?endpoint={self.s3}",
         }
 
 

@@ -62,7 +62,7 @@ class Member:
 
 
 def emulators(addresses: Addresses, folder: Path) -> list[Member]:
-    """Gmail (with Google's tokens, certificates and Pub/Sub), Anthropic, Discord, Resend, Graph, Twilio, FCM."""
+    """Gmail (with Google's tokens, certificates and Pub/Sub), Anthropic, Discord, Resend, Graph, Twilio, FCM, S3."""
     make = _Maker(folder, {})
     modules = {
         "gmail": "sandbox.google.gmail",
@@ -72,6 +72,7 @@ def emulators(addresses: Addresses, folder: Path) -> list[Member]:
         "microsoft": "sandbox.microsoft.microsoft",
         "twilio": "sandbox.twilio.twilio",
         "fcm": "sandbox.fcm.fcm",
+        "s3": "sandbox.s3.s3",
     }
     urls = {name: str(getattr(addresses, name)) for name in modules}
     return [

@@ -93,7 +93,8 @@ class _RequestHandler(BaseHTTPRequestHandler):
         if answer.ending == "cut":
             self.close_connection = True
             payload = payload[: len(payload) // 2]
-        self.wfile.write(payload)
+        if self.command != "HEAD":
+            self.wfile.write(payload)
 
     def _call(self) -> Call:
         parts = urlsplit(self.path)
@@ -105,7 +106,7 @@ class _RequestHandler(BaseHTTPRequestHandler):
         query = parse_qs(body.decode() if overridden else parts.query, keep_blank_values=True)
         return Call(method, parts.path, query, headers, b"" if overridden else body)
 
-    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _serve  # noqa: N815  # http.server looks for these names
+    do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = _serve  # noqa: N815  # http.server looks for these names
 
 
 def _reset(connection: socket) -> None:

@@ -1,5 +1,6 @@
 """Sends the mail of an order by the org's sender, once, and finds out later whether it left (docs: email.md#once)."""
 
+from functools import partial
 from uuid import UUID
 
 from domain.email.sender import NO_PROVIDER, EmailProvider, may_go_by
@@ -13,6 +14,7 @@ from storage.email import orders, senders
 from storage.email.orders import OrderDraft, StoredOrder
 from storage.ledger import effects
 from tasks.senders.email_client import open_drafting, open_keyed
+from tasks.senders.email_files import read_files
 from tasks.senders.email_sending import (
     EmailCase,
     began_at,
@@ -41,7 +43,7 @@ def send_order(ctx: JobContext, order_id: UUID) -> StoredOrder:
             raise CredentialsLost("the org has no sender", provider=NO_PROVIDER, code="email.no_sender")
     if not may_go_by(stored.bound, sender.identity, has_begun=has_begun):
         raise Uncertain("the org's earlier sender may have sent it, and cannot be asked any more")
-    case = EmailCase(stored, order, sender.identity)
+    case = EmailCase(stored, order, sender.identity, partial(read_files, ctx, order))
     match sender.identity.provider:
         case EmailProvider.RESEND:
             with open_keyed(ctx, sender) as keyed:
@@ -60,7 +62,7 @@ def find_order(ctx: JobContext, order_id: UUID, key: str) -> Finding:
         began = doubts.read_request(tx, ctx.job, key)
     if sender is None or sender.identity != stored.bound:
         return CannotTell("the org's mail leaves by another sender by now")
-    case = EmailCase(stored, stored.order, sender.identity)
+    case = EmailCase(stored, stored.order, sender.identity, partial(read_files, ctx, stored.order))
     draft = None
     if key == send_key(order_id) and stored.draft is not None:
         draft = DraftRef(*stored.draft, reference_of(order_id))

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -17,7 +18,7 @@ from domain.payloads.email import EmailOrder
 from domain.payloads.mail_fields import mailbox_parts
 from engine.context import JobContext
 from engine.effects import EffectGuard
-from providers.ports.email import DraftingSender, DraftRef, KeyedSender, OutgoingEmail
+from providers.ports.email import DraftingSender, DraftRef, EmailAttachment, KeyedSender, OutgoingEmail
 from storage.email import orders
 from storage.email.orders import OrderDraft, StoredOrder
 from storage.ledger import audit
@@ -39,6 +40,8 @@ class EmailCase:
     stored: StoredOrder
     order: EmailOrder
     identity: SenderIdentity
+    read_files: Callable[[], tuple[EmailAttachment, ...]] = tuple
+    """Reads the files that go with it, where they are needed: a mail that is out can be found without them."""
 
     @property
     def order_id(self) -> UUID:
@@ -67,6 +70,7 @@ class EmailCase:
             text=text,
             html=order.html if (order.html or "").strip() else None,
             headers=order.headers,
+            attachments=self.read_files(),
         )
 
 

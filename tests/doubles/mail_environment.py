@@ -30,6 +30,7 @@ from storage.mail import emails
 from tests.doubles.factories import pass_time, unmetered
 from tests.doubles.inline_worker import run_job
 from tests.doubles.mail_factories import connect_account
+from tests.doubles.stored_artifacts import bucket_url
 
 OWNER = "owner@postroom.example"
 MOST_ROUNDS = 400
@@ -216,11 +217,15 @@ class Addresses:
     microsoft: str = NOWHERE
     twilio: str = NOWHERE
     fcm: str = NOWHERE
+    s3: str = ""
+    """Empty: artifacts lie in the folder that the settings name."""
 
     def settings(self, settings: Settings) -> Settings:
         """The same settings, with these in the place of the real providers."""
+        artifacts_url = bucket_url(self.s3) if self.s3 else settings.artifacts_url
         return settings.model_copy(
             update={
+                "artifacts_url": artifacts_url,
                 "google_url": self.gmail,
                 "google_client_id": "client",
                 "google_client_secret": SecretStr("client-secret"),

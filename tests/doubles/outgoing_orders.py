@@ -13,6 +13,7 @@ from domain.mail.actions.requested_action import AutoReply, Forward, with_files
 from domain.mail.actions.status import ActionStatus
 from domain.mail.outgoing.send_orders import ActionContext, send_order
 from domain.mail.triage.safety import CheckedAction
+from operations.exchange.attached_files import attached_files
 from sandbox.emulator.control import MessagePlace
 from storage.accounts import accounts
 from storage.actions import actions
@@ -52,11 +53,11 @@ def letter_with_files() -> bytes:
 
 def waiting(env: MailEnvironment, message_id: str, action: Action = ANSWER, *files: dict[str, str]) -> UUID:
     """An action that a person is asked about, with the files that go with its mail."""
-    given = read_files(list(files))
-    asked = with_files(action, [named(one) for one in given])  # type: ignore[arg-type]  # one of the requested ones
-    checked = CheckedAction(asked, ActionStatus.APPROVED_PENDING, asked.danger, ("it is dangerous",))
     with env.process.database.tenant(env.account.org_id) as tx:
         account_id = env.account.account_id
+        given = attached_files(tx, env.account.org_id, read_files(list(files)), "attachments")
+        asked = with_files(action, [named(one) for one in given])  # type: ignore[arg-type]  # one of the requested ones
+        checked = CheckedAction(asked, ActionStatus.APPROVED_PENDING, asked.danger, ("it is dangerous",))
         return actions.request(tx, account_id, message_id, checked, requested_by="user: anna", files=given)
 
 

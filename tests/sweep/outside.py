@@ -24,6 +24,8 @@ from sandbox.microsoft.control import MicrosoftControl
 from sandbox.microsoft.microsoft import microsoft_emulator
 from sandbox.resend.control import ResendControl
 from sandbox.resend.resend import resend_emulator
+from sandbox.s3.s3 import s3_emulator
+from sandbox.s3.service import S3Service, StoredObject
 from sandbox.twilio.control import TwilioControl
 from sandbox.twilio.twilio import twilio_emulator
 from tests.doubles.email_orders import MAILBOX
@@ -44,6 +46,7 @@ REPEATABLE = frozenset(
         "channel.edit",
         "emails.send",
         "login.token",
+        "objects.delete_many",
     }
 )
 """Calls that have the same effect when they are made twice, and alerts, which carry their id.
@@ -72,10 +75,12 @@ class Outside:
     microsoft: Emulator
     twilio: Emulator
     fcm: Emulator
+    s3: Emulator
     stack: ExitStack
     watch: Watch | None = None
     _kept: Mapping[str, Mailbox] = field(default_factory=dict)
     _scopes: Mapping[str, str] = field(default_factory=dict)
+    _objects: Mapping[str, StoredObject] = field(default_factory=dict)
 
     def emulators(self) -> dict[str, Emulator]:
         """All of them, by the provider's name as job types declare it."""
@@ -88,11 +93,18 @@ class Outside:
             "graph": self.microsoft,
             "twilio": self.twilio,
             "fcm": self.fcm,
+            "s3": self.s3,
         }
 
     def addresses(self) -> Addresses:
         """Where the test itself reaches them."""
         return _addresses({name: emulator.url for name, emulator in self.emulators().items()})
+
+    @property
+    def bucket(self) -> S3Service:
+        """Where artifacts lie."""
+        assert isinstance(self.s3.service, S3Service)
+        return self.s3.service
 
     @cached_property
     def tapped(self) -> Addresses:
@@ -107,7 +119,8 @@ class Outside:
             emulator.journal.clear()
 
     def keep(self) -> None:
-        """Remember what the mailboxes hold, and what their owners have consented to."""
+        """Remember what the mailboxes and the bucket hold, and what the mailboxes' owners have consented to."""
+        self._objects = dict(self.bucket.objects)
         self._kept = self._copied(self.service.mailboxes)
         self._scopes = {email: self.service.tokens.grant_of(email).scope for email in self._kept}
 
@@ -118,6 +131,7 @@ class Outside:
             self.service.tokens.grant(email, access, refresh)
             self.service.tokens.grant_of(email).scope = self._scopes[email]
         self.service.mailboxes.update(self._copied(self._kept))
+        self.bucket.objects.update(self._objects)
 
     def calls(self) -> Counter[str]:
         """What was done, by operation and path, however it was answered."""
@@ -138,6 +152,7 @@ class Outside:
             "graph": [(one["isDraft"], one["subject"]) for one in written],
             "twilio": [(one["to"], one["body"]) for one in TwilioControl(self.twilio.url).messages()],
             "fcm": [(one["token"], one["notification"]) for one in FcmControl(self.fcm.url).messages()],
+            "s3": sorted(self.bucket.objects),
         }
 
     def _copied(self, mailboxes: Mapping[str, Mailbox]) -> dict[str, Mailbox]:
@@ -161,8 +176,8 @@ def running_outside() -> Iterator[Outside]:
     gmail = Emulator(service, journal, 0, control_routes(service))
     with gmail, anthropic_emulator() as anthropic, discord_emulator() as discord, ExitStack() as stack:
         bot, resend, microsoft = map(stack.enter_context, (discord_emulator(), resend_emulator(), microsoft_emulator()))
-        twilio, fcm = map(stack.enter_context, (twilio_emulator(), fcm_emulator()))
-        yield Outside(gmail, service, anthropic, discord, bot, resend, microsoft, twilio, fcm, stack)
+        twilio, fcm, s3 = map(stack.enter_context, (twilio_emulator(), fcm_emulator(), s3_emulator()))
+        yield Outside(gmail, service, anthropic, discord, bot, resend, microsoft, twilio, fcm, s3, stack)
 
 
 def _addresses(urls: Mapping[str, str]) -> Addresses:
@@ -175,6 +190,7 @@ def _addresses(urls: Mapping[str, str]) -> Addresses:
         microsoft=urls["graph"],
         twilio=urls["twilio"],
         fcm=urls["fcm"],
+        s3=urls["s3"],
     )
 
 

@@ -40,6 +40,7 @@ from tests.sweep.prepared.approvals import (
     to_be_asked_about,
     to_be_reminded_of,
 )
+from tests.sweep.prepared.artifacts import ended_artifacts, mail_with_file, orphaned_bytes
 from tests.sweep.prepared.drafts import (
     asked_by_hand,
     discarded_draft,
@@ -184,7 +185,12 @@ SCENARIOS: dict[str, dict[str, Prepare]] = {
     },
     "gmail.backfill_messages": {"batch": batch_of_older_mail},
     "drafts.write_manual": {"asked": asked_by_hand, "unread": unread_by_hand, "finished": finished_by_hand},
-    "email.send": {"resend": mail_by_resend, "graph": mail_by_graph},
+    "email.send": {
+        "resend": mail_by_resend,
+        "graph": mail_by_graph,
+        "resend_with_file": mail_with_file(EmailProvider.RESEND),
+        "graph_with_file": mail_with_file(EmailProvider.GRAPH),
+    },
     "gmail.ingest": {"unseen_letter": unseen_letter},
     "gmail.renew_watch": {"stale_token": stale_token},
     "gmail.sync": {"history": history_with_news, "full": whole_mailbox},
@@ -192,6 +198,8 @@ SCENARIOS: dict[str, dict[str, Prepare]] = {
     "maintenance.delete_finished_jobs": {
         "old_jobs": long_finished("maintenance.delete_finished_jobs", timedelta(days=8))
     },
+    "maintenance.expire_artifacts": {"ended": ended_artifacts},
+    "maintenance.sweep_artifacts": {"orphaned": orphaned_bytes},
     "maintenance.raise_alerts": {"dead_job": alert_due},
     "maintenance.reconcile_effects": {"canceled_in_the_call": effect_in_doubt},
     "maintenance.resolve_effect": {"canceled_in_the_call": effect_to_ask_about},

@@ -212,9 +212,10 @@ def with_files(action: RequestedAction, files: Sequence[AttachmentFacts]) -> Req
     except ValidationError as error:
         raise invalid_from(error, FILES) from error
     words = len(json.dumps(made.parameters, ensure_ascii=False).encode())
-    size = words + sum(base64_size(one.size) for one in files)
+    size = words + sum(base64_size(one.size) for one in files if one.artifact_id is None)
     if size > LARGEST_MAIL:
-        raise Invalid(FILES, f"and the words have {size} bytes together as they are sent; at most {LARGEST_MAIL} fit")
+        fit = f"at most {LARGEST_MAIL} fit: store larger files as artifacts"
+        raise Invalid(FILES, f"and the words have {size} bytes together as they are ordered; {fit}")
     return made
 
 

@@ -35,6 +35,7 @@ def upgrade() -> None:
         "0001_notifications",
         "0001_reminders",
         "0001_planning",
+        "0001_artifacts",
     )
     create_functions(
         "orgs",

@@ -4,9 +4,10 @@ import base64
 
 from domain.jobs.failures import Invalid
 from domain.mail.outgoing.outgoing_mail import LARGEST_MESSAGE, AttachmentBody
-from domain.payloads.outbound import SendPayload
+from domain.payloads.outbound import AttachmentField, SendPayload
 from engine.context import JobContext
 from providers.ports import Mailbox
+from tasks.exchange.artifact_files import find_file, read_file
 
 MOST_FILES = 50
 """Files of a forwarded message: each is a call, and together they stay within a minute's quota."""
@@ -15,9 +16,21 @@ CHECK_EVERY = 10
 """Files between two looks at whether the job may go on."""
 
 
-def of_order(order: SendPayload) -> list[AttachmentBody]:
-    """The files that the payload carries."""
-    return [AttachmentBody(one.filename, one.content_type, base64.b64decode(one.data)) for one in order.attachments]
+def of_order(ctx: JobContext, order: SendPayload) -> list[AttachmentBody]:
+    """The files of an order: what the payload carries, and what lies in artifacts."""
+    return [
+        AttachmentBody(one.filename, one.content_type, _content(ctx, one, f"payload.attachments.{place}"))
+        for place, one in enumerate(order.attachments)
+    ]
+
+
+def _content(ctx: JobContext, file: AttachmentField, field: str) -> bytes:
+    if file.artifact_id is None:
+        return base64.b64decode(file.data or "")
+    found = find_file(ctx, file.artifact_id, f"{field}.artifact_id")
+    if found.sha256 != file.sha256:
+        raise Invalid(f"{field}.sha256", "is not the artifact's: another file was approved")
+    return read_file(ctx, found)
 
 
 def of_original(ctx: JobContext, mailbox: Mailbox, message_id: str) -> list[AttachmentBody]:

@@ -1,6 +1,7 @@
 """What an order of a mail refuses, by field, before anything is stored; and how what it takes is written."""
 
 from typing import Any
+from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,7 @@ from domain.jobs.failures import Invalid
 from domain.mail.parsing.html_text import html_to_text
 from domain.payloads.email import HEADERS, LONGEST_TEXT, MOST_RECIPIENTS, SendPayload
 
+ID = UUID(int=1)
 GOOD: dict[str, Any] = {"to": "ada@example.com", "subject": "Lunch", "text": "At noon?"}
 MANY = [f"person{number}@example.com" for number in range(1_000)]
 
@@ -41,7 +43,14 @@ MANY = [f"person{number}@example.com" for number in range(1_000)]
         ({"headers": {"List-Id": "a\r\nBcc: eve@example.com"}}, "headers.List-Id", "control character"),
         ({"headers": {"List-Id": "<a>", "list-id": "<b>"}}, "headers.List-Id", "given twice"),
         ({"headers": {"List-Id": "é"}}, "headers.List-Id", "other letters"),
-        ({"attachments": ["an-artifact"]}, "attachments", "are not sent yet"),
+        ({"attachments": ["an-artifact"]}, "attachments.0.artifact_id", "UUID"),
+        ({"attachments": [{"filename": "a.pdf"}]}, "attachments.0.artifact_id", "required"),
+        (
+            {"attachments": [{"artifact_id": str(ID), "filename": "a/b"}]},
+            "attachments.0.filename",
+            "is a path",
+        ),
+        ({"attachments": [str(ID)] * 21}, "attachments", "at most 20"),
         ({"reference": "a\nb"}, "reference", "control character"),
         ({"reference": "x" * 101}, "reference", "at most 100"),
         ({"from": "eve@example.com"}, "from", "not permitted"),

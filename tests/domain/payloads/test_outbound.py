@@ -3,6 +3,7 @@
 import base64
 import json
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -18,6 +19,12 @@ GOLDEN: dict[str, Any] = json.loads((ROOT / "tests/golden/outbound.send.v1.json"
 def file_of(size: int, **facts: object) -> dict[str, object]:
     data = base64.b64encode(b"x" * size).decode()
     return {"filename": "plan.pdf", "content_type": "application/pdf", "data": data, **facts}
+
+
+IN_ARTIFACT = {
+    "filename": "plan.pdf", "content_type": "application/pdf", "artifact_id": str(UUID(int=7)), "size": 5_000_000,
+    "sha256": "0" * 64,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -43,6 +50,10 @@ def file_of(size: int, **facts: object) -> dict[str, object]:
         ({"attachments": [file_of(LARGEST_ATTACHMENT + 1)]}, "attachments.0.data", f"at most {LARGEST_ATTACHMENT}"),
         ({"attachments": [file_of(LARGEST_ATTACHMENT // 2 + 9)] * 2}, "attachments", f"at most {LARGEST_ATTACHMENT}"),
         ({"attachments": [file_of(1)] * 21}, "attachments", "at most 20"),
+        ({"attachments": [IN_ARTIFACT | {"sha256": None}]}, "attachments.0.data", "with its size and sha256"),
+        ({"attachments": [IN_ARTIFACT | {"data": "aGk="}]}, "attachments.0.data", "lies in one place"),
+        ({"attachments": [IN_ARTIFACT | {"size": 9_000_001}] * 2}, "attachments", "at most 18000000"),
+        ({"attachments": [IN_ARTIFACT | {"size": 18_000_001}]}, "attachments.0.size", "18000000"),
         ({"attachments": [file_of(1, filename="a\r\nContent-Type: x")]}, "attachments.0.filename", "control character"),
         ({"attachments": [file_of(1, filename="../../etc/passwd")]}, "attachments.0.filename", "is a path"),
         ({"attachments": [file_of(1, content_type="text")]}, "attachments.0.content_type", "no media type"),
@@ -65,6 +76,11 @@ def test_the_seed_s_name_of_the_content_type_is_taken_and_stored_as_ours() -> No
     named = file_of(1)
     seed = {key: value for key, value in named.items() if key != "content_type"} | {"mime_type": "application/pdf"}
     assert SendPayload.read(GOLDEN | {"attachments": [seed]}, 1).document()["attachments"] == [named]
+
+
+def test_a_file_in_an_artifact_is_named_and_not_carried() -> None:
+    read = SendPayload.read(GOLDEN | {"attachments": [IN_ARTIFACT] * 3}, 1)
+    assert read.document()["attachments"] == [IN_ARTIFACT] * 3
 
 
 def test_the_largest_file_fits_every_door() -> None:

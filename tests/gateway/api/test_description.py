@@ -25,6 +25,7 @@ DECLARED = {
 """The routes of operations."""
 ROUTES = DECLARED | {
     ("/v1/users/{user_id}/inbox/stream", "get"),
+    ("/v1/artifacts", "put"),
     ("/v1/actions", "get"),
     ("/v1/actions", "post"),
     ("/v1/actions/{action_id}", "get"),

@@ -35,6 +35,8 @@ HARMLESS: Mapping[str, str] = {
     "/v1/accounts/{account_id}/disconnect": "409 when it is disconnected already",
     "/v1/approvals/{action_id}/approve": "an action is decided once: 409 afterwards",
     "/v1/approvals/{action_id}/deny": "an action is decided once: 409 afterwards",
+    "/v1/artifacts/{artifact_id}/link": "keeps nothing: a second link is as good as the first",
+    "/v1/artifacts/{artifact_id}/revoke": "all links that were given are revoked",
     "/v1/dead-letters/{letter_id}/discard": "409 when it is closed already",
     "/v1/jobs/{job_id}/cancel": "a canceled job is canceled again",
     "/v1/notifications": "the same recipient, template, data and bucket are one notification",

@@ -7,14 +7,20 @@ from fastapi import Depends, FastAPI
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute, iter_route_contexts
 
-from gateway import unsubscribing
+from gateway import artifact_links, unsubscribing
 from gateway.app import create_app
 from gateway.http import callers, receipt_callers
 from gateway.http.callers import OPEN_ROUTES, pubsub_push
 from gateway.oauth import browsers
 from settings import Settings
 
-VERIFIERS = callers.VERIFIERS | browsers.VERIFIERS | receipt_callers.VERIFIERS | unsubscribing.VERIFIERS
+VERIFIERS = (
+    callers.VERIFIERS
+    | browsers.VERIFIERS
+    | receipt_callers.VERIFIERS
+    | unsubscribing.VERIFIERS
+    | artifact_links.VERIFIERS
+)
 
 
 def calls(dependant: Dependant) -> Iterator[Callable[..., Any] | None]:

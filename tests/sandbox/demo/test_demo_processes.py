@@ -30,7 +30,7 @@ def test_every_variable_is_a_setting() -> None:
 
 
 def test_every_address_is_another_one_on_the_loopback() -> None:
-    names = ("gmail", "anthropic", "discord", "resend", "microsoft", "gateway", "flower")
+    names = ("gmail", "anthropic", "discord", "resend", "microsoft", "s3", "gateway", "flower")
     urls = [getattr(ADDRESSES, name) for name in names]
     assert len(set(urls)) == len(urls)
     assert all(url.startswith(f"http://{LOOPBACK}:") for url in urls)

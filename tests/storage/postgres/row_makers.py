@@ -124,6 +124,9 @@ ROW_MAKERS = {
     "email_senders": """
         insert into email_senders (org_id, provider, from_address, secret, set_by)
         values (%(org)s, 'resend', 'post@example.com', 'resend', 'ada')""",
+    "artifacts": """
+        insert into artifacts (id, org_id, kind, name, media_type, size, sha256, expires_at)
+        values (%(job)s, %(org)s, 'upload', 'a.pdf', 'application/pdf', 1, repeat('0', 64), now())""",
     "email_orders": "insert into email_orders (org_id, words) values (%(org)s, '{}')",
     "notification_templates": """
         insert into notification_templates (org_id, name, version, category, document, created_by)

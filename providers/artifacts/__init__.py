@@ -1,0 +1,1 @@
+"""The store of artifacts: a folder of this machine, or a bucket."""

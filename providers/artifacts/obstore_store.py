@@ -1,0 +1,152 @@
+"""Artifacts in a folder or in a bucket of S3's kind, by obstore (https://developmentseed.org/obstore/latest/).
+
+obstore signs and speaks S3. It repeats nothing here: a job's retries and a client's are what repeats.
+"""
+
+import asyncio
+import heapq
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from datetime import timedelta
+from functools import partial
+from itertools import islice
+from operator import attrgetter
+from typing import Any, TypeVar
+
+import obstore
+from obstore.store import LocalStore, S3Store
+from pydantic import SecretStr
+
+from domain.jobs.failures import Gone, Transient
+from domain.urls.artifact_urls import ArtifactsPlace, read_artifacts_url
+from providers.artifacts.failures import ERRORS, failure_of
+from providers.ports.artifact_store import StoredBytes
+
+ANSWER_WITHIN_S = 30.0
+"""How long one call may take in all: the longest, a put, sends some 20 MB."""
+CONNECT_WITHIN_S = 5.0
+PAGE = 1000
+"""Names that S3 lists at a time (https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListObjectsV2.html)."""
+
+T = TypeVar("T")
+
+
+class ObstoreArtifacts:
+    """The store for jobs and commands (`ArtifactStore`)."""
+
+    def __init__(self, url: SecretStr, *, within_s: float = ANSWER_WITHIN_S) -> None:
+        """Prepare; a bucket is not asked. Raises `Transient` for a folder that cannot be made."""
+        self._store = open_store(url, within_s)
+        self._is_folder = isinstance(self._store, LocalStore)
+
+    def put(self, place: str, pieces: Iterable[bytes]) -> None:
+        """Write all the pieces to a new place, or nothing.
+
+        In one request: a multipart upload could not be refused where something lies.
+        """
+        data = b"".join(pieces)
+        _translated(lambda: obstore.put(self._store, place, data, mode="create", use_multipart=False))
+
+    def read(self, place: str, start: int, end: int) -> bytes:
+        """The bytes from `start` up to `end`."""
+        if end <= start:
+            return b""
+        return _translated(lambda: bytes(obstore.get(self._store, place, options={"range": (start, end)}).bytes()))
+
+    def delete(self, places: Sequence[str]) -> None:
+        """Remove what lies at these places; a bucket takes them at once, a folder refuses one that is gone."""
+        for some in [[one] for one in places] if self._is_folder else [places] if places else []:
+            with suppress(Gone):
+                _translated(partial(obstore.delete, self._store, some))
+
+    def listed(self, *, after: str, limit: int) -> Sequence[StoredBytes]:
+        """What lies at the places after this one. A bucket lists in order; a folder is walked as a whole."""
+        return _translated(lambda: self._listed(after, limit))
+
+    def _listed(self, after: str, limit: int) -> Sequence[StoredBytes]:
+        found = _entries(self._store, after)
+        if self._is_folder:
+            return heapq.nsmallest(limit, found, key=attrgetter("place"))
+        return list(islice(found, limit))
+
+
+class AsyncObstoreArtifacts:
+    """The store for an event loop (`AsyncArtifactStore`)."""
+
+    def __init__(self, url: SecretStr, *, within_s: float = ANSWER_WITHIN_S) -> None:
+        """Prepare; it is opened when it is first needed, so that a gateway without a store serves all else."""
+        self._url, self._within_s = url, within_s
+        self._opened: LocalStore | S3Store | None = None
+
+    async def put(self, place: str, data: bytes) -> None:
+        """Write to a new place."""
+        store = self._store()
+        await self._bounded(lambda: obstore.put_async(store, place, data, mode="create", use_multipart=False))
+
+    async def read(self, place: str, start: int, end: int) -> bytes:
+        """The bytes from `start` up to `end`."""
+        store = self._store()
+
+        async def read() -> bytes:
+            found = await obstore.get_async(store, place, options={"range": (start, end)})
+            return bytes(await found.bytes_async())
+
+        return b"" if end <= start else await self._bounded(read)
+
+    def _store(self) -> LocalStore | S3Store:
+        if self._opened is None:
+            self._opened = open_store(self._url, self._within_s)
+        return self._opened
+
+    async def _bounded(self, call: Callable[[], Awaitable[T]]) -> T:
+        """Also a folder's calls are bounded: the disk may be another machine's."""
+        try:
+            async with asyncio.timeout(self._within_s):
+                return await call()
+        except ERRORS as error:
+            raise failure_of(error) from error
+
+
+def open_store(url: SecretStr, within_s: float) -> LocalStore | S3Store:
+    """The folder or the bucket that the URL names."""
+    place = read_artifacts_url(url)
+    if place.folder is None:
+        return _bucket(place, within_s)
+    try:
+        return LocalStore(prefix=place.folder, mkdir=True)
+    except ERRORS as error:
+        raise Transient("the folder of artifacts cannot be made", code="artifacts.no_folder") from error
+
+
+def _bucket(place: ArtifactsPlace, within_s: float) -> S3Store:
+    given = {
+        "endpoint": place.endpoint,
+        "region": place.region,
+        "access_key_id": place.access_key,
+        "secret_access_key": place.secret_key,
+    }
+    config: Any = {name: value for name, value in given.items() if value}
+    return S3Store(
+        place.bucket,
+        prefix=place.prefix or None,
+        config=config,
+        client_options={
+            "timeout": timedelta(seconds=within_s),
+            "connect_timeout": timedelta(seconds=min(CONNECT_WITHIN_S, within_s)),
+            "allow_http": place.endpoint.startswith("http:"),
+        },
+        retry_config={"max_retries": 0, "retry_timeout": timedelta(seconds=within_s)},
+    )
+
+
+def _entries(store: LocalStore | S3Store, after: str) -> Iterator[StoredBytes]:
+    for page in obstore.list(store, offset=after or None, chunk_size=PAGE):
+        for one in page:
+            yield StoredBytes(one["path"], one["size"], one["last_modified"])
+
+
+def _translated(call: Callable[[], T]) -> T:
+    try:
+        return call()
+    except ERRORS as error:
+        raise failure_of(error) from error

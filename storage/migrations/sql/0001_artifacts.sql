@@ -1,0 +1,34 @@
+-- Artifacts: files of an org whose bytes lie in the store (docs/explanation/artifacts.md). A row is written when all bytes lie there, and
+-- what it says of them never changes.
+create table artifacts (
+  id uuid primary key,
+  org_id uuid not null references orgs (id),
+  project_id uuid,
+  kind text not null check (kind ~ '^[a-z][a-z0-9_]{0,39}$'),
+  name text not null check (length(name) between 1 and 200),
+  media_type text not null check (length(media_type) between 3 and 166),
+  size bigint not null check (size >= 0),
+  sha256 text not null check (sha256 ~ '^[0-9a-f]{64}$'),
+  state text not null default 'ready' check (state in ('ready', 'deleted')),
+  -- The job that made it; no reference, for jobs are deleted sooner.
+  job_id uuid,
+  -- Links of an earlier number are revoked.
+  link_number integer not null default 0 check (link_number >= 0),
+  created_at timestamptz not null default now(),
+  expires_at timestamptz not null,
+  deleted_at timestamptz,
+  -- When its bytes were removed from the store.
+  removed_at timestamptz,
+  foreign key (org_id, project_id) references projects (org_id, id),
+  constraint deleted_has_its_time check ((state = 'deleted') = (deleted_at is not null)),
+  constraint only_deleted_bytes_are_removed check (removed_at is null or state = 'deleted')
+);
+create index artifacts_of_org on artifacts (org_id, created_at desc, id desc);
+create index artifacts_of_project on artifacts (org_id, project_id) where project_id is not null;
+create index artifacts_expiring on artifacts (expires_at) where state = 'ready';
+create index artifacts_to_remove on artifacts (deleted_at) where state = 'deleted' and removed_at is null;
+create index artifacts_removed on artifacts (removed_at) where removed_at is not null;
+call postroom.fence_project_table('artifacts');
+grant select, insert, update, delete on artifacts to postroom_ledger;
+-- A job's settlement adds its own; who deletes or revokes is people, by the ledger's role.
+grant select, insert on artifacts to postroom_tenant;

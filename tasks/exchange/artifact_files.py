@@ -1,0 +1,79 @@
+"""How a job keeps a file as an artifact, and reads one: bytes first, the row with the end of the job.
+
+No effect guards the bytes: they lie under an id of their own, which nobody knows before the row says it. An attempt
+that dies in between leaves bytes that nothing points to, and those are swept (docs: artifacts.md#bytes-first).
+"""
+
+import hashlib
+from collections.abc import Iterable
+from datetime import timedelta
+from functools import partial
+from uuid import UUID, uuid4
+
+from domain.exchange.artifacts import KEEP_FOR, ArtifactFacts, NewArtifact, place_of
+from domain.jobs.failures import Gone, Permanent
+from engine.context import JobContext
+from observability.on_demand import on_demand
+from providers.ports.artifact_store import ArtifactStore
+from storage import artifacts
+from storage.artifacts import StoredArtifact
+from storage.postgres.database import Transaction
+
+
+def store_of(ctx: JobContext) -> ArtifactStore:
+    """The store of artifacts, one for the process."""
+    opened: ArtifactStore = ctx.shared("artifacts", partial(_open, ctx.settings.artifacts_url))
+    return opened
+
+
+def keep_file(
+    ctx: JobContext, facts: ArtifactFacts, pieces: Iterable[bytes], *, keep_for: timedelta = KEEP_FOR
+) -> NewArtifact:
+    """Put a file's bytes into the store. The job gives the result to `record_file` in its `Done(writes=…)`."""
+    ctx.check()
+    artifact_id, digest, size = uuid4(), hashlib.sha256(), 0
+    kept: list[bytes] = []
+    for piece in pieces:
+        digest.update(piece)
+        size += len(piece)
+        kept.append(piece)
+    store_of(ctx).put(place_of(ctx.org_id, artifact_id), kept)
+    return NewArtifact(
+        artifact_id,
+        facts,
+        size,
+        digest.hexdigest(),
+        keep_for=keep_for,
+        project_id=ctx.job.project_id,
+        job_id=ctx.job.job_id,
+    )
+
+
+def record_file(tx: Transaction, org_id: UUID, made: NewArtifact) -> None:
+    """Write the row of an artifact that was kept, in the transaction of the job's end: from then on it can be read."""
+    artifacts.add(tx, org_id, made)
+
+
+def find_file(ctx: JobContext, artifact_id: UUID, field: str) -> StoredArtifact:
+    """An artifact of the job's org that can be read; raises `Gone` by the field that names it."""
+    with ctx.read() as tx:
+        found = artifacts.find(tx, artifact_id)
+    if found is None:
+        raise Gone(f"{field}: there is no artifact {artifact_id}")
+    if not found.is_ready:
+        raise Gone(f"{field}: artifact {artifact_id} was deleted, or its time is over")
+    return found
+
+
+def read_file(ctx: JobContext, found: StoredArtifact) -> bytes:
+    """The bytes of an artifact, hashed again before anybody reads them; raises `Permanent` for others."""
+    data = store_of(ctx).read(found.place, 0, found.size)
+    if hashlib.sha256(data).hexdigest() != found.sha256:
+        words = f"artifact {found.artifact_id} has other bytes than those that were stored"
+        raise Permanent(words, code="artifacts.altered")
+    return data
+
+
+def _open(url: object) -> ArtifactStore:
+    made: ArtifactStore = on_demand("providers.artifacts.obstore_store:ObstoreArtifacts")(url)
+    return made

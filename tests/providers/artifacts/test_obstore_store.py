@@ -1,0 +1,142 @@
+"""The store of artifacts, in a folder and in an emulated bucket: both do the same, and each call ends in time."""
+
+import asyncio
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from domain.jobs.failures import Conflict, Gone, Transient
+from providers.artifacts.obstore_store import AsyncObstoreArtifacts, ObstoreArtifacts
+from sandbox.emulator.fault_order import FaultOrder
+from sandbox.s3.s3 import S3Control, s3_emulator
+from sandbox.s3.service import ACCESS_KEY, SECRET_KEY
+
+WITHIN_S = 0.5
+
+
+@pytest.fixture
+def s3() -> Iterator[S3Control]:
+    with s3_emulator() as emulator:
+        yield S3Control(emulator.url)
+
+
+def bucket(s3: S3Control, *, secret: str = SECRET_KEY, name: str = "postroom") -> SecretStr:
+    return SecretStr(f"s3://{ACCESS_KEY}:{secret}@{name}/kept?region=eu-central-1&endpoint={s3.url}")
+
+
+@pytest.fixture(params=["folder", "bucket"])
+def url(request: pytest.FixtureRequest, s3: S3Control, tmp_path: Path) -> SecretStr:
+    return SecretStr(f"file://{tmp_path}/new/folder") if request.param == "folder" else bucket(s3)
+
+
+def test_what_is_put_is_read_whole_and_in_parts(url: SecretStr) -> None:
+    store = ObstoreArtifacts(url)
+    store.put("org/one", iter([b"first ", b"", b"second"]))
+    assert store.read("org/one", 0, 12) == b"first second"
+    assert store.read("org/one", 6, 100) == b"second"
+    assert store.read("org/one", 3, 3) == b""
+
+
+def test_a_place_is_written_once(url: SecretStr) -> None:
+    store = ObstoreArtifacts(url)
+    store.put("org/one", [b"first"])
+    with pytest.raises(Conflict):
+        store.put("org/one", [b"second"])
+    assert store.read("org/one", 0, 9) == b"first"
+
+
+def test_what_breaks_off_leaves_nothing(url: SecretStr) -> None:
+    def cut_off() -> Iterator[bytes]:
+        yield b"half"
+        raise RuntimeError("cut off")
+
+    store = ObstoreArtifacts(url)
+    with pytest.raises(RuntimeError, match="cut off"):
+        store.put("org/one", cut_off())
+    assert store.listed(after="", limit=10) == []
+
+
+def test_lists_are_in_order_and_go_on(url: SecretStr) -> None:
+    store = ObstoreArtifacts(url)
+    for place in ("b/2", "a/1", "b/10", "b/1"):
+        store.put(place, [place.encode()])
+    first = store.listed(after="", limit=3)
+    assert [one.place for one in first] == ["a/1", "b/1", "b/10"]
+    assert [one.place for one in store.listed(after=first[-1].place, limit=3)] == ["b/2"]
+    assert [one.size for one in first] == [3, 3, 4]
+    assert all(abs(one.stored_at.timestamp() - time.time()) < 60 for one in first)
+
+
+def test_what_is_deleted_is_gone_and_may_be_deleted_again(url: SecretStr) -> None:
+    store = ObstoreArtifacts(url)
+    store.put("org/one", [b"1"])
+    store.put("org/two", [b"2"])
+    store.delete(["org/none", "org/one"])
+    store.delete(["org/one"])
+    with pytest.raises(Gone):
+        store.read("org/one", 0, 1)
+    assert store.read("org/two", 0, 1) == b"2"
+
+
+def test_an_event_loop_reads_what_it_has_put(url: SecretStr) -> None:
+    async def both() -> bytes:
+        store = AsyncObstoreArtifacts(url)
+        await store.put("org/one", b"some words")
+        with pytest.raises(Conflict):
+            await store.put("org/one", b"others")
+        with pytest.raises(Gone):
+            await store.read("org/none", 0, 4)
+        return await store.read("org/one", 5, 10)
+
+    assert asyncio.run(both()) == b"words"
+
+
+@pytest.mark.parametrize(
+    ("fault", "code"),
+    [
+        (FaultOrder(operation="objects.*", status=503, reason="SlowDown"), "artifacts.http_503"),
+        (FaultOrder(operation="objects.*", status=403, reason="AccessDenied"), "artifacts.refused"),
+        (FaultOrder(operation="objects.*", drop="before"), "artifacts.unavailable"),
+        (FaultOrder(operation="objects.*", delay_s=5), "artifacts.unavailable"),
+    ],
+)
+def test_a_bucket_in_trouble_fails_once_and_in_time(s3: S3Control, fault: FaultOrder, code: str) -> None:
+    store, began = ObstoreArtifacts(bucket(s3), within_s=WITHIN_S), time.monotonic()
+    s3.order(fault)
+    with pytest.raises(Transient) as caught:
+        store.put("org/one", [b"words"])
+    assert caught.value.code == code
+    assert s3.url not in caught.value.reason
+    assert time.monotonic() - began < 5 * WITHIN_S
+    assert len(s3.journal("objects.put")) <= 1
+
+
+def test_an_answer_that_is_cut_off_is_no_artifact(s3: S3Control) -> None:
+    store = ObstoreArtifacts(bucket(s3), within_s=WITHIN_S)
+    store.put("org/one", [b"words"])
+    s3.order(FaultOrder(operation="objects.get", ending="cut"))
+    with pytest.raises(Transient):
+        store.read("org/one", 0, 5)
+
+
+def test_an_event_loop_waits_for_no_bucket_for_long(s3: S3Control) -> None:
+    s3.order(FaultOrder(operation="objects.put", hang_s=5))
+    with pytest.raises(Transient):
+        asyncio.run(AsyncObstoreArtifacts(bucket(s3), within_s=WITHIN_S).put("org/one", b"words"))
+
+
+def test_what_an_operator_has_to_mend_is_said_in_words(s3: S3Control, tmp_path: Path) -> None:
+    def code_of(url: SecretStr) -> str:
+        with pytest.raises(Transient) as caught:
+            ObstoreArtifacts(url).put("org/one", [b"words"])
+        return caught.value.code
+
+    assert code_of(bucket(s3, secret="another")) == "artifacts.refused"
+    assert code_of(bucket(s3, name="another")) == "artifacts.no_bucket"
+    s3.set_room(3)
+    assert code_of(bucket(s3)) == "artifacts.full"
+    (tmp_path / "file").touch()
+    assert code_of(SecretStr(f"file://{tmp_path}/file/folder")) == "artifacts.no_folder"

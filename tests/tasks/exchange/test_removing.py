@@ -1,0 +1,129 @@
+"""The end of artifacts: the state first, the bytes after, and bytes that nobody knows last of all."""
+
+import os
+import time
+from collections import Counter
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from psycopg import Connection
+
+from domain.exchange.artifacts import ORPHANED_AFTER, place_of
+from domain.jobs.job import SYSTEM_ORG
+from domain.payloads.maintenance import ExpireArtifactsPayload, SweepArtifactsPayload
+from domain.payloads.payload import Payload
+from engine.catalogue import Job
+from engine.enqueue import enqueue
+from engine.runtime import Runtime
+from sandbox.emulator.fault_order import FaultOrder
+from sandbox.s3.s3 import S3Control, s3_emulator
+from storage import artifacts
+from storage.artifacts import StoredArtifact
+from tasks import maintenance
+from tests.doubles.factories import make_org
+from tests.doubles.inline_worker import run_job
+from tests.doubles.stored_artifacts import bucket_url, store_artifact
+
+OLD_S = (ORPHANED_AFTER + timedelta(hours=1)).total_seconds()
+
+
+def stored(process: Runtime, org_id: UUID, data: bytes = b"some bytes") -> StoredArtifact:
+    with process.database.ledger() as tx:
+        return store_artifact(tx, process.settings, org_id, data)
+
+
+def expire(process: Runtime, database: Connection) -> dict[str, Any]:
+    return run(process, database, maintenance.expire_artifacts, ExpireArtifactsPayload())
+
+
+def sweep(process: Runtime, database: Connection) -> dict[str, Any]:
+    return run(process, database, maintenance.sweep_artifacts, SweepArtifactsPayload())
+
+
+def run(process: Runtime, database: Connection, job_type: Job[Any], payload: Payload) -> dict[str, Any]:
+    """Run the housekeeping once; its output, empty where it has failed."""
+    with process.database.ledger() as tx:
+        (made,) = enqueue(tx, payload, org_id=SYSTEM_ORG)
+    run_job(process, job_type, made.job_id)
+    row = database.execute("select coalesce(output, '{}') from jobs where id = %s", (made.job_id,)).fetchone()
+    assert row is not None
+    return dict(row[0])
+
+
+def kept(tmp_path: Path) -> set[str]:
+    root = tmp_path / "artifacts"
+    return {one.relative_to(root).as_posix() for one in root.rglob("*") if one.is_file()}
+
+
+def test_what_has_ended_goes_and_all_else_stays(
+    process: Runtime, org: UUID, database: Connection, tmp_path: Path
+) -> None:
+    other = make_org(database, "another")
+    expired, deleted, stays = stored(process, org, b"12345"), stored(process, other), stored(process, org)
+    database.execute("update artifacts set expires_at = now() where id = %s", (expired.artifact_id,))
+    with process.database.ledger() as tx:
+        artifacts.delete(tx, deleted.artifact_id)
+    assert expire(process, database) == {"expired": 1, "removed": 2, "bytes": 15, "forgotten": 0}
+    assert kept(tmp_path) == {stays.place}
+    states: dict[UUID, str] = dict(database.execute("select id, state from artifacts").fetchall())
+    assert states == {expired.artifact_id: "deleted", deleted.artifact_id: "deleted", stays.artifact_id: "ready"}
+    assert expire(process, database) == {"expired": 0, "removed": 0, "bytes": 0, "forgotten": 0}
+
+
+def test_a_row_is_forgotten_long_after_its_bytes(process: Runtime, org: UUID, database: Connection) -> None:
+    stored(process, org)
+    database.execute("update artifacts set expires_at = now()")
+    expire(process, database)
+    database.execute("update artifacts set removed_at = now() - interval '31 days'")
+    assert expire(process, database)["forgotten"] == 1
+    assert database.execute("select count(*) from artifacts").fetchone() == (0,)
+
+
+def test_only_old_bytes_without_a_row_are_swept(
+    process: Runtime, org: UUID, database: Connection, tmp_path: Path
+) -> None:
+    known = stored(process, org)
+    root = tmp_path / "artifacts"
+    young, old = place_of(org, uuid4()), place_of(org, uuid4())
+    for place in (young, old, "somebody/else.txt"):
+        (root / place).parent.mkdir(exist_ok=True, parents=True)
+        (root / place).write_bytes(b"12345")
+    for place in (old, known.place, "somebody/else.txt"):
+        os.utime(root / place, (time.time() - OLD_S,) * 2)
+    assert sweep(process, database) == {"seen": 4, "removed": 1, "bytes": 5}
+    assert kept(tmp_path) == {known.place, young, "somebody/else.txt"}
+
+
+def test_the_bytes_of_a_deleted_artifact_are_no_orphan_yet(
+    process: Runtime, org: UUID, database: Connection, tmp_path: Path
+) -> None:
+    deleted = stored(process, org)
+    os.utime(tmp_path / "artifacts" / deleted.place, (time.time() - OLD_S,) * 2)
+    with process.database.ledger() as tx:
+        artifacts.delete(tx, deleted.artifact_id)
+    assert sweep(process, database)["removed"] == 0
+    assert expire(process, database)["removed"] == 1
+
+
+@pytest.mark.parametrize("is_done", [True, False])
+def test_a_bucket_that_does_not_delete_is_asked_again(
+    process: Runtime, org: UUID, database: Connection, is_done: bool
+) -> None:
+    with s3_emulator() as emulator:
+        s3 = S3Control(emulator.url)
+        process.settings = process.settings.model_copy(update={"artifacts_url": bucket_url(s3.url)})
+        ended = stored(process, org)
+        database.execute("update artifacts set expires_at = now()")
+        s3.order(FaultOrder(operation="objects.delete_many", status=503, after_execution=is_done))
+        expire(process, database)
+        with process.database.ledger() as tx:
+            found = artifacts.find(tx, ended.artifact_id)
+        assert found is not None
+        assert not found.is_ready
+        assert expire(process, database)["removed"] == 1
+        assert s3.objects() == {}
+        counted = Counter(call.status for call in s3.journal("objects.delete_many"))
+        assert counted == {503: 1, 200: 1}
