@@ -232,11 +232,6 @@ def advance(
     return bool(rows) and bool(rows[0].is_news)
 
 
-def release(tx: Transaction, delivery_id: UUID) -> None:
-    """Send an item that was collected: its digest has no other."""
-    tx.run("release_delivery", delivery_id=delivery_id)
-
-
 def reopen(tx: Transaction, delivery_id: UUID) -> None:
     """Let a message that failed, and that no provider has taken, be sent again."""
     tx.run("reopen_delivery", delivery_id=delivery_id)

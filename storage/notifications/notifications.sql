@@ -70,10 +70,6 @@ update deliveries d set
 where d.id = %(delivery_id)s and (d.state = any (%(before)s::text[]) or (d.provider_id is null and %(provider_id)s::text is not null))
 returning d.state = %(state)s as is_news
 
--- name: release_delivery
--- A collected item becomes a message of its own.
-update deliveries set state = 'queued', changed_at = now() where id = %(delivery_id)s and state = 'collected'
-
 -- name: reopen_delivery
 -- A message that no provider has taken is to be sent again: its job was replayed.
 update deliveries set state = 'queued', reason = null, changed_at = now()

@@ -117,24 +117,22 @@ grant select, insert, update, delete on notifications to postroom_ledger;
 grant select on notifications to postroom_tenant;
 grant update (version, planned_at) on notifications to postroom_tenant;
 
--- Items are collected until the digest closes. One is open for each category and address.
+-- Items are collected until the digest closes. One is open for each person, channel and category; which address it goes to is chosen when
+-- it closes, so it outlives each address.
 create table digests (
   id uuid primary key default uuidv7(),
   org_id uuid not null,
   user_id uuid not null,
   category text not null,
-  contact_id uuid not null,
-  opened_at timestamptz not null default now(),
+  channel text not null check (channel in ('email', 'sms', 'push')),
   closes_at timestamptz not null,
   closed_at timestamptz,
   constraint digests_of_org unique (org_id, id),
-  foreign key (org_id, user_id) references users (org_id, id) on delete cascade,
-  foreign key (org_id, contact_id) references contact_points (org_id, id) on delete cascade
+  foreign key (org_id, user_id) references users (org_id, id) on delete cascade
 );
-create unique index digests_open on digests (org_id, contact_id, category) where closed_at is null;
+create unique index digests_open on digests (org_id, user_id, channel, category) where closed_at is null;
 create index digests_overdue on digests (closes_at) where closed_at is null;
 create index digests_age on digests (closed_at) where closed_at is not null;
-create index digests_of_contact on digests (org_id, contact_id);
 create index digests_of_user on digests (org_id, user_id);
 call postroom.fence_table('digests');
 grant select, insert, update, delete on digests to postroom_ledger;

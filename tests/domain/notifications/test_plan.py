@@ -61,10 +61,11 @@ def test_each_channel_that_was_asked_for_is_answered_and_each_address_at_most_on
     planned = plan(message, person, senders, NOW)
     named = [Channel.INBOX if isinstance(one, Inbox) else one.channel for one in planned]
     assert set(named) == set(message.channels)
-    sent = [one for one in planned if isinstance(one, Send | Digest)]
+    sent = [one for one in planned if isinstance(one, Send)]
     assert len({one.contact_id for one in sent}) == len(sent)
     for channel in (Channel.EMAIL, Channel.SMS, Channel.INBOX):
         assert named.count(channel) <= 1, "a letter or a text goes to one address"
+    assert all(named.count(one.channel) == 1 for one in planned if isinstance(one, Digest))
     known = {one.contact_id: one for one in person.contacts}
     for one in sent:
         contact = known[one.contact_id]
