@@ -370,12 +370,11 @@ def _record(tx: Transaction, delivery: Delivery, provider_id: str) -> None:
 def _refused(ctx: JobContext, delivery: Delivery, refusal: Permanent) -> Outcome:
     """An address that is good for nothing is written to no more; any other refusal fails the job."""
     reason = SUPPRESSING.get(refusal.code)
-    if reason is None or delivery.contact_id is None:
+    if reason is None:
         raise refusal
-    contact_id = delivery.contact_id
 
     def write(tx: Transaction) -> None:
-        people.suppress(tx, ctx.org_id, contact_id, reason)
+        people.suppress(tx, ctx.org_id, delivery.delivery_id, reason)
         notifications.advance(tx, delivery.delivery_id, DeliveryState.FAILED, reason=refusal.code)
 
     return Done({"state": DeliveryState.FAILED.value, "reason": refusal.code}, writes=write)

@@ -95,6 +95,33 @@ begin
 end
 $$;
 
+-- What stands for an address of an org where the address itself may not stay: a hash under the org's key. The key is of the database and
+-- not of the settings, for those of the settings are replaced, and each suppression would go with them.
+create or replace function postroom.address_hash(for_org uuid, for_channel text, for_address text) returns bytea
+language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+declare
+  its_key bytea;
+begin
+  select k.key into its_key from address_keys k where k.org_id = for_org;
+  if not found then
+    insert into address_keys (org_id, key) values (for_org, uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())) on conflict do nothing;
+    select k.key into its_key from address_keys k where k.org_id = for_org;
+  end if;
+  return sha256(its_key || sha256(its_key || convert_to(for_channel || ':' || for_address, 'UTF8')));
+end
+$$;
+grant execute on function postroom.address_hash to postroom_ledger;
+
+create or replace function postroom.hash_contact_address() returns trigger
+language plpgsql set search_path = pg_catalog, public, pg_temp as $$
+begin
+  new.address_hash := postroom.address_hash(new.org_id, new.channel, new.address);
+  return new;
+end
+$$;
+create or replace trigger contact_points_have_a_hash before insert on contact_points
+  for each row execute function postroom.hash_contact_address();
+
 -- A person's own address is one to write to: who adds a person to an org answers for it.
 create or replace function postroom.keep_own_address() returns trigger
 language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$

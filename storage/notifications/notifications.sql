@@ -33,8 +33,9 @@ returning id
 
 -- name: add_delivery
 -- One for each notification, or digest, channel and address.
-insert into deliveries (id, org_id, user_id, notification_id, digest_id, channel, contact_id, state, reason, due_at)
-values (%(delivery_id)s, %(org_id)s, %(user_id)s, %(notification_id)s, %(digest_id)s, %(channel)s, %(contact_id)s, %(state)s, %(reason)s, %(due_at)s)
+insert into deliveries (id, org_id, user_id, notification_id, digest_id, channel, contact_id, address_hash, state, reason, due_at)
+values (%(delivery_id)s, %(org_id)s, %(user_id)s, %(notification_id)s, %(digest_id)s, %(channel)s, %(contact_id)s,
+  (select address_hash from contact_points where org_id = %(org_id)s and id = %(contact_id)s), %(state)s, %(reason)s, %(due_at)s)
 on conflict (id) do nothing
 
 -- name: find_delivery

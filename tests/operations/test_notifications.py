@@ -3,6 +3,8 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
+from string import ascii_letters
 from typing import Any
 
 import pytest
@@ -206,6 +208,18 @@ def test_a_device_is_its_last_users_and_its_token_is_not_shown(told: ToldPeople,
         assert (added.status, added.json["address"]) == (201, "…device")
     owners = told.database.execute("select user_id from contact_points where channel = 'push'").fetchall()
     assert owners == [other]
+
+
+def test_the_longest_token_of_a_device_fits(told: ToldPeople, client: Client) -> None:
+    """Random letters, which no index makes smaller."""
+    chance = Random(1)  # noqa: S311 - repeatable, no secret
+    token = "".join(chance.choices(ascii_letters, k=4096))
+    path = f"/v1/users/{told.user_id}/contact-points"
+    for _ in range(2):
+        assert client.post(path, {"channel": "push", "address": token}).status == 201
+    refused = client.post(path, {"channel": "push", "address": token + "x"})
+    assert (refused.status, refused.json["field"]) == (422, "address")
+    assert told.database.execute("select count(*) from contact_points where channel = 'push'").fetchone() == (1,)
 
 
 def test_quiet_hours_and_preferences_are_checked(told: ToldPeople, client: Client) -> None:

@@ -128,6 +128,8 @@ ROW_MAKERS = {
     "notification_templates": """
         insert into notification_templates (org_id, name, version, category, document, created_by)
         values (%(org)s, 'welcome', 1, 'news', '{}', 'x')""",
+    "suppressions": """
+        insert into suppressions (org_id, channel, address_hash, suppressed_for) values (%(org)s, 'sms', '', 'stop')""",
     "contact_points": """
         insert into contact_points (id, org_id, user_id, channel, address)
         values (%(account)s, %(org)s, %(user)s, 'sms', '+4930123456')""",
