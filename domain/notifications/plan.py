@@ -71,6 +71,12 @@ class Message:
     digest_every: timedelta
     only_to: UUID | None = None
     """This address and no other, verified or not."""
+    due_at: datetime | None = None
+    """The time for which it was meant, such as a reminder's; None: when it was asked for."""
+
+    def late_at(self, moment: datetime) -> timedelta:
+        """How late the message is at a moment."""
+        return moment - (self.due_at or self.asked_at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +155,7 @@ def _on(
     if isinstance(reached, Suppressed):
         yield reached
         return
-    closes = _after_quiet_hours(now + message.digest_every, message.category, person)
+    closes = _after_quiet_hours(now + message.digest_every, message, person)
     # What would be too old when the digest closes goes by itself.
     if choice is Choice.DIGEST and closes + CLOSES_WITHIN - message.asked_at <= message.max_age:
         yield Digest(channel, closes)
@@ -186,13 +192,13 @@ def _unreachable(channel: Channel, contacts: Sequence[Contact]) -> Suppressed:
 def _to(contact: Contact, message: Message, person: Person, now: datetime) -> Send | Suppressed:
     if contact.suppressed_for is not None:
         return Suppressed(contact.channel, Reason.SUPPRESSED, contact.contact_id)
-    at = _after_quiet_hours(now, message.category, person)
+    at = _after_quiet_hours(now, message, person)
     if at - message.asked_at > message.max_age:
         return Suppressed(contact.channel, Reason.TOO_OLD, contact.contact_id)
     return Send(contact.channel, contact.contact_id, at)
 
 
-def _after_quiet_hours(moment: datetime, category: Category, person: Person) -> datetime:
-    if category.passes_quiet_hours or person.quiet is None:
+def _after_quiet_hours(moment: datetime, message: Message, person: Person) -> datetime:
+    if person.quiet is None or message.category.rings_in_quiet_hours(message.late_at(moment)):
         return moment
     return person.quiet.until(moment, person.zone) or moment

@@ -6,7 +6,7 @@
 create or replace function postroom.notify(
   for_org uuid, recipient uuid, by_template text, given_data jsonb default '{}', in_bucket text default '', by_channels text[] default null,
   by_actor_type text default 'system', by_actor text default 'sql', given_request text default null,
-  given_correlation text default null, to_contact uuid default null
+  given_correlation text default null, to_contact uuid default null, for_time timestamptz default null
 )
 returns table (notification_id uuid, created boolean, refusal text)
 language plpgsql security definer set search_path = pg_catalog, public, pg_temp
@@ -36,8 +36,8 @@ begin
       by_actor_type => origin ->> 'actor_type', by_actor => origin ->> 'actor_id', given_request => origin ->> 'request_id',
       given_correlation => origin ->> 'correlation_id');
     if made.created then
-      insert into notifications (id, org_id, user_id, template, data, data_hash, bucket, channels, contact_id)
-      values (new_id, for_org, recipient, by_template, given_data, hash, in_bucket, by_channels, to_contact);
+      insert into notifications (id, org_id, user_id, template, data, data_hash, bucket, channels, contact_id, due_at)
+      values (new_id, for_org, recipient, by_template, given_data, hash, in_bucket, by_channels, to_contact, for_time);
     else
       select n.id into new_id from notifications n
       where n.org_id = for_org and n.user_id = recipient and n.template = by_template and n.data_hash = hash and n.bucket = in_bucket

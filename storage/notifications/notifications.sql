@@ -1,16 +1,16 @@
 -- name: notify
 -- Asks for a notification; what is refused is in the audit log then.
 select notification_id, created, refusal from postroom.notify(%(org_id)s, %(recipient_id)s, %(template)s, %(data)s, %(bucket)s,
-  %(channels)s::text[], %(actor_type)s, %(actor_id)s, %(request_id)s, %(correlation_id)s, %(contact_id)s)
+  %(channels)s::text[], %(actor_type)s, %(actor_id)s, %(request_id)s, %(correlation_id)s, %(contact_id)s, %(due_at)s)
 
 -- name: find_notification
 -- What was asked for.
-select id as notification_id, org_id, user_id, template, version, data, bucket, channels, contact_id, asked_at, planned_at
+select id as notification_id, org_id, user_id, template, version, data, bucket, channels, contact_id, due_at, asked_at, planned_at
 from notifications where org_id = %(org_id)s and id = %(notification_id)s
 
 -- name: list_notifications
 -- The newest first.
-select id as notification_id, org_id, user_id, template, version, data, bucket, channels, contact_id, asked_at, planned_at
+select id as notification_id, org_id, user_id, template, version, data, bucket, channels, contact_id, due_at, asked_at, planned_at
 from notifications
 where org_id = %(org_id)s
   and (%(asked_at)s::timestamptz is null or (asked_at, id) < (%(asked_at)s, %(notification_id)s::uuid))
@@ -19,7 +19,7 @@ limit %(limit)s
 
 -- name: list_notifications_of_user
 -- The same, of one person.
-select id as notification_id, org_id, user_id, template, version, data, bucket, channels, contact_id, asked_at, planned_at
+select id as notification_id, org_id, user_id, template, version, data, bucket, channels, contact_id, due_at, asked_at, planned_at
 from notifications
 where org_id = %(org_id)s and user_id = %(user_id)s
   and (%(asked_at)s::timestamptz is null or (asked_at, id) < (%(asked_at)s, %(notification_id)s::uuid))

@@ -118,6 +118,8 @@ create table notifications (
   -- To this address alone, though it is not verified: its code.
   contact_id uuid,
   channels text[] check (channels <@ array['email', 'sms', 'push', 'inbox']),
+  -- The time for which it is meant, such as a reminder's; null: when it was asked for.
+  due_at timestamptz,
   asked_at timestamptz not null default now(),
   planned_at timestamptz,
   constraint notifications_of_org unique (org_id, id),
