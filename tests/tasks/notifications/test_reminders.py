@@ -11,6 +11,7 @@ from domain.jobs.job import NewJob, Origin
 from domain.notifications.channels import Channel
 from domain.reminders import CHANGED, NOT_FOUND, ReminderState, done, first_course, reworded, snoozed
 from engine.relay.due_schedules import DueReminders
+from operations import replays
 from storage.ledger import ledger
 from storage.notifications import people
 from storage.schedules import reminders
@@ -226,6 +227,19 @@ def test_a_late_reminder_does_not_ring_in_quiet_hours(told: ToldPeople, late: ti
     told.hurry()
     told.run_due()
     assert len(told.texts()) == 1
+
+
+def test_a_reminder_whose_dead_letter_is_discarded_is_canceled(told: ToldPeople) -> None:
+    discarded, replayable = told.remind(), told.remind()
+    DueReminders(told.process).turn()
+    for job_id in queued_jobs(told):
+        end_job(told, job_id, "dead")
+    with told.process.database.ledger() as tx:
+        row = tx.raw("select id from dead_letters where payload ->> 'reminder_id' = %(id)s", {"id": str(discarded)})
+        replays.discard(tx, row[0].id, by=Origin(), reason="not needed")
+    found = told.reminder(discarded)
+    assert (found.course.state, found.is_over) == (ReminderState.CANCELED, True)
+    assert told.reminder(replayable).course.state is ReminderState.QUEUED
 
 
 def test_a_removed_person_is_reminded_of_nothing(told: ToldPeople) -> None:
