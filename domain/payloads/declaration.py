@@ -48,7 +48,7 @@ class Declaration:
     words: Words | None = None
     """What a caller may give in the place of a row's id."""
     asked_by: str | None = None
-    """How services ask for what the job does; they enqueue no such job, for it names a row that the fleet has decided on."""
+    """How services ask for what the job does: its row was decided on before, so they enqueue no such job."""
 
     def check(self, fields: Collection[str]) -> None:
         """Raise with the job type, the keyword and the reason when the facts do not fit the payload's fields.
