@@ -197,6 +197,33 @@ PROJECT_TABLES = {
 ROW_MAKERS |= PROJECT_TABLES
 
 
+FLEET = {
+    "beat_ticks": "when beat last ticked",
+    "counting": "how far the audit log of all orgs is counted",
+    "job_totals": "what the metrics of the whole fleet show",
+    "api_keys": "who may come in over HTTP; no handler's business",
+    "consent_requests": "who is to connect which mailbox; the gateway's business",
+    "address_keys": "the key under which an org's addresses are hashed; only `postroom.address_hash` reads it",
+    "org_secrets": "the secrets of an org, sealed; a handler reads one by `postroom.org_secret`",
+    "alembic_version": "which migration stands",
+    "audit_exports": "which files the audit log of all orgs was written to",
+    "broker_epochs": "which data set of the broker the fleet last saw",
+    "gates": "what must not run now, in any org",
+    "refused_messages": "broker messages that could not be understood, of no known org",
+    "result_requests": "who waits for a result, of refused messages of no known org too; without anything of the job",
+    "refused_pushes": "pushes of no known org, counted",
+    "relay_leader": "which relay leads",
+    "serial_slots": "who holds a concurrency key",
+    "orgs_over_burst": "which tenants have filled a queue",
+    "tenant_seal": "the secret behind the tenants' seals",
+    "workers": "the processes that run jobs",
+}
+"""Tables that the tenant role cannot touch at all: most have no org."""
+
+CATALOGUE = {"job_types": "the code's own catalogue; the same for every org and written by none"}
+"""Tables without an org that the tenant role may read and nothing more."""
+
+
 def fill_every_table(database: Connection, org_id: UUID) -> dict[str, UUID]:
     """One row of the org in every tenant table, made as the owner; returns the ids that were used."""
     names = ("user", "job", "account", "email", "rule", "decision", "action", "run")
