@@ -3,14 +3,17 @@ person's deed makes a proposal the plan.
 """
 
 import ast
+import json
 import re
 from dataclasses import replace
+from hashlib import sha256
 from typing import Any, get_args
 from uuid import UUID, uuid4
 
 import pytest
 
 from domain.access.api_keys import Role
+from domain.exchange.artifacts import place_of
 from domain.jobs.failures import Conflict, Forbidden, Gone, Invalid
 from domain.jobs.job import Origin
 from domain.payloads.planning import ScanConflictsPayload, SuggestAssignmentsPayload, WeightName
@@ -18,6 +21,7 @@ from domain.planning.model import WEIGHT_MEANINGS, Assignment, Plan
 from engine.enqueue import enqueue
 from operations.call import Call
 from operations.planning import proposals
+from providers.artifacts.obstore_store import ObstoreArtifacts
 from storage.planning import plans
 from storage.planning.projects import Project
 from storage.postgres.queries import statements
@@ -53,6 +57,18 @@ def suggest(told: ToldPeople, project: Project, **wanted: Any) -> list[dict[str,
     return list(output["proposals"])
 
 
+def artifact(told: ToldPeople, output: dict[str, Any], project: Project) -> dict[str, Any]:
+    """The document that a job has kept: an artifact of the project, whether or not the job was."""
+    query = "select org_id, project_id, kind, size, sha256 from artifacts where id = %s"
+    row = told.database.execute(query, (output["artifact_id"],)).fetchone()
+    assert row is not None
+    store = ObstoreArtifacts(told.process.settings.artifacts_url)
+    data = store.read(place_of(told.org_id, UUID(output["artifact_id"])), 0, output["size"])
+    assert row[:2] == (told.org_id, project.project_id)
+    assert row[3:] == (output["size"], output["sha256"]) == (len(data), sha256(data).hexdigest())
+    return dict(json.loads(data))
+
+
 def caller(told: ToldPeople, role: Role = Role.OPERATOR, org_id: UUID | None = None) -> Call:
     process = told.process
     return Call(
@@ -81,7 +97,11 @@ def test_a_scan_counts_and_names_what_breaks_a_rule(told: ToldPeople) -> None:
     skill, overlap = output["conflicts"]
     assert (skill["kind"], skill["detail"]) == ("skill", "sound")
     assert overlap["slot_ids"] == [str(slot_id(1)), str(slot_id(2))]
-    assert run(told, payload, project.project_id)[1] == output, "two scans can be compared"
+    again = run(told, payload, project.project_id)[1]
+    assert again | {"artifact_id": output["artifact_id"]} == output, "two scans can be compared, by their digest too"
+    kept = artifact(told, output, project)
+    assert (kept["counts"], kept["conflicts"]) == (output["counts"], output["conflicts"])
+    assert (kept["project_id"], kept["since"]) == (str(project.project_id), DAY["since"])
     later = {"since": "2026-03-04T00:00:00Z", "until": "2026-03-05T00:00:00Z"}
     assert run(told, ScanConflictsPayload(project_id=project.project_id, **later))[1]["conflicts"] == []
 
@@ -138,7 +158,12 @@ def test_a_suggestion_is_proved_explained_and_writes_no_assignment(told: ToldPeo
     reasons = {one["slot"]: one for one in shown.reasons["slots"]}
     forbidden = {one["collaborator"]: one["rule"] for one in reasons["slot 1"]["candidates"] if not one["is_chosen"]}
     assert forbidden == {"person 2": "skill", "person 3": "skill"}
-    again = suggest(told, project, differ=1)
+    _, output = run(told, SuggestAssignmentsPayload(project_id=project.project_id, differ=1))
+    kept = artifact(told, output, project)
+    assert [one["total"] for one in kept["proposals"]] == [one["points"] for one in (first, *others)]
+    assert kept["proposals"][0]["slots"] == shown.reasons["slots"]
+    assert kept["weights"] == shown.weights
+    again = output["proposals"]
     assert [one["points"] for one in again] == [one["points"] for one in (first, *others)]
 
 
@@ -150,7 +175,17 @@ def test_what_nobody_can_do_stays_open_with_the_reason(told: ToldPeople) -> None
     assert said["why_open"] == "3 lack a skill"
     empty = make_project(told.database, told.org_id)
     state, output = run(told, SuggestAssignmentsPayload(project_id=empty))
-    assert (state, output) == ("succeeded", {"proposals": [], "ended": "no_slots"})
+    assert (state, output["proposals"], output["ended"]) == ("succeeded", [], "no_slots")
+
+
+def test_all_candidates_stand_in_the_artifact_and_the_nearest_in_the_row(told: ToldPeople) -> None:
+    crowd = tuple(person(number) for number in range(14))
+    project = stored(told, Plan((slot(1, 8, 12),), crowd))
+    _, output = run(told, SuggestAssignmentsPayload(project_id=project.project_id, alternatives=1))
+    (proposal,) = output["proposals"]
+    (short,) = proposals.show_proposal(caller(told), UUID(proposal["proposal_id"])).reasons["slots"]
+    (whole,) = artifact(told, output, project)["proposals"][0]["slots"]
+    assert [(len(one["candidates"]), one["others"]) for one in (short, whole)] == [(10, 4), (14, 0)]
 
 
 def test_a_cancel_while_plans_are_looked_for_leaves_no_proposal(told: ToldPeople) -> None:
@@ -168,6 +203,7 @@ def test_a_cancel_while_plans_are_looked_for_leaves_no_proposal(told: ToldPeople
     )
     assert told.run(made.job_id) == "canceled"
     assert told.database.execute("select count(*) from proposals").fetchone() == (0,)
+    assert told.database.execute("select count(*) from artifacts").fetchone() == (0,)
 
 
 def test_applying_a_proposal_assigns_tells_and_raises_the_revision(told: ToldPeople) -> None:
