@@ -6,14 +6,12 @@ import ast
 import json
 import re
 from dataclasses import replace
-from hashlib import sha256
 from typing import Any, get_args
 from uuid import UUID, uuid4
 
 import pytest
 
 from domain.access.api_keys import Role
-from domain.exchange.artifacts import place_of
 from domain.jobs.failures import Conflict, Forbidden, Gone, Invalid
 from domain.jobs.job import Origin
 from domain.payloads.planning import ScanConflictsPayload, SuggestAssignmentsPayload, WeightName
@@ -21,34 +19,18 @@ from domain.planning.model import WEIGHT_MEANINGS, Assignment, Plan
 from engine.enqueue import enqueue
 from operations.call import Call
 from operations.planning import proposals
-from providers.artifacts.obstore_store import ObstoreArtifacts
 from storage.planning import plans
 from storage.planning.projects import Project
 from storage.postgres.queries import statements
 from tests.doubles.factories import make_org, make_project
+from tests.doubles.planning.planning_jobs import kept_file, run, stored
 from tests.doubles.planning.plans import given, person, person_id, slot, slot_id, small_plan
-from tests.doubles.planning.stored_plans import store_plan
 from tests.doubles.told_people import ToldPeople
 from tests.house import ROOT
 
 DAY = {"since": "2026-03-02T00:00:00Z", "until": "2026-03-03T00:00:00Z"}
 CREW = (person(1, skills=frozenset({"sound"})), person(2), person(3))
 PLAN = Plan((slot(1, 8, 12, skills=frozenset({"sound"})), slot(2, 9, 11, headcount=2)), CREW)
-
-
-def stored(told: ToldPeople, plan: Plan = PLAN) -> Project:
-    with told.process.database.ledger() as tx:
-        return store_plan(tx, told.org_id, plan)[0]
-
-
-def run(told: ToldPeople, payload: Any, project_id: UUID | None = None) -> tuple[str, dict[str, Any]]:  # noqa: ANN401 - any payload
-    """How a job ended, and its output or its error."""
-    with told.process.database.ledger() as tx:
-        (made,) = enqueue(tx, payload, org_id=told.org_id, project_id=project_id)
-    state = told.run(made.job_id)
-    query = "select coalesce(output, error) from jobs where id = %s"
-    ((said,),) = told.database.execute(query, (made.job_id,)).fetchall()
-    return state, said
 
 
 def suggest(told: ToldPeople, project: Project, **wanted: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - fields of a payload
@@ -58,15 +40,7 @@ def suggest(told: ToldPeople, project: Project, **wanted: Any) -> list[dict[str,
 
 
 def artifact(told: ToldPeople, output: dict[str, Any], project: Project) -> dict[str, Any]:
-    """The document that a job has kept: an artifact of the project, whether or not the job was."""
-    query = "select org_id, project_id, kind, size, sha256 from artifacts where id = %s"
-    row = told.database.execute(query, (output["artifact_id"],)).fetchone()
-    assert row is not None
-    store = ObstoreArtifacts(told.process.settings.artifacts_url)
-    data = store.read(place_of(told.org_id, UUID(output["artifact_id"])), 0, output["size"])
-    assert row[:2] == (told.org_id, project.project_id)
-    assert row[3:] == (output["size"], output["sha256"]) == (len(data), sha256(data).hexdigest())
-    return dict(json.loads(data))
+    return dict(json.loads(kept_file(told, output, project.project_id)))
 
 
 def caller(told: ToldPeople, role: Role = Role.OPERATOR, org_id: UUID | None = None) -> Call:
@@ -107,7 +81,7 @@ def test_a_scan_counts_and_names_what_breaks_a_rule(told: ToldPeople) -> None:
 
 
 def test_a_project_that_is_not_the_jobs_or_the_orgs_fails_the_job(told: ToldPeople) -> None:
-    project, other = stored(told), make_project(told.database, told.org_id)
+    project, other = stored(told, PLAN), make_project(told.database, told.org_id)
     state, error = run(told, ScanConflictsPayload(project_id=project.project_id, **DAY), other)
     assert (state, error["reason"]) == ("dead", "payload.project_id: is not the project of the job")
     for payload in (
@@ -142,7 +116,7 @@ def test_from_is_another_name_of_since_and_an_end_before_it_is_refused() -> None
 
 
 def test_a_suggestion_is_proved_explained_and_writes_no_assignment(told: ToldPeople) -> None:
-    project = stored(told)
+    project = stored(told, PLAN)
     first, *others = suggest(told, project, differ=1)
     assert (first["is_proved"], first["gap_percent"], first["open_places"]) == (True, 0, 0)
     assert [one["points"] for one in (first, *others)] == sorted(
@@ -252,7 +226,7 @@ NEW_ASSIGNMENT = (
 def test_a_proposal_for_a_plan_that_has_changed_is_refused_with_the_difference(
     told: ToldPeople, change: str, line: str
 ) -> None:
-    first, *_ = suggest(told, stored(told), alternatives=1)
+    first, *_ = suggest(told, stored(told, PLAN), alternatives=1)
     names = {"slot": slot_id(2), "person": person_id(1)}
     told.database.execute(change.encode(), {key: one for key, one in names.items() if f"%({key})s" in change})
     before = assigned(told)
@@ -263,7 +237,7 @@ def test_a_proposal_for_a_plan_that_has_changed_is_refused_with_the_difference(
 
 
 def test_another_orgs_proposal_is_not_found(told: ToldPeople) -> None:
-    first, *_ = suggest(told, stored(told), alternatives=1)
+    first, *_ = suggest(told, stored(told, PLAN), alternatives=1)
     stranger = caller(told, org_id=make_org(told.database))
     for ask in (proposals.show_proposal, proposals.apply_proposal):
         with pytest.raises(Gone):
