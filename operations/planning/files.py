@@ -22,6 +22,10 @@ from storage.postgres.database import Transaction
 
 Zone = Annotated[str | None, Field(max_length=100, description="Such as Europe/Berlin; without it the project's.")]
 
+NamedFormat = Annotated[
+    ImportFormat | None, Field(description="`csv` or `icalendar`; else by the file's media type or name.")
+]
+
 
 class FileJob(Record):
     """The job that makes or reads a file. Its output names the artifact, or says what was taken."""
@@ -42,10 +46,10 @@ def export_plan(
     call: Call,
     project_id: UUID,
     *,
-    format: Annotated[ExportFormat, Field(description="A table, or pages for a printer.")],  # noqa: A002 - the field's name
+    format: Annotated[ExportFormat, Field(description="A table (`csv`), or pages for a printer (`pdf`).")],  # noqa: A002 - the field's name
     run_sheet_id: Annotated[UUID | None, Field(description="Only this run sheet.")] = None,
     zone: Zone = None,
-    paper: Annotated[PaperName, Field(description="Of a PDF.")] = "a4",
+    paper: Annotated[PaperName, Field(description="Of a PDF: `a4`, `a3` or `us-letter`.")] = "a4",
 ) -> FileJob:
     """Write the plan into a file, which is an artifact of the project when the job has ended."""
     if zone is not None:
@@ -78,16 +82,17 @@ def import_availability(  # noqa: PLR0913 - one parameter per field
     project_id: UUID,
     *,
     artifact_id: Annotated[UUID, Field(description="The file.")],
-    format: Annotated[ImportFormat | None, Field(description="Else by the file's media type or name.")] = None,  # noqa: A002 - the field's name
+    format: NamedFormat = None,  # noqa: A002 - the field's name
     collaborator_id: Annotated[UUID | None, Field(description="Whose times all are; a calendar needs it.")] = None,
     zone: Zone = None,
     encoding: Annotated[str, Field(max_length=40, description="Of a file without a byte order mark.")] = "utf-8",
     source: Annotated[
-        str | None, Field(pattern=WORDS, max_length=200, description="An event of a source is one row; else its name.")
+        str | None,
+        Field(pattern=WORDS, max_length=200, description="An event of a source is one row; else the file's name."),
     ] = None,
     dry_run: Annotated[bool, Field(description="Whether nothing is written, and only what would be is told.")] = False,
-    free_events: Annotated[Counted, Field(description="How events of a calendar count that are free.")] = "ignore",
-    whole_days: Annotated[Counted, Field(description="How whole days count that do not say so.")] = "busy",
+    free_events: Annotated[Counted, Field(description="Free events of a calendar: `ignore` or `busy`.")] = "ignore",
+    whole_days: Annotated[Counted, Field(description="Whole days that do not say: `ignore` or `busy`.")] = "busy",
 ) -> FileJob:
     """Take people's times from a file, all or none. The job's output says what is new, or all faults by row."""
     if zone is not None:
