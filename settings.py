@@ -53,6 +53,11 @@ class Settings(BaseSettings):
     tenant_database_url: SecretStr | None = Field(
         None, description="The handlers' login (role postroom_tenant). Default: derived from the database URL."
     )
+    auditor_database_url: SecretStr | None = Field(
+        None,
+        description="The login of handlers that may write nothing but details of the audit log (role postroom_auditor)."
+        " Default: derived from the database URL.",
+    )
     database_pool_size: int = Field(
         10, ge=1, le=500, description="Connections per process and role, at most; a worker's loop has one more."
     )

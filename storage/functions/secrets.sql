@@ -102,7 +102,7 @@ begin
     limit 1);
 end
 $$;
-grant execute on function postroom.carries_secret to postroom_ledger, postroom_tenant;
+grant execute on function postroom.carries_secret to postroom_ledger, postroom_tenant, postroom_auditor;
 
 -- For checks: each names the field, which a check by itself cannot. All take the value, or PostgreSQL would call them when it plans.
 create or replace function postroom.refuse_secret(payload jsonb) returns boolean language plpgsql immutable as $$

@@ -84,8 +84,8 @@ def test_a_missing_database_and_broker_are_named_without_their_passwords(setting
     )
     found = examine(Runtime(away))
     assert wrong(found) == {
-        "broker", "rate limits", "workers", "worker names", "ledger role", "tenant role", "writes", "migrations",
-        "functions", "rights",
+        "broker", "rate limits", "workers", "worker names", "ledger role", "tenant role", "auditor role",
+        "writes", "migrations", "functions", "rights",
         "catalogue", "clock", "sealed tokens", "beat", "pushes", "watches", "model answers", "gates", "people",
         "providers", "alerts", "audit log",
     }  # fmt: skip
@@ -106,7 +106,18 @@ def test_a_database_that_takes_connections_and_says_nothing_is_asked_once(
         with pytest.raises(BlockingIOError):
             silent.accept()
     assert "did not answer" in found["ledger role"].finding
-    unasked = {"tenant role", "writes", "migrations", "functions", "rights", "clock", "beat", "providers", "audit log"}
+    unasked = {
+        "tenant role",
+        "auditor role",
+        "writes",
+        "migrations",
+        "functions",
+        "rights",
+        "clock",
+        "beat",
+        "providers",
+        "audit log",
+    }
     assert unasked <= wrong(list(found.values()))
 
 
