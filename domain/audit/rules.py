@@ -32,16 +32,11 @@ class Details:
 def _run_sheet(data: JsonObject) -> Details:
     try:
         changed = run_sheets.read_change(data)
+        sentences = run_sheets.sentences_of(changed)
     except (ValidationError, OverflowError):
         # The walk goes on, and rules that can read the event will come with a version of their own.
         return Details("run_sheet", sentences=["The run sheet changed; these rules cannot read how."])
-    return Details(
-        "run_sheet",
-        changed.facts.run_sheet_id,
-        changed.facts.revision,
-        changed.changes,
-        run_sheets.sentences_of(changed),
-    )
+    return Details("run_sheet", changed.facts.run_sheet_id, changed.facts.revision, changed.changes, sentences)
 
 
 RULES: Mapping[str, Callable[[JsonObject], Details]] = {"run_sheet.changed": _run_sheet}

@@ -115,10 +115,10 @@ def _slot(was: Slot | None, has: Slot | None, zone: ZoneInfo) -> Iterator[str]:
     match (was, has):
         case (None, Slot()):
             where = f", at {_quoted(has.place)}" if has.place else ""
-            yield f"{_quoted(has.name)} was added: {_span(has, zone)}{where}."
+            yield f"{_quoted(has.name)} was added: {_span(has, zone)} ({zone.key}){where}."
             yield from _people({}, has.people, has.name)
         case (Slot(), None):
-            yield f"{_quoted(was.name)} was removed: {_span(was, zone)}."
+            yield f"{_quoted(was.name)} was removed: {_span(was, zone)} ({zone.key})."
             yield from _people(was.people, {}, was.name)
         case (Slot(), Slot()):
             yield from _moved(was, has, zone)
@@ -130,7 +130,7 @@ def _moved(was: Slot, has: Slot, zone: ZoneInfo) -> Iterator[str]:
     if was.name != has.name:
         yield f"{_quoted(was.name)} is now called {name}."
     if (was.starts_at, was.ends_at) != (has.starts_at, has.ends_at):
-        yield f"{name} was moved to {_span(has, zone)} (before: {_span(was, zone)})."
+        yield f"{name} was moved to {_span(has, zone)} (before: {_span(was, zone)}) ({zone.key})."
     if (was.place_id, was.place) != (has.place_id, has.place):
         yield f"{name} is now at {_place(has.place)} (before: {_place(was.place)})."
     if was.skills != has.skills:
@@ -175,7 +175,7 @@ def _thing(path: str, changed: Changed) -> str:
 def _span(slot: Slot, zone: ZoneInfo) -> str:
     starts, ends = slot.starts_at.astimezone(zone), slot.ends_at.astimezone(zone)
     until = f"{ends:%H:%M}" if ends.date() == starts.date() else f"{ends:%Y-%m-%d %H:%M}"
-    return f"{starts:%Y-%m-%d %H:%M} to {until} ({zone.key})"
+    return f"{starts:%Y-%m-%d %H:%M} to {until}"
 
 
 def _quoted(name: str) -> str:

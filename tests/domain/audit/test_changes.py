@@ -24,14 +24,13 @@ documents = st.recursive(
 unlisted = st.dictionaries(st.sampled_from(["phone", "api_key", "notes"]), st.just(HIDDEN) | st.just({"x": HIDDEN}))
 
 
+def person(name: str, is_pinned: bool, more: dict[str, Any]) -> dict[str, Any]:
+    return {"name": name, "is_pinned": is_pinned, **more}
+
+
 def people_in(number: int) -> st.SearchStrategy[dict[str, Any]]:
     names = {str(one): f"person {number}.{index}" for index, one in enumerate(PEOPLE)}
-    each = {
-        key: st.builds(
-            lambda name, pin, more: {"name": name, "is_pinned": pin, **more}, st.just(name), st.booleans(), unlisted
-        )
-        for key, name in names.items()
-    }
+    each = {key: st.builds(person, st.just(name), st.booleans(), unlisted) for key, name in names.items()}
     return st.fixed_dictionaries({}, optional=each)
 
 

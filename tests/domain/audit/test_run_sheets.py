@@ -11,7 +11,7 @@ from domain.audit.run_sheets import MOST_SENTENCES
 from domain.secrets import names_secret
 
 SLOT, ADA, EVE = (str(UUID(int=number)) for number in (1, 11, 12))
-LOAD_IN = {
+LOAD_IN: dict[str, Any] = {
     "name": "Load-in",
     "starts_at": "2026-03-02T07:00:00+00:00",
     "ends_at": "2026-03-02T11:00:00+00:00",
@@ -28,14 +28,8 @@ SECRET = "blue-horse-battery-7719"  # the test's own
 def said(before: dict[str, Any] | None, after: dict[str, Any] | None, **facts: object) -> list[str]:
     """The sentences about one slot that was so before and is so after."""
     sheets = [{"name": "Friday", "slots": {SLOT: one} if one else {}} for one in (before, after)]
-    data = {
-        "run_sheet_id": str(UUID(int=9)),
-        "revision": 3,
-        "zone": "Europe/Berlin",
-        "before": sheets[0],
-        "after": sheets[1],
-    }
-    return list(details_of("run_sheet.changed", data | facts).sentences)
+    data = {"run_sheet_id": str(UUID(int=9)), "revision": 3, "zone": "Europe/Berlin"} | facts
+    return list(details_of("run_sheet.changed", {**data, "before": sheets[0], "after": sheets[1]}).sentences)
 
 
 @pytest.mark.parametrize(
@@ -44,10 +38,7 @@ def said(before: dict[str, Any] | None, after: dict[str, Any] | None, **facts: o
         ({"name": "Build"}, ["“Load-in” is now called “Build”."]),
         (
             {"starts_at": "2026-03-02T08:00:00+00:00"},
-            [
-                "“Load-in” was moved to 2026-03-02 09:00 to 12:00 (Europe/Berlin)"
-                " (before: 2026-03-02 08:00 to 12:00 (Europe/Berlin))."
-            ],
+            ["“Load-in” was moved to 2026-03-02 09:00 to 12:00 (before: 2026-03-02 08:00 to 12:00) (Europe/Berlin)."],
         ),
         ({"place": "Hall", "place_id": str(UUID(int=21))}, ["“Load-in” is now at “Hall” (before: no place)."]),
         ({"skills": ["sound", "light"]}, ["“Load-in” now wants light, sound (before: no skill)."]),
