@@ -208,7 +208,8 @@ def test_orgs_are_walked_in_pages_and_those_that_lack_details_are_named(
     events = {org: add_change(database, org, "x") for org in orgs}
     with store.claimed(job.org_id, job.job_id, job.token, role=AUDITOR_ROLE) as tx:
         details.add(tx, job, events[job.org_id], SAID)
-    found, after = [], UUID(int=0)
+    found: list[details.OrgWithChanges] = []
+    after = UUID(int=0)
     with store.ledger() as tx:
         while page := details.orgs_with_changes(tx, after=after, limit=2):
             found += page
