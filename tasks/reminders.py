@@ -9,7 +9,7 @@ from domain.jobs.queues import Queue
 from domain.jobs.retry import NOTIFICATIONS
 from domain.notifications.built_in import REMINDER
 from domain.payloads.reminders import DeliverPayload, ForgetPayload
-from domain.reminders import CHANGED, Ring, Skipped, ring
+from domain.scheduling.reminders import CHANGED, Ring, Skipped, ring
 from engine.catalogue import job
 from engine.context import JobContext
 from storage.notifications import notifications

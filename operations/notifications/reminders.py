@@ -10,7 +10,8 @@ from pydantic import AwareDatetime, Field
 
 from domain.access.api_keys import Role
 from domain.jobs.failures import Invalid
-from domain.reminders import (
+from domain.scheduling.recurrence import LONGEST_RULE
+from domain.scheduling.reminders import (
     LEAST_REPEAT_S,
     LONGEST_BODY,
     LONGEST_TITLE,
@@ -27,7 +28,6 @@ from domain.reminders import (
     reworded,
     snoozed,
 )
-from domain.scheduling.recurrence import LONGEST_RULE
 from operations.call import Call
 from operations.operation import WORDS, Area, Option, Record, Route
 from operations.pages import Page, Window

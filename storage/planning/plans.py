@@ -114,15 +114,14 @@ def find_conflicts(tx: Transaction, project: Project, window: Span) -> Sequence[
         "most_minutes": MOST_MINUTES,
         "speed_kmh": project.speed_kmh,
     }
-    more: Mapping[ConflictKind, Mapping[str, object]] = {
-        ConflictKind.TRAVEL: travel,
-        ConflictKind.HOURS: {"zone": project.zone},
+    rows: Mapping[ConflictKind, Sequence[Row]] = {
+        ConflictKind.OVERLAP: tx.run("find_overlap_conflicts", **of_window),
+        ConflictKind.TRAVEL: tx.run("find_travel_conflicts", **of_window, **travel),
+        ConflictKind.AVAILABILITY: tx.run("find_availability_conflicts", **of_window),
+        ConflictKind.SKILL: tx.run("find_skill_conflicts", **of_window),
+        ConflictKind.HOURS: tx.run("find_hours_conflicts", **of_window, zone=project.zone),
     }
-    found = [
-        _conflict(kind, row)
-        for kind in ConflictKind
-        for row in tx.run(f"find_{kind.value}_conflicts", **of_window, **more.get(kind, {}))
-    ]
+    found = [_conflict(kind, row) for kind, of_kind in rows.items() for row in of_kind]
     order = list(ConflictKind)
     return sorted(found, key=lambda one: (order.index(one.kind), one.collaborator_id, one.slot_ids, one.detail))
 

@@ -9,7 +9,7 @@ from uuid import UUID
 from domain.jobs.failures import Forbidden
 from domain.jobs.job import KeysOf, Origin
 from domain.payloads.reminders import DeliverPayload
-from domain.reminders import Course, Reminder, ReminderState, Timing
+from domain.scheduling.reminders import Course, Reminder, ReminderState, Timing
 from storage.ledger import ledger
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 from uuid import UUID
 
-from tests.doubles.journal_folder import JournalFolder
+from tests.doubles.probes.journal_folder import JournalFolder
 
 FOLDER = "POSTROOM_CHAOS_FOLDER"
 """The variable of the environment that names the folder to a worker."""

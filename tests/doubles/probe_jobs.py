@@ -25,7 +25,7 @@ from providers.ports import ModelRequest
 from storage.ledger import audit
 from storage.postgres.database import Transaction
 from tasks.mail.language_model import ask_model
-from tests.doubles.probe_outside import Outside
+from tests.doubles.probes.outside import Outside
 
 AT_ONCE = RetryPolicy("at_once", 3, timedelta(0), timedelta(0))
 

@@ -16,7 +16,7 @@ from domain.jobs.job import Origin
 from domain.notifications.channels import Channel, Choice
 from domain.notifications.quiet_hours import quiet_hours
 from domain.notifications.template import read_template
-from domain.reminders import Course, Reminder, ReminderState, Timing
+from domain.scheduling.reminders import Course, Reminder, ReminderState, Timing
 from engine.app import publish_catalogue
 from engine.catalogue import catalogue
 from engine.relay.due_schedules import DueReminders

@@ -20,7 +20,7 @@ from settings import Settings
 from tests.cluster.nodes import WorkerCommand, WorkerNode, run_worker
 from tests.doubles import probe_jobs
 from tests.doubles.factories import make_org
-from tests.doubles.probe_outside import FOLDER, Outside
+from tests.doubles.probes.outside import FOLDER, Outside
 from tests.invariants import check_ledger
 from tests.waiting import eventually
 

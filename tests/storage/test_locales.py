@@ -8,7 +8,7 @@ from psycopg import Connection
 from storage.postgres.queries import STORAGE
 
 CALLS = re.compile(r"\b(?:lower|upper|initcap)\(")
-OF_RANGES = re.compile(r"\A(?:part|export\.to_look_at)\Z")
+OF_RANGES = re.compile(r"\A(?:part|export\.to_look_at|(?:\w+\.)?during)\Z")
 """Of a range, `lower` is where it begins."""
 
 

@@ -88,7 +88,8 @@ create unique index availabilities_event on availabilities (org_id, project_id, 
   where external_uid is not null;
 call postroom.fence_project_table('availabilities');
 grant select, insert, delete, update (kind, during) on availabilities to postroom_ledger;
-grant select, insert, delete, update (kind, during) on availabilities to postroom_tenant;
+-- No delete: that right is the right to lock the whole table.
+grant select, insert, update (kind, during) on availabilities to postroom_tenant;
 
 create table run_sheets (
   id uuid primary key default uuidv7(),

@@ -127,9 +127,6 @@ ROW_MAKERS = {
     "email_senders": """
         insert into email_senders (org_id, provider, from_address, secret, set_by)
         values (%(org)s, 'resend', 'post@example.com', 'resend', 'ada')""",
-    "artifacts": """
-        insert into artifacts (id, org_id, kind, name, media_type, size, sha256, expires_at)
-        values (%(job)s, %(org)s, 'upload', 'a.pdf', 'application/pdf', 1, repeat('0', 64), now())""",
     "email_orders": "insert into email_orders (org_id, words) values (%(org)s, '{}')",
     "notification_templates": """
         insert into notification_templates (org_id, name, version, category, document, created_by)
@@ -192,6 +189,9 @@ PROJECT_TABLES = {
                                is_proved, choices, reasons)
         values (%(org)s, %(project)s, gen_random_uuid(), 1, '{}', repeat('0', 64), '{}', '{}', 0, 0, true, '[]',
                 '[]')""",
+    "artifacts": """
+        insert into artifacts (id, org_id, project_id, kind, name, media_type, size, sha256, expires_at)
+        values (uuidv7(), %(org)s, %(project)s, 'upload', 'a.pdf', 'application/pdf', 1, repeat('0', 64), now())""",
 }
 """The tables that are fenced by project, too, in such an order."""
 

@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from domain.jobs.job import NewJob, Origin
-from domain.reminders import CHANGED, NOT_FOUND, ReminderState, done, first_course, reworded, snoozed
+from domain.scheduling.reminders import CHANGED, NOT_FOUND, ReminderState, done, first_course, reworded, snoozed
 from engine.relay.due_schedules import DueReminders
 from storage.ledger import ledger
 from storage.schedules import reminders

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from sandbox.servers.waiting import wait_until
-from tests.doubles.journal_folder import JournalFolder
+from tests.doubles.probes.journal_folder import JournalFolder
 
 FOLDER = "POSTROOM_PROBE_FOLDER"
 """The environment variable that names the folder to a worker."""

@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from domain.jobs.failures import Conflict, Invalid
-from domain.reminders import (
+from domain.scheduling.reminders import (
     CHANGED,
     NOT_FOUND,
     Course,
