@@ -16,8 +16,10 @@ where e.org_id = %(org_id)s and e.event = 'run_sheet.changed'
         where w.org_id = %(org_id)s and w.event = 'run_sheet.changed' and w.id <= (select l.id from last l) order by w.id desc limit 1
       ) - interval '1 hour'
     order by o.id desc limit 1), 0)
-  and not exists (
-    select from audit_details d where d.org_id = %(org_id)s and d.rule_version = %(rule_version)s and d.event_id = e.id)
+  -- Asked row by row: a NOT EXISTS may be answered by reading all details of the org.
+  and (
+    select d.event_id from audit_details d
+    where d.org_id = %(org_id)s and d.rule_version = %(rule_version)s and d.event_id = e.id limit 1) is null
 order by e.id
 limit %(limit)s
 

@@ -129,7 +129,8 @@ def test_what_lacks_details_is_found_by_indexes_among_many_that_have_them(
         )
     database.execute(
         "insert into audit_details (org_id, rule_version, event_id, subject, subject_id, changes, sentences, made_by)"
-        " select org_id, 1, id, 'run_sheet', %s, '[]', '[]', uuidv7() from audit_entries where event = 'run_sheet.changed'",
+        " select org_id, 1, id, 'run_sheet', %s, '[]', '[]', uuidv7() from audit_entries"
+        " where event = 'run_sheet.changed'",
         (subject,),
     )
     database.execute("vacuum (analyze) audit_entries, audit_details")
