@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from domain.event_names import OTHER_EVENT_NAMES
+from domain.audit.event_names import OTHER_EVENT_NAMES
 from domain.jobs.job import JsonObject
 from storage.postgres.database import TenantTransaction, Transaction
 from storage.postgres.execution import Row
