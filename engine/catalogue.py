@@ -94,6 +94,7 @@ class Job(Generic[P]):
             providers=self.providers,
             on_end=self.on_end,
             audits=self.audits,
+            asked_by=declared.asked_by,
         )
 
 

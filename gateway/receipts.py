@@ -10,10 +10,24 @@ from uuid import UUID
 import structlog
 from fastapi import APIRouter, Depends, Request, Response
 
-from gateway.http.receipt_callers import EmailCallback, SmsCallback, resend_callback, twilio_callback
+from domain.access.api_keys import Role
+from domain.jobs.job import ActorType
+from domain.notifications.channels import Channel
+from domain.notifications.receipts import SmsReply
+from gateway.http.receipt_callers import (
+    EmailCallback,
+    IncomingSms,
+    SmsCallback,
+    resend_callback,
+    twilio_callback,
+    twilio_reply,
+)
+from gateway.http.request_ids import origin_of
 from gateway.http.resources import resources_of
+from operations.call import Call
+from operations.notifications.people import allow_contact_point
 from storage.accounts import pushes
-from storage.notifications import receipts
+from storage.notifications import people, receipts
 from storage.postgres.database import Transaction
 
 log = structlog.get_logger(__name__)
@@ -46,6 +60,33 @@ def twilio(request: Request, callback: Annotated[SmsCallback | None, Depends(twi
                 is_news = receipts.apply(tx, known.org_id, known.delivery_id, receipt, provider_id=callback.sid)
                 result = ReceiptResult.NEWS if is_news else ReceiptResult.OLD
         return _answered("twilio", result, tx)
+
+
+@router.post("/webhooks/twilio/replies/{org_id}")
+def twilio_replied(request: Request, org_id: UUID, incoming: Annotated[IncomingSms, Depends(twilio_reply)]) -> Response:
+    """A text that came in: STOP ends texts to the number, and START lifts what a STOP has ended, for whoever has it."""
+    resources = resources_of(request)
+    with resources.database.ledger() as tx:
+        if incoming.reply is None:
+            return _answered("twilio", ReceiptResult.MEANINGLESS, tx)
+        if incoming.reply is SmsReply.STOP:
+            people.suppress_address(tx, org_id, Channel.SMS, incoming.number, "stop")
+            return _answered("twilio", ReceiptResult.NEWS, tx)
+        found = people.contacts_of_address(tx, org_id, Channel.SMS, incoming.number)
+        stopped = [one for one in found if one.suppressed_for == "stop"]
+        for contact in stopped:
+            call = Call(
+                origin=origin_of(request, f"sms:{contact.user_id}", ActorType.USER),
+                name="START by text message",
+                role=Role.OPERATOR,
+                database=resources.database,
+                settings=resources.settings,
+                enqueue=resources.enqueue,
+                org_id=org_id,
+                within=tx,
+            )
+            allow_contact_point(call, contact.user_id, contact.contact_id)
+        return _answered("twilio", ReceiptResult.NEWS if stopped else ReceiptResult.OLD, tx)
 
 
 @router.post("/webhooks/resend/{org_id}")

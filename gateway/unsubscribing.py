@@ -73,19 +73,19 @@ def stop(request: Request, link: LinkHolder, form: Annotated[bytes, Depends(form
         return show(link)
     resources = resources_of(request)
     with resources.database.ledger() as tx:
-        contact = people.contact_anywhere(tx, link.contact_id)
-        if contact is None:
+        org_id = people.org_of(tx, link.user_id)
+        if org_id is None:
             return page(HTTPStatus.OK, UNKNOWN, "Nothing was changed.")
         call = Call(
-            origin=origin_of(request, f"unsubscribe:{contact.user_id}", ActorType.USER),
+            origin=origin_of(request, f"unsubscribe:{link.user_id}", ActorType.USER),
             name="unsubscribe link",
             role=Role.WRITER,
             database=resources.database,
             settings=resources.settings,
             enqueue=resources.enqueue,
-            org_id=contact.org_id,
+            org_id=org_id,
             within=tx,
         )
-        set_preference(call, contact.user_id, category=link.category, channel=Channel.EMAIL, choice=Choice.OFF)
-    log.info("unsubscribed", org_id=str(contact.org_id), category=link.category)
+        set_preference(call, link.user_id, category=link.category, channel=Channel.EMAIL, choice=Choice.OFF)
+    log.info("unsubscribed", org_id=str(org_id), category=link.category)
     return page(HTTPStatus.OK, f"E-mail about {link.category} has stopped", "You need do nothing more.")

@@ -16,6 +16,7 @@ from storage.ledger import dead_letters, ledger
 from storage.ledger.dead_letters import DeadLetter
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
+from storage.schedules import reminders
 
 NO_RULINGS: Mapping[str, "Ruling"] = {}
 
@@ -102,7 +103,9 @@ def retry(
 def discard(tx: Transaction, letter_id: UUID, *, by: Origin, reason: str) -> None:
     """Close a letter for good; raises `Gone` or `Conflict`."""
     check_text("reason", reason)
-    _close(tx, opened(tx, letter_id), "discarded", {"reason": reason}, by)
+    letter = opened(tx, letter_id)
+    _close(tx, letter, "discarded", {"reason": reason}, by)
+    reminders.give_up(tx, letter.org_id, letter.job_type, letter.payload)
 
 
 def opened(tx: Transaction, letter_id: UUID) -> DeadLetter:

@@ -80,7 +80,7 @@ def add_schedule(  # noqa: PLR0913 - one parameter per field
         raise Invalid("job_type", f"{job_type} is no known job type")
     declared = known.declaration
     if call.origin.actor_type is ActorType.API_KEY:
-        check_job_type(declared.job_type)
+        check_job_type(declared)
     timetable = Timetable(cron, zone, missed)
     with call.writing() as tx:
         if known.renamed(payload or {}).words is not None:

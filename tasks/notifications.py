@@ -21,7 +21,7 @@ from domain.jobs.retry import NOTIFICATIONS
 from domain.notifications import plan as planning
 from domain.notifications.channels import Channel
 from domain.notifications.delivery import SUPPRESSING, DeliveryState
-from domain.notifications.plan import Planned, Reason, Suppressed
+from domain.notifications.plan import Contact, Planned, Reason, Suppressed
 from domain.notifications.template import Template, Words, words_of
 from domain.payloads.notifications import (
     CloseDigestPayload,
@@ -38,7 +38,7 @@ from engine.enqueue import enqueue_jobs
 from storage.email import orders
 from storage.ledger import effects
 from storage.notifications import channel_senders, digests, inbox, notifications, people, receipts, templates
-from storage.notifications.digests import Overdue
+from storage.notifications.digests import Digest, Overdue
 from storage.notifications.notifications import Delivery, Notification, Old
 from storage.postgres.apart import WITHIN_S_OF_JOB, together_or_apart
 from storage.postgres.database import Transaction
@@ -131,9 +131,9 @@ def _write_part(ctx: JobContext, decision: Decision, part: Planned, tx: Transact
         case planning.Inbox():
             inbox.add(tx, (*whose, source), decision.category, decision.words[Channel.INBOX])
             add(Channel.INBOX, None, DeliveryState.DELIVERED)
-        case planning.Digest(channel, contact_id, at):
-            joined = digests.join(tx, (*whose, source), decision.category, contact_id, at)
-            add(channel, contact_id, DeliveryState.COLLECTED, due_at=joined.closes_at)
+        case planning.Digest(channel, at):
+            joined = digests.join(tx, (*whose, source), channel, decision.category, at)
+            add(channel, None, DeliveryState.COLLECTED, due_at=joined.closes_at)
             if joined.is_new:
                 # A cancellation of the job that opened the digest would keep back what others have put in.
                 ctx.enqueue_owed(tx, CloseDigestPayload(digest_id=joined.digest_id), run_at=joined.closes_at)
@@ -152,29 +152,35 @@ def _state_of(reason: Reason) -> DeliveryState:
 
 @job(queue=Queue.NOTIFICATIONS, retry=NOTIFICATIONS)
 def close_digest(ctx: JobContext, payload: CloseDigestPayload) -> Outcome:
-    """Close a digest and send what is in it; a single item is sent as the notification that it is."""
+    """Close a digest and send what is in it to the addresses that are good then; a single item is sent as itself."""
     with ctx.read() as tx:
         digest = digests.find(tx, ctx.org_id, payload.digest_id)
-    if digest is None:
-        return Cancel("its person or address was removed")
+        person = None if digest is None else people.person(tx, ctx.org_id, digest.user_id)
+    if digest is None or person is None:
+        return Cancel("its person was removed")
+    return Done(writes=partial(_close, ctx, digest, planning.reached_by(digest.channel, person)))
 
-    def write(tx: Transaction) -> JsonObject:
-        found = digests.close(tx, ctx.org_id, payload.digest_id)
-        if not found:
-            return {"closed": found is not None, "items": 0}
-        channel, contact_id = digest.channel, digest.contact_id
-        if len(found) == 1:
-            made = notifications.delivery_id_of(found[0], channel, contact_id)
-            notifications.release(tx, made)
-        else:
-            whose, state = (digest.org_id, digest.user_id), DeliveryState.QUEUED
-            made = notifications.add_delivery(
-                tx, whose, digest.digest_id, channel, contact_id, state, due_at=ctx.now(), is_digest=True
-            )
-        ctx.enqueue_owed(tx, SEND[channel](delivery_id=made))
-        return {"closed": True, "items": len(found)}
 
-    return Done(writes=write)
+def _close(ctx: JobContext, digest: Digest, reached: tuple[Contact, ...] | Suppressed, tx: Transaction) -> JsonObject:
+    found = digests.close(tx, digest.org_id, digest.digest_id)
+    if not found:
+        return {"closed": found is not None, "items": 0}
+    if isinstance(reached, Suppressed):
+        digests.suppress_items(tx, digest, reached.reason.value)
+        return {"closed": True, "items": len(found), "reason": reached.reason.value}
+    is_digest = len(found) > 1
+    add = partial(notifications.add_delivery, tx, (digest.org_id, digest.user_id))
+    for contact in reached:
+        made = add(
+            digest.digest_id if is_digest else found[0],
+            digest.channel,
+            contact.contact_id,
+            DeliveryState.QUEUED,
+            due_at=ctx.now(),
+            is_digest=is_digest,
+        )
+        ctx.enqueue_owed(tx, SEND[digest.channel](delivery_id=made))
+    return {"closed": True, "items": len(found)}
 
 
 @job(queue=Queue.MAINTENANCE)
@@ -364,12 +370,11 @@ def _record(tx: Transaction, delivery: Delivery, provider_id: str) -> None:
 def _refused(ctx: JobContext, delivery: Delivery, refusal: Permanent) -> Outcome:
     """An address that is good for nothing is written to no more; any other refusal fails the job."""
     reason = SUPPRESSING.get(refusal.code)
-    if reason is None or delivery.contact_id is None:
+    if reason is None:
         raise refusal
-    contact_id = delivery.contact_id
 
     def write(tx: Transaction) -> None:
-        people.suppress(tx, ctx.org_id, contact_id, reason)
+        people.suppress(tx, ctx.org_id, delivery.delivery_id, reason)
         notifications.advance(tx, delivery.delivery_id, DeliveryState.FAILED, reason=refusal.code)
 
     return Done({"state": DeliveryState.FAILED.value, "reason": refusal.code}, writes=write)

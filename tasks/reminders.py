@@ -50,6 +50,7 @@ def _tell(decided: Ring, tx: Transaction) -> JsonObject:
             REMINDER,
             {"title": decided.title, "body": decided.body, "metadata": facts},
             bucket=f"{reminder_id}:{found.occurrence}",
+            due_at=decided.due_at,
         ),
     )
     if told.refusal is not None:

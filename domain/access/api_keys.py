@@ -10,6 +10,7 @@ from uuid import UUID
 
 from domain.jobs.failures import Forbidden
 from domain.jobs.job import SYSTEM_ORG
+from domain.payloads.declaration import Declaration
 
 PREFIX_BYTES = 6
 """Finds the row of a key. Two keys with one prefix are refused by the table; a million keys make that unlikely."""
@@ -86,10 +87,17 @@ def check_org(org_id: UUID) -> None:
         raise Forbidden("the system org has no API keys; its jobs are enqueued by the schedule and the command line")
 
 
-def check_job_type(job_type: str) -> None:
+def check_job_type(declared: Declaration) -> None:
     """Raise `Forbidden` for a job type that only the fleet itself enqueues."""
-    if is_housekeeping(job_type):
-        raise Forbidden(f"job_type: {job_type} is housekeeping, which the fleet enqueues for itself")
+    if declared.asked_by is not None:
+        raise Forbidden(f"job_type: {declared.job_type} is enqueued by the fleet itself: ask by {declared.asked_by}")
+    if is_housekeeping(declared.job_type):
+        raise Forbidden(f"job_type: {declared.job_type} is housekeeping, which the fleet enqueues for itself")
+
+
+def is_internal(declared: Declaration) -> bool:
+    """Whether no service enqueues jobs of that type."""
+    return declared.asked_by is not None or is_housekeeping(declared.job_type)
 
 
 def is_housekeeping(job_type: str) -> bool:

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import StrEnum
 
 from domain.jobs.failures import Invalid
@@ -29,6 +30,11 @@ class Choice(StrEnum):
     OFF = "off"
 
 
+CHOSEN_TIME = timedelta(minutes=15)
+"""How long after the time that a person has chosen a reminder still rings in quiet hours. A worker's restart and the
+first tries again fit into it. Whoever wanted to be reminded at 23:00 is awake at 23:15; an hour later nobody knows."""
+
+
 @dataclass(frozen=True, slots=True)
 class Category:
     """What a category allows."""
@@ -37,6 +43,12 @@ class Category:
     is_mutable: bool = True
     """Whether people may turn it off, or have it in a digest."""
     passes_quiet_hours: bool = False
+    passes_within: timedelta | None = None
+    """Only so long after its time; None: however late it is."""
+
+    def rings_in_quiet_hours(self, late: timedelta) -> bool:
+        """Whether a message that is so late may ring in quiet hours."""
+        return self.passes_quiet_hours and (self.passes_within is None or late <= self.passes_within)
 
 
 CATEGORIES = {
@@ -46,8 +58,8 @@ CATEGORIES = {
         Category("security", is_mutable=False, passes_quiet_hours=True),
         # What an org owes a person, such as that their address has changed; the night can pass before it.
         Category("account", is_mutable=False),
-        # Its time is the person's own choice.
-        Category("reminder", passes_quiet_hours=True),
+        # Its time is the person's own choice; any later time is nobody's.
+        Category("reminder", passes_quiet_hours=True, passes_within=CHOSEN_TIME),
     )
 }
 """The categories with a meaning of their own. Any other word names one that people may mute and that waits for the

@@ -9,6 +9,7 @@ from domain.notifications.channels import Channel
 from domain.payloads.mail_address import check_address
 
 _TOKEN = re.compile(r"[A-Za-z0-9_:%.-]{8,4096}")
+"""Firebase documents no length; 4,096 is as much as its whole message may have. Rows are found by a hash of it."""
 SHOWN_OF_TOKEN = 6
 
 

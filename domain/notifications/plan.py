@@ -71,6 +71,12 @@ class Message:
     digest_every: timedelta
     only_to: UUID | None = None
     """This address and no other, verified or not."""
+    due_at: datetime | None = None
+    """The time for which it was meant, such as a reminder's; None: when it was asked for."""
+
+    def late_at(self, moment: datetime) -> timedelta:
+        """How late the message is at a moment."""
+        return moment - (self.due_at or self.asked_at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +95,9 @@ class Inbox:
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """An item of the digest of its category and address; one that opens a digest says when that is closed."""
+    """An item of the person's digest of a channel and category; one that opens a digest says when that is closed."""
 
     channel: Channel
-    contact_id: UUID
     at: datetime
 
 
@@ -113,6 +118,16 @@ def plan(message: Message, person: Person, senders: frozenset[Channel], now: dat
     # In one order, in which the writer locks digests and inbox.
     channels = [channel for channel in Channel if channel in message.channels]
     return tuple(one for channel in channels for one in _on(channel, message, person, senders, now))
+
+
+def reached_by(channel: Channel, person: Person, only_to: UUID | None = None) -> tuple[Contact, ...] | Suppressed:
+    """To which addresses a message by this channel goes: each device, the first good address; or why to none."""
+    contacts = [one for one in person.contacts if one.channel is channel and only_to in {None, one.contact_id}]
+    usable = tuple(one for one in contacts if (one.is_verified or only_to) and one.suppressed_for is None)
+    if not usable:
+        return _unreachable(channel, contacts)
+    # Every device rings; a letter or a text message goes to one address.
+    return usable if channel is Channel.PUSH else usable[:1]
 
 
 def before_call(message: Message, person: Person, contact_id: UUID, now: datetime) -> Send | Suppressed:
@@ -136,20 +151,17 @@ def _on(
     if channel is Channel.INBOX:
         yield Inbox()
         return
-    contacts = [one for one in person.contacts if one.channel is channel and message.only_to in {None, one.contact_id}]
-    usable = [one for one in contacts if (one.is_verified or message.only_to) and one.suppressed_for is None]
-    if not usable:
-        yield _unreachable(channel, contacts)
-    # Every device rings; a letter or a text message goes to one address.
-    for contact in usable if channel is Channel.PUSH else usable[:1]:
-        sent = _to(contact, message, person, now)
-        if isinstance(sent, Send) and choice is Choice.DIGEST:
-            closes = _after_quiet_hours(now + message.digest_every, message.category, person)
-            # What would be too old when the digest closes goes by itself.
-            in_time = closes + CLOSES_WITHIN - message.asked_at <= message.max_age
-            yield Digest(channel, contact.contact_id, closes) if in_time else sent
-        else:
-            yield sent
+    reached = reached_by(channel, person, message.only_to)
+    if isinstance(reached, Suppressed):
+        yield reached
+        return
+    closes = _after_quiet_hours(now + message.digest_every, message, person)
+    # What would be too old when the digest closes goes by itself.
+    if choice is Choice.DIGEST and closes + CLOSES_WITHIN - message.asked_at <= message.max_age:
+        yield Digest(channel, closes)
+        return
+    for contact in reached:
+        yield _to(contact, message, person, now)
 
 
 def _reason_against(channel: Channel, message: Message, choice: Choice, senders: frozenset[Channel]) -> Reason | None:
@@ -180,13 +192,13 @@ def _unreachable(channel: Channel, contacts: Sequence[Contact]) -> Suppressed:
 def _to(contact: Contact, message: Message, person: Person, now: datetime) -> Send | Suppressed:
     if contact.suppressed_for is not None:
         return Suppressed(contact.channel, Reason.SUPPRESSED, contact.contact_id)
-    at = _after_quiet_hours(now, message.category, person)
+    at = _after_quiet_hours(now, message, person)
     if at - message.asked_at > message.max_age:
         return Suppressed(contact.channel, Reason.TOO_OLD, contact.contact_id)
     return Send(contact.channel, contact.contact_id, at)
 
 
-def _after_quiet_hours(moment: datetime, category: Category, person: Person) -> datetime:
-    if category.passes_quiet_hours or person.quiet is None:
+def _after_quiet_hours(moment: datetime, message: Message, person: Person) -> datetime:
+    if person.quiet is None or message.category.rings_in_quiet_hours(message.late_at(moment)):
         return moment
     return person.quiet.until(moment, person.zone) or moment

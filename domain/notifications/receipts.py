@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 from domain.notifications.delivery import SUPPRESSING, DeliveryState
@@ -44,6 +45,29 @@ def sms_receipt(fields: Mapping[str, str]) -> Receipt | None:
     if state is not DeliveryState.FAILED:
         return Receipt(state)
     return Receipt(state, code, SUPPRESSING.get(code or ""))
+
+
+class SmsReply(StrEnum):
+    """What a person has answered to a text."""
+
+    STOP = "STOP"
+    START = "START"
+
+
+_REPLIES: Mapping[str, SmsReply] = {
+    **dict.fromkeys(("STOP", "STOPALL", "UNSUBSCRIBE", "CANCEL", "END", "QUIT"), SmsReply.STOP),
+    **dict.fromkeys(("START", "YES", "UNSTOP"), SmsReply.START),
+}
+"""Twilio's own words, each alone in its message (https://help.twilio.com/articles/223134027)."""
+
+
+def sms_reply(fields: Mapping[str, str]) -> SmsReply | None:
+    """What a text that came in wants; None for any other text.
+
+    A service with Advanced Opt-Out has words of its own, and says in `OptOutType` what they mean.
+    """
+    said = fields.get("OptOutType") or fields.get("Body", "")
+    return _REPLIES.get(said.strip().upper())
 
 
 def email_receipt(event: Mapping[str, Any]) -> tuple[str, Receipt] | None:

@@ -16,7 +16,7 @@ from domain.jobs.contract import first_problem, misfit
 from domain.jobs.failures import Invalid
 from domain.jobs.job import JsonObject
 from domain.notifications import liquid
-from domain.notifications.channels import Channel, category_of, check_category
+from domain.notifications.channels import Channel, check_category
 from domain.notifications.sms_text import SmsText, measure
 
 LONGEST_TITLE = 200
@@ -219,8 +219,3 @@ def text_with_footer(words: Words, category: str, unsubscribe_url: str | None) -
     if unsubscribe_url is None:
         return words.body
     return f"{words.body.rstrip()}\n\n-- \nStop e-mail about {category}: {unsubscribe_url}\n"
-
-
-def may_be_muted(template: Template) -> bool:
-    """Whether people may turn its category off."""
-    return category_of(template.category).is_mutable

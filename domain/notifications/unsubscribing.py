@@ -1,4 +1,7 @@
-"""Links by which a person stops e-mail about a category: a signed token, nothing stored (RFC 8058, section 3)."""
+"""Links by which a person stops e-mail about a category: a signed token, nothing stored (RFC 8058, section 3).
+
+A link names the person, not the address: it is good after the address was removed, too.
+"""
 
 import base64
 import binascii
@@ -21,12 +24,12 @@ LONGEST_TOKEN = 200
 class Unsubscribe:
     """Whose e-mail about what is to stop."""
 
-    contact_id: UUID
+    user_id: UUID
     category: str
 
     def token(self, sign: Callable[[bytes], bytes]) -> str:
         """What stands in the link."""
-        body = self.contact_id.bytes + self.category.encode()
+        body = self.user_id.bytes + self.category.encode()
         return base64.urlsafe_b64encode(sign(PURPOSE + body) + body).decode().rstrip("=")
 
 

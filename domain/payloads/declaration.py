@@ -47,6 +47,8 @@ class Declaration:
     serial_limit: int = 1
     words: Words | None = None
     """What a caller may give in the place of a row's id."""
+    asked_by: str | None = None
+    """How services ask for what the job does: its row was decided on before, so they enqueue no such job."""
 
     def check(self, fields: Collection[str]) -> None:
         """Raise with the job type, the keyword and the reason when the facts do not fit the payload's fields.
@@ -82,6 +84,7 @@ class Declaration:
             ("serial_by", isinstance(self.serial_by, str | None), "the name of a field"),
             ("serial_limit", type(self.serial_limit) is int, "an int"),
             ("words", isinstance(self.words, Words | None), "made by Words()"),
+            ("asked_by", isinstance(self.asked_by, str | None), "a str"),
         )
         for keyword, fits, kind in wanted:
             if not fits:

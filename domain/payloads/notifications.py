@@ -8,6 +8,7 @@ from pydantic import Field
 from domain.jobs.uniqueness import for_ttl, while_active
 from domain.payloads.payload import Payload
 
+ASKED_BY = "POST /v1/notifications, or postroom.notify in SQL"
 HASH_OF_NOTHING = "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
 """Of `{}`: no data."""
 
@@ -16,6 +17,7 @@ class DeliverPayload(
     Payload,
     job_type="notifications.deliver",
     unique=for_ttl("recipient_id", "template_name", "data_hash", "bucket"),
+    asked_by=ASKED_BY,
 ):
     """Which notification is delivered, and what makes it the same as another of the last seven days.
 
@@ -29,25 +31,31 @@ class DeliverPayload(
     bucket: Annotated[str, Field(max_length=200)] = ""
 
 
-class CloseDigestPayload(Payload, job_type="notifications.close_digest", unique=while_active("digest_id")):
+class CloseDigestPayload(
+    Payload, job_type="notifications.close_digest", unique=while_active("digest_id"), asked_by=ASKED_BY
+):
     """Which digest is closed and sent."""
 
     digest_id: UUID
 
 
-class SendEmailPayload(Payload, job_type="notifications.send_email", unique=while_active("delivery_id")):
+class SendEmailPayload(
+    Payload, job_type="notifications.send_email", unique=while_active("delivery_id"), asked_by=ASKED_BY
+):
     """Which e-mail is sent."""
 
     delivery_id: UUID
 
 
-class SendSmsPayload(Payload, job_type="notifications.send_sms", unique=while_active("delivery_id")):
+class SendSmsPayload(Payload, job_type="notifications.send_sms", unique=while_active("delivery_id"), asked_by=ASKED_BY):
     """Which text message is sent."""
 
     delivery_id: UUID
 
 
-class SendPushPayload(Payload, job_type="notifications.send_push", unique=while_active("delivery_id")):
+class SendPushPayload(
+    Payload, job_type="notifications.send_push", unique=while_active("delivery_id"), asked_by=ASKED_BY
+):
     """Which message is sent to which device."""
 
     delivery_id: UUID

@@ -32,6 +32,8 @@ LAST_YEAR = 9_999
 LEAP_YEAR = 2_024
 MOST_DIGITS = 9
 """Of a number in a rule; Python reads no more than some thousand."""
+MOST_DAYS, MOST_WEEKS = 366, 5
+"""Of a year, and of a month: no weekday comes more often."""
 WEEK = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 
 
@@ -269,7 +271,26 @@ class _Reader:
             raise self._refused("BYMONTHDAY is not for WEEKLY")
         if made.by_set_pos and not (made.by_day or made.by_month_day or made.by_month):
             raise self._refused("BYSETPOS needs BYDAY, BYMONTHDAY or BYMONTH beside it")
+        largest = _largest_set(made)
+        if made.by_set_pos and all(abs(position) > largest for position in made.by_set_pos):
+            raise self._refused(
+                f"BYSETPOS={self._parts['BYSETPOS']}: a period of the rule has at most {largest} such days"
+            )
         if made.by_month and made.by_month_day:
             longest = max(monthrange(LEAP_YEAR, month)[1] for month in made.by_month)
             if all(abs(day) > longest for day in made.by_month_day):
                 raise self._refused(f"BYMONTHDAY={self._parts['BYMONTHDAY']}: no month of BYMONTH has that day")
+
+
+def _largest_set(rule: Recurrence) -> int:
+    """How many days a period of a rule has at most, from which BYSETPOS chooses."""
+    months = 1 if rule.frequency is Frequency.MONTHLY else len(set(rule.by_month)) or 12
+    match rule.frequency:
+        case Frequency.DAILY:
+            return 1
+        case Frequency.WEEKLY:
+            return len(set(rule.by_day)) or 1
+        case Frequency.MONTHLY | Frequency.YEARLY:
+            by_date = len(set(rule.by_month_day)) * months or MOST_DAYS
+            by_day = sum(1 if day.nth is not None else MOST_WEEKS for day in set(rule.by_day)) * months or MOST_DAYS
+            return min(by_date, by_day, 31 * months) if rule.by_month_day or rule.by_day else months

@@ -69,9 +69,9 @@ class Timing:
         """The first due time later than a moment; repeats and snoozes aside."""
         return next(iter(self._due_times(moment, most=1)), None)
 
-    def missed(self, since: datetime, now: datetime) -> int:
-        """How many due times have passed after one, counted up to a bound."""
-        return sum(due <= now for due in self._due_times(since, most=MOST_CANDIDATES, until=now))
+    def passed(self, since: datetime, now: datetime) -> list[datetime]:
+        """The due times that have passed after one, up to a bound."""
+        return [due for due in self._due_times(since, most=MOST_CANDIDATES, until=now) if due <= now]
 
     def _due_times(self, after: datetime, *, most: int, until: datetime | None = None) -> list[datetime]:
         zone = ZoneInfo(self.zone)
@@ -136,6 +136,8 @@ class Ring:
     title: str
     body: str
     missed: int
+    due_at: datetime
+    """The time that the person has chosen, the last one of those that have passed."""
     course: Course
 
 
@@ -169,8 +171,11 @@ def ring(found: Reminder | None, user_id: UUID, occurrence: int | None, now: dat
         return Skipped(CHANGED)
     if occurrence is None and due_at > now:
         return Skipped("the reminder is not due yet")
-    missed = found.timing.missed(due_at, now)
-    return Ring(found, f"Reminder: {found.title}", _body(found, missed), missed, _after_ring(found, now))
+    passed = found.timing.passed(due_at, now)
+    # A reminder goes on later than its rule says when a job of it has died: the rule's time is the person's.
+    chosen = passed[-1] if passed else min(due_at, found.course.following_at or due_at)
+    title, body = f"Reminder: {found.title}", _body(found, len(passed))
+    return Ring(found, title, body, len(passed), chosen, _after_ring(found, now))
 
 
 def snoozed(found: Reminder, until: datetime, now: datetime) -> Course:

@@ -95,16 +95,24 @@ class DueReminders:
         """Begin with any org: the table knows what is due."""
         self._runtime, self._most = runtime, most
         self._resting = _RestingOrgs()
+        self._served: frozenset[UUID] = frozenset()
+        """Orgs that have had their turn while others wait: many reminders of one org hold up those of no other."""
 
     def turn(self) -> bool:
-        """Enqueue the jobs of due reminders; true when more may be due."""
+        """Enqueue the jobs of due reminders, the orgs in turns; true when more may be due."""
+        served, resting = self._served, self._resting.now()
         with self._runtime.database.ledger() as tx:
-            due = reminders.list_due(tx, besides=self._resting.now(), limit=self._most)
+            due = reminders.list_due(tx, besides={*resting, *served}, limit=self._most)
+            if served and not due:
+                served = frozenset()
+                due = reminders.list_due(tx, besides=resting, limit=self._most)
+        is_full = len(due) == self._most
+        self._served = served.union(one.org_id for one in due) if is_full else frozenset()
         left = together_or_apart(due, lambda one: one.org_id, self._fire)
         for org_id in {one.org_id for one in left}:
             log.warning("reminders_postponed", org_id=str(org_id))
             self._resting.add(org_id)
-        return len(due) == self._most and len(left) < len(due)
+        return len(left) < len(due) if is_full else bool(served)
 
     def _fire(self, due: Sequence[DueReminder]) -> None:
         with self._runtime.database.ledger() as tx:

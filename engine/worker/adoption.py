@@ -181,6 +181,8 @@ def _checked(received: ForeignMessage) -> ForeignMessage | RefusedMessage:
         return received.refused("job_type", f"the message is addressed to {received.task}")
     if known is None:
         return received
+    if known.declared.asked_by is not None:
+        return received.refused("job_type", f"is enqueued by the fleet itself: ask by {known.declared.asked_by}")
     try:
         payload, _, is_checked = known.payload.accept(contract.payload, contract.payload_version)
     except Invalid as problem:

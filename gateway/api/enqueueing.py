@@ -45,7 +45,7 @@ def understand(document: object, header_key: str | None, caller: Caller, origin:
     if payload_type is None:
         raise Invalid("job_type", f"{request.job_type} is not a known job type")
     declared = payload_type.declaration
-    check_job_type(declared.job_type)
+    check_job_type(declared)
     accepted = payload_type.accept(request.payload, request.payload_version)
     taken = request.model_copy(
         update={"job_type": declared.job_type, "payload": accepted.payload, "payload_version": accepted.version}

@@ -10,7 +10,7 @@ from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 
-from domain.access.api_keys import is_housekeeping
+from domain.access.api_keys import is_internal
 from domain.jobs.job_request import JobRequest
 from domain.mail.triage.safety_policy import PolicyDocument
 from domain.notifications.template import Template
@@ -64,7 +64,7 @@ def description(app: FastAPI) -> dict[str, Any]:
 
 def offered() -> Iterator[type[Payload]]:
     """The payload classes whose jobs may be asked for over HTTP."""
-    return (kind for kind in payload_types if not is_housekeeping(kind.declaration.job_type))
+    return (kind for kind in payload_types if not is_internal(kind.declaration))
 
 
 def _describe(app: FastAPI) -> dict[str, Any]:

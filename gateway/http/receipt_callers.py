@@ -13,7 +13,7 @@ from pydantic import SecretStr
 
 from domain.jobs.failures import Gone
 from domain.notifications.channels import Channel
-from domain.notifications.receipts import Receipt, email_receipt, sms_receipt
+from domain.notifications.receipts import Receipt, SmsReply, email_receipt, sms_receipt, sms_reply
 from gateway.http.bodies import read_body
 from gateway.http.resources import Resources, resources_of
 from providers.webhooks import svix, twilio
@@ -43,6 +43,14 @@ class SmsCallback:
 
 
 @dataclass(frozen=True, slots=True)
+class IncomingSms:
+    """A text that came to the org's number; what stands in it besides is read by nobody."""
+
+    number: str
+    reply: SmsReply | None
+
+
+@dataclass(frozen=True, slots=True)
 class EmailCallback:
     """What Resend says: of which mail, and what; None for what changes nothing."""
 
@@ -58,30 +66,41 @@ CallbackBody = Annotated[bytes, Depends(callback_body)]
 
 
 def twilio_callback(request: Request, delivery_id: UUID, body: CallbackBody) -> SmsCallback | None:
-    """Twilio on behalf of the org whose delivery it is; None for a delivery that is not known, 403 for a forgery.
+    """Twilio on behalf of the org whose delivery it is; None for a delivery that is not known, 403 for a forgery."""
+    with resources_of(request).database.ledger() as tx:
+        delivery = notifications.delivery_anywhere(tx, delivery_id)
+    if delivery is None:
+        return None
+    found = _twilio_fields(request, delivery.org_id, f"/webhooks/twilio/{delivery_id}", body)
+    return SmsCallback(delivery, found.get("MessageSid", "")[:100], sms_receipt(found))
+
+
+def twilio_reply(request: Request, org_id: UUID, body: CallbackBody) -> IncomingSms:
+    """Twilio on behalf of the org to whose number a text came; 403 for a forgery."""
+    found = _twilio_fields(request, org_id, f"/webhooks/twilio/replies/{org_id}", body)
+    return IncomingSms(found.get("From", "")[:100], sms_reply(found))
+
+
+def _twilio_fields(request: Request, org_id: UUID, path: str, body: bytes) -> dict[str, str]:
+    """What the form says that Twilio has signed with the org's token.
 
     The address that was signed is the one that was handed over, put together from the setting: what a proxy has made
     of scheme, port or query does not matter.
     """
     resources = resources_of(request)
-    with resources.database.ledger() as tx:
-        delivery = notifications.delivery_anywhere(tx, delivery_id)
-    if delivery is None:
-        return None
-    with resources.database.tenant(delivery.org_id) as tx:
-        sender = channel_senders.find(tx, delivery.org_id, Channel.SMS)
-        secret = None if sender is None else _secret(tx, resources, delivery.org_id, sender.secret)
+    with resources.database.tenant(org_id) as tx:
+        sender = channel_senders.find(tx, org_id, Channel.SMS)
+        secret = None if sender is None else _secret(tx, resources, org_id, sender.secret)
     try:
         fields = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=MOST_FIELDS)
     except ValueError:
         raise _refused("twilio.body") from None
-    url = f"{resources.settings.public_url}/webhooks/twilio/{delivery_id}"
+    url = f"{resources.settings.public_url}{path}"
     token = _auth_token(secret)
     signature = request.headers.get(twilio.SIGNATURE, "")
     if token is None or not twilio.is_signed(token, url, fields, signature):
         raise _refused("twilio.signature")
-    found = dict(fields)
-    return SmsCallback(delivery, found.get("MessageSid", "")[:100], sms_receipt(found))
+    return dict(fields)
 
 
 def resend_callback(request: Request, org_id: UUID, body: CallbackBody) -> EmailCallback | None:
@@ -105,7 +124,7 @@ def resend_callback(request: Request, org_id: UUID, body: CallbackBody) -> Email
     return EmailCallback(email_receipt(event) if isinstance(event, dict) else None)
 
 
-VERIFIERS = frozenset({twilio_callback, resend_callback})
+VERIFIERS = frozenset({twilio_callback, twilio_reply, resend_callback})
 """Every dependency that proves whose callback it is."""
 
 

@@ -56,7 +56,7 @@ def list_email(call: Call, window: Window) -> Page[EmailView]:
     """List an org's mail, the newest first."""
     with call.reading() as tx:
         found = orders.listed(tx, call.org, after=window.after(OrderPosition), limit=window.rows)
-    return window.page(found, _view, lambda one: OrderPosition(one.order_id))
+    return window.page(found, _view, lambda one: OrderPosition(one.created_at, one.order_id))
 
 
 @EMAIL.look("show", Route("GET", "/email/{order_id}"))

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from domain.access.api_keys import Role
 from domain.jobs.failures import Conflict, Gone, Invalid
+from domain.jobs.job import JsonObject
 from domain.notifications.built_in import VERIFICATION
 from domain.notifications.channels import Channel, Choice, category_of, check_category
 from domain.notifications.contact_addresses import checked_contact, shown_contact
@@ -235,9 +236,10 @@ def verify_contact_point(
 def allow_contact_point(call: Call, user_id: UUID, contact_id: UUID) -> ContactView:
     """Write again to an address that was suppressed, as after its person has said START."""
     with call.writing() as tx:
-        allowed = people.allow(tx, call.org, user_id, contact_id)
-        call.audit(tx, call.org, _facts(allowed))
-    return _contact(allowed)
+        found = people.contact(tx, call.org, contact_id, user_id=user_id)
+        people.lift(tx, call.org, contact_id)
+        call.audit(tx, call.org, _facts(found) | {"suppressed_for": found.suppressed_for})
+        return _contact(people.contact(tx, call.org, contact_id))
 
 
 @CONTACT_POINTS.deed(
@@ -296,7 +298,7 @@ def _hash(contact_id: UUID, code: str) -> bytes:
     return hashlib.sha256(contact_id.bytes + code.encode()).digest()
 
 
-def _facts(contact: ContactPoint) -> dict[str, str]:
+def _facts(contact: ContactPoint) -> JsonObject:
     """What the audit log keeps: the address is a person's, and stands in its row alone."""
     return {
         "contact_id": str(contact.contact_id),

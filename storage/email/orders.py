@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
-from pydantic import ValidationError
+from pydantic import AwareDatetime, ValidationError
 
 from domain.email.sender import EmailProvider, SenderIdentity
 from domain.jobs.contract import first_problem
@@ -70,6 +70,7 @@ class StoredOrder:
 class OrderPosition(NamedTuple):
     """Where a list is: the last order that was shown."""
 
+    created_at: AwareDatetime
     order_id: UUID
 
 
@@ -90,7 +91,8 @@ def get(tx: Transaction, order_id: UUID) -> StoredOrder:
 
 def listed(tx: Transaction, org_id: UUID, *, after: OrderPosition | None = None, limit: int) -> Sequence[StoredOrder]:
     """An org's orders after a position, the newest first."""
-    rows = tx.run("list_email_orders", org_id=org_id, after=after.order_id if after else None, limit=limit)
+    created_at, order_id = after or (None, None)
+    rows = tx.run("list_email_orders", org_id=org_id, created_at=created_at, order_id=order_id, limit=limit)
     return [_order(row) for row in rows]
 
 

@@ -9,8 +9,8 @@ from email_orders where id = %(order_id)s
 select id as order_id, org_id, words, reference, state, provider, from_address, mailbox, draft_id, draft_message_id,
   provider_id, message_id, error, created_at, ended_at
 from email_orders
-where org_id = %(org_id)s and (%(after)s::uuid is null or id < %(after)s)
-order by id desc
+where org_id = %(org_id)s and (%(created_at)s::timestamptz is null or (created_at, id) < (%(created_at)s, %(order_id)s::uuid))
+order by created_at desc, id desc
 limit %(limit)s
 
 -- name: bind_email_order
@@ -38,13 +38,15 @@ returning id
 update email_orders set state = 'canceled', error = null, ended_at = now() where id = %(order_id)s and state = 'queued'
 
 -- name: forget_email_orders
--- Deletes orders that ended so long ago; one that is dead stays while somebody may replay its job.
+-- Deletes orders that ended so long ago; one that is dead stays while somebody may replay its job, which names it or its delivery.
 delete from email_orders where id in (
   select o.id from email_orders o
   where o.state <> 'queued' and o.ended_at < now() - %(keep_for)s::interval
     and (o.state <> 'dead' or not exists (
       select from dead_letters d
-      where d.org_id = o.org_id and d.state = 'open' and d.job_type = 'email.send' and d.payload ->> 'order_id' = o.id::text))
+      where d.org_id = o.org_id and d.state = 'open' and (d.job_type = 'email.send' and d.payload ->> 'order_id' = o.id::text
+        or d.job_type = 'notifications.send_email'
+          and (d.payload ->> 'delivery_id')::uuid in (select v.id from deliveries v where v.order_id = o.id))))
   order by o.ended_at limit %(batch)s
   for update skip locked
 )

@@ -366,6 +366,19 @@ end
 $$;
 grant execute on function postroom.enqueue_jobs to postroom_ledger, postroom_tenant;
 
+-- The name of a job type that services enqueue; refused for one that the fleet enqueues by itself.
+create or replace function postroom.of_services(asked_type text) returns text
+language plpgsql stable set search_path = pg_catalog, public, pg_temp as $$
+declare
+  instead text := (select t.asked_by from job_types t where asked_type = t.name or asked_type = any (t.aliases));
+begin
+  if instead is not null then
+    perform postroom.refuse('job_type', format('%s is enqueued by the fleet itself: ask by %s', asked_type, instead));
+  end if;
+  return asked_type;
+end
+$$;
+
 -- The SQL entry point, for any language, inside the caller's transaction. Returns the job's id, or the id of the job that has the key.
 create or replace function postroom.enqueue(
   job_type text, org_id uuid, payload jsonb default '{}', run_at timestamptz default null, priority integer default 0,
@@ -376,7 +389,7 @@ create or replace function postroom.enqueue(
 ) returns uuid
 language sql security definer set search_path = pg_catalog, public, pg_temp as $$
   select e.job_id from postroom.enqueue_jobs(jsonb_build_array(jsonb_strip_nulls(jsonb_build_object(
-    'job_type', job_type, 'org_id', org_id, 'run_at', run_at, 'priority', postroom.within_smallint(priority), 'project_id', project_id,
+    'job_type', postroom.of_services(job_type), 'org_id', org_id, 'run_at', run_at, 'priority', postroom.within_smallint(priority), 'project_id', project_id,
     'idempotency_key', idempotency_key, 'expires_at', expires_at, 'actor_type', actor_type, 'actor_id', actor_id,
     'request_id', request_id, 'correlation_id', correlation_id, 'traceparent', traceparent, 'payload_version', payload_version,
     'max_attempts', postroom.within_smallint(max_attempts), 'retry_base_s', retry_base_s, 'retry_cap_s', retry_cap_s))

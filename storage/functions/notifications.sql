@@ -6,7 +6,7 @@
 create or replace function postroom.notify(
   for_org uuid, recipient uuid, by_template text, given_data jsonb default '{}', in_bucket text default '', by_channels text[] default null,
   by_actor_type text default 'system', by_actor text default 'sql', given_request text default null,
-  given_correlation text default null, to_contact uuid default null
+  given_correlation text default null, to_contact uuid default null, for_time timestamptz default null
 )
 returns table (notification_id uuid, created boolean, refusal text)
 language plpgsql security definer set search_path = pg_catalog, public, pg_temp
@@ -36,8 +36,8 @@ begin
       by_actor_type => origin ->> 'actor_type', by_actor => origin ->> 'actor_id', given_request => origin ->> 'request_id',
       given_correlation => origin ->> 'correlation_id');
     if made.created then
-      insert into notifications (id, org_id, user_id, template, data, data_hash, bucket, channels, contact_id)
-      values (new_id, for_org, recipient, by_template, given_data, hash, in_bucket, by_channels, to_contact);
+      insert into notifications (id, org_id, user_id, template, data, data_hash, bucket, channels, contact_id, due_at)
+      values (new_id, for_org, recipient, by_template, given_data, hash, in_bucket, by_channels, to_contact, for_time);
     else
       select n.id into new_id from notifications n
       where n.org_id = for_org and n.user_id = recipient and n.template = by_template and n.data_hash = hash and n.bucket = in_bucket
@@ -94,6 +94,33 @@ begin
   end if;
 end
 $$;
+
+-- What stands for an address of an org where the address itself may not stay: a hash under the org's key. The key is of the database and
+-- not of the settings, for those of the settings are replaced, and each suppression would go with them.
+create or replace function postroom.address_hash(for_org uuid, for_channel text, for_address text) returns bytea
+language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+declare
+  its_key bytea;
+begin
+  select k.key into its_key from address_keys k where k.org_id = for_org;
+  if not found then
+    insert into address_keys (org_id, key) values (for_org, uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())) on conflict do nothing;
+    select k.key into its_key from address_keys k where k.org_id = for_org;
+  end if;
+  return sha256(its_key || sha256(its_key || convert_to(for_channel || ':' || for_address, 'UTF8')));
+end
+$$;
+grant execute on function postroom.address_hash to postroom_ledger;
+
+create or replace function postroom.hash_contact_address() returns trigger
+language plpgsql set search_path = pg_catalog, public, pg_temp as $$
+begin
+  new.address_hash := postroom.address_hash(new.org_id, new.channel, new.address);
+  return new;
+end
+$$;
+create or replace trigger contact_points_have_a_hash before insert on contact_points
+  for each row execute function postroom.hash_contact_address();
 
 -- A person's own address is one to write to: who adds a person to an org answers for it.
 create or replace function postroom.keep_own_address() returns trigger

@@ -33,6 +33,8 @@ class JobType:
     """The function `postroom.<on_end>(jsonb)` that is called in the transaction that ends a job of this type."""
     audits: tuple[str, ...] = ()
     """The events that a handler of this type may append to the audit log."""
+    asked_by: str | None = None
+    """How services ask for what the jobs do; null where they enqueue the jobs."""
 
 
 def publish(tx: Transaction, job_types: Sequence[JobType]) -> None:

@@ -27,9 +27,7 @@ class Digest:
     org_id: UUID
     user_id: UUID
     category: str
-    contact_id: UUID
     channel: Channel
-    opened_at: datetime
     closed_at: datetime | None
 
 
@@ -41,15 +39,15 @@ class Overdue(NamedTuple):
 
 
 def join(
-    tx: Transaction, notification: tuple[UUID, UUID, UUID], category: str, contact_id: UUID, closes_at: datetime
+    tx: Transaction, notification: tuple[UUID, UUID, UUID], channel: Channel, category: str, closes_at: datetime
 ) -> Joined:
-    """Put a notification, named by org, person and id, into the open digest of its category and address.
+    """Put a notification, named by org, person and id, into the person's open digest of a channel and category.
 
     The digest's row is locked until the end of the transaction: who closes it waits, and takes the item along.
     """
     org_id, user_id, notification_id = notification
     (row,) = tx.run(
-        "open_digest", org_id=org_id, user_id=user_id, category=category, contact_id=contact_id, closes_at=closes_at
+        "open_digest", org_id=org_id, user_id=user_id, channel=channel.value, category=category, closes_at=closes_at
     )
     tx.run("add_digest_item", org_id=org_id, digest_id=row.digest_id, notification_id=notification_id)
     return Joined(row.digest_id, row.is_new, row.closes_at)
@@ -64,9 +62,20 @@ def close(tx: Transaction, org_id: UUID, digest_id: UUID) -> Sequence[UUID] | No
 
 
 def find(tx: Transaction, org_id: UUID, digest_id: UUID) -> Digest | None:
-    """A digest; None when its address or its person was removed."""
+    """A digest; None when its person was removed."""
     rows = tx.run("find_digest", org_id=org_id, digest_id=digest_id)
     return Digest(**(rows[0]._asdict() | {"channel": Channel(rows[0].channel)})) if rows else None
+
+
+def suppress_items(tx: Transaction, digest: Digest, reason: str) -> None:
+    """Write down why the items of a digest are not sent."""
+    tx.run(
+        "suppress_digest_items",
+        org_id=digest.org_id,
+        digest_id=digest.digest_id,
+        channel=digest.channel.value,
+        reason=reason,
+    )
 
 
 def items(tx: Transaction, org_id: UUID, digest_id: UUID, *, limit: int) -> tuple[Sequence[UUID], int]:

@@ -1,8 +1,8 @@
 -- name: open_digest
--- The open digest of a category and address, a new one where none is open. The update changes nothing and locks the row.
-insert into digests as d (org_id, user_id, category, contact_id, closes_at)
-values (%(org_id)s, %(user_id)s, %(category)s, %(contact_id)s, %(closes_at)s)
-on conflict (org_id, contact_id, category) where closed_at is null do update set closed_at = d.closed_at
+-- The open digest of a person, channel and category, a new one where none is open. The update changes nothing and locks the row.
+insert into digests as d (org_id, user_id, channel, category, closes_at)
+values (%(org_id)s, %(user_id)s, %(channel)s, %(category)s, %(closes_at)s)
+on conflict (org_id, user_id, channel, category) where closed_at is null do update set closed_at = d.closed_at
 returning d.id as digest_id, d.closes_at, d.xmax = 0 as is_new
 
 -- name: add_digest_item
@@ -25,10 +25,15 @@ join notifications n on n.org_id = i.org_id and n.id = i.notification_id
 order by n.asked_at, n.id
 
 -- name: find_digest
--- One digest and its channel.
-select d.id as digest_id, d.org_id, d.user_id, d.category, d.contact_id, c.channel, d.opened_at, d.closed_at
-from digests d join contact_points c on c.org_id = d.org_id and c.id = d.contact_id
-where d.org_id = %(org_id)s and d.id = %(digest_id)s
+-- One digest.
+select id as digest_id, org_id, user_id, category, channel, closed_at from digests where org_id = %(org_id)s and id = %(digest_id)s
+
+-- name: suppress_digest_items
+-- Why the items of a digest are not sent.
+update deliveries d set state = 'suppressed', reason = %(reason)s, changed_at = now()
+from digest_items i
+where i.org_id = %(org_id)s and i.digest_id = %(digest_id)s and d.org_id = i.org_id and d.notification_id = i.notification_id
+  and d.channel = %(channel)s and d.state = 'collected'
 
 -- name: list_digest_items
 -- The first items, and how many there are.

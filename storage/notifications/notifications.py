@@ -31,6 +31,8 @@ class Request:
     """None: all that the template has words for."""
     contact_id: UUID | None = None
     """To this address alone, though it is not verified: its code."""
+    due_at: datetime | None = None
+    """The time for which it is meant; None: now."""
 
 
 class Notified(NamedTuple):
@@ -56,6 +58,7 @@ class Notification:
     bucket: str
     channels: tuple[Channel, ...] | None
     contact_id: UUID | None
+    due_at: datetime | None
     asked_at: datetime
     planned_at: datetime | None
 
@@ -115,6 +118,7 @@ def notify(tx: Transaction, org_id: UUID, request: Request, *, by: Origin = SYST
         bucket=request.bucket,
         channels=None if request.channels is None else [one.value for one in request.channels],
         contact_id=request.contact_id,
+        due_at=request.due_at,
         actor_type=by.actor_type.value,
         actor_id=by.actor_id,
         request_id=by.request_id,
@@ -230,11 +234,6 @@ def advance(
         provider_id=provider_id,
     )
     return bool(rows) and bool(rows[0].is_news)
-
-
-def release(tx: Transaction, delivery_id: UUID) -> None:
-    """Send an item that was collected: its digest has no other."""
-    tx.run("release_delivery", delivery_id=delivery_id)
 
 
 def reopen(tx: Transaction, delivery_id: UUID) -> None:

@@ -1,16 +1,16 @@
 -- name: notify
 -- Asks for a notification; what is refused is in the audit log then.
 select notification_id, created, refusal from postroom.notify(%(org_id)s, %(recipient_id)s, %(template)s, %(data)s, %(bucket)s,
-  %(channels)s::text[], %(actor_type)s, %(actor_id)s, %(request_id)s, %(correlation_id)s, %(contact_id)s)
+  %(channels)s::text[], %(actor_type)s, %(actor_id)s, %(request_id)s, %(correlation_id)s, %(contact_id)s, %(due_at)s)
 
 -- name: find_notification
 -- What was asked for.
-select id as notification_id, org_id, user_id, template, version, data, bucket, channels, contact_id, asked_at, planned_at
+select id as notification_id, org_id, user_id, template, version, data, bucket, channels, contact_id, due_at, asked_at, planned_at
 from notifications where org_id = %(org_id)s and id = %(notification_id)s
 
 -- name: list_notifications
 -- The newest first.
-select id as notification_id, org_id, user_id, template, version, data, bucket, channels, contact_id, asked_at, planned_at
+select id as notification_id, org_id, user_id, template, version, data, bucket, channels, contact_id, due_at, asked_at, planned_at
 from notifications
 where org_id = %(org_id)s
   and (%(asked_at)s::timestamptz is null or (asked_at, id) < (%(asked_at)s, %(notification_id)s::uuid))
@@ -19,7 +19,7 @@ limit %(limit)s
 
 -- name: list_notifications_of_user
 -- The same, of one person.
-select id as notification_id, org_id, user_id, template, version, data, bucket, channels, contact_id, asked_at, planned_at
+select id as notification_id, org_id, user_id, template, version, data, bucket, channels, contact_id, due_at, asked_at, planned_at
 from notifications
 where org_id = %(org_id)s and user_id = %(user_id)s
   and (%(asked_at)s::timestamptz is null or (asked_at, id) < (%(asked_at)s, %(notification_id)s::uuid))
@@ -33,8 +33,9 @@ returning id
 
 -- name: add_delivery
 -- One for each notification, or digest, channel and address.
-insert into deliveries (id, org_id, user_id, notification_id, digest_id, channel, contact_id, state, reason, due_at)
-values (%(delivery_id)s, %(org_id)s, %(user_id)s, %(notification_id)s, %(digest_id)s, %(channel)s, %(contact_id)s, %(state)s, %(reason)s, %(due_at)s)
+insert into deliveries (id, org_id, user_id, notification_id, digest_id, channel, contact_id, address_hash, state, reason, due_at)
+values (%(delivery_id)s, %(org_id)s, %(user_id)s, %(notification_id)s, %(digest_id)s, %(channel)s, %(contact_id)s,
+  (select address_hash from contact_points where org_id = %(org_id)s and id = %(contact_id)s), %(state)s, %(reason)s, %(due_at)s)
 on conflict (id) do nothing
 
 -- name: find_delivery
@@ -69,10 +70,6 @@ update deliveries d set
   changed_at = case when d.state = any (%(before)s::text[]) then now() else d.changed_at end
 where d.id = %(delivery_id)s and (d.state = any (%(before)s::text[]) or (d.provider_id is null and %(provider_id)s::text is not null))
 returning d.state = %(state)s as is_news
-
--- name: release_delivery
--- A collected item becomes a message of its own.
-update deliveries set state = 'queued', changed_at = now() where id = %(delivery_id)s and state = 'collected'
 
 -- name: reopen_delivery
 -- A message that no provider has taken is to be sent again: its job was replayed.

@@ -17,6 +17,8 @@ from storage.postgres.execution import Row
 
 MOST_CONTACTS = 50
 """Addresses and devices of one person."""
+MOST_OF_ADDRESS = 100
+"""People of one org who have the same address."""
 MOST_PREFERENCES = 1_000
 CODES_APART = timedelta(minutes=1)
 """Between two codes to one address: each is a message that somebody pays for."""
@@ -79,6 +81,13 @@ def person(tx: Transaction, org_id: UUID, user_id: UUID) -> Person | None:
     )
 
 
+def org_of(tx: Transaction, user_id: UUID) -> UUID | None:
+    """The org of a person, as the ledger role only; None when nobody has the id."""
+    rows = tx.run("find_org_of_person", user_id=user_id)
+    found: UUID | None = rows[0].org_id if rows else None
+    return found
+
+
 def contact_points(
     tx: Transaction, org_id: UUID, user_id: UUID, *, after: ContactPosition | None = None, limit: int
 ) -> Sequence[ContactPoint]:
@@ -98,10 +107,12 @@ def contact(tx: Transaction, org_id: UUID, contact_id: UUID, *, user_id: UUID | 
     return _contact(rows[0])
 
 
-def contact_anywhere(tx: Transaction, contact_id: UUID) -> ContactPoint | None:
-    """One address of whichever org; as the ledger role only."""
-    rows = tx.run("find_contact_anywhere", contact_id=contact_id)
-    return _contact(rows[0]) if rows else None
+def contacts_of_address(tx: Transaction, org_id: UUID, channel: Channel, address: str) -> Sequence[ContactPoint]:
+    """Whose address it is, of an org's people."""
+    rows = tx.run(
+        "list_contacts_of_address", org_id=org_id, channel=channel.value, address=address, limit=MOST_OF_ADDRESS
+    )
+    return [_contact(row) for row in rows]
 
 
 def add_contact(
@@ -109,7 +120,7 @@ def add_contact(
 ) -> ContactPoint | None:
     """Add an address, or return the one that is there; None when the person has too many.
 
-    A device belongs to who signed in on it last: it is taken away from others.
+    A device belongs to who signed in on it last: it is taken away from others, and is suppressed no more.
     """
     if channel is Channel.PUSH:
         tx.run("take_device", org_id=org_id, user_id=user_id, address=address)
@@ -122,7 +133,11 @@ def add_contact(
         is_verified=is_verified,
         most=MOST_CONTACTS,
     )
-    return _contact(rows[0]) if rows else None
+    if not rows:
+        return None
+    if channel is Channel.PUSH:
+        lift(tx, org_id, rows[0].contact_id)
+    return contact(tx, org_id, rows[0].contact_id)
 
 
 def keep_code(tx: Transaction, org_id: UUID, contact_id: UUID, code_hash: bytes, *, lasts: timedelta) -> bool:
@@ -136,28 +151,29 @@ def try_code(
 ) -> ContactPoint | None:
     """Verify an address by its code; None for a wrong or an old one. Each try counts, and too many void the code."""
     rows = tx.run("try_contact_code", org_id=org_id, contact_id=contact_id, code_hash=code_hash, most_tries=most_tries)
-    return _contact(rows[0]) if rows and rows[0].verified_at is not None else None
+    return contact(tx, org_id, contact_id) if rows and rows[0].is_verified else None
 
 
 def remove_contact(tx: Transaction, org_id: UUID, user_id: UUID, contact_id: UUID) -> ContactPoint:
     """Remove an address or a device; raises `Gone`."""
-    rows = tx.run("remove_contact_point", org_id=org_id, user_id=user_id, contact_id=contact_id)
-    if not rows:
-        raise Gone("there is no such contact point")
-    return _contact(rows[0])
+    removed = contact(tx, org_id, contact_id, user_id=user_id)
+    tx.run("remove_contact_point", org_id=org_id, user_id=user_id, contact_id=contact_id)
+    return removed
 
 
-def suppress(tx: Transaction, org_id: UUID, contact_id: UUID, reason: str) -> bool:
-    """Write to an address no more; false when that was so already."""
-    return bool(tx.run("suppress_contact_point", org_id=org_id, contact_id=contact_id, reason=reason))
+def suppress(tx: Transaction, org_id: UUID, delivery_id: UUID, reason: str) -> bool:
+    """Write to a delivery's address no more, whether anybody still has the address; false when that was so already."""
+    return bool(tx.run("suppress_address_of_delivery", org_id=org_id, delivery_id=delivery_id, reason=reason))
 
 
-def allow(tx: Transaction, org_id: UUID, user_id: UUID, contact_id: UUID) -> ContactPoint:
-    """Write to an address again that was suppressed; raises `Gone`."""
-    rows = tx.run("allow_contact_point", org_id=org_id, user_id=user_id, contact_id=contact_id)
-    if not rows:
-        raise Gone("there is no such contact point")
-    return _contact(rows[0])
+def suppress_address(tx: Transaction, org_id: UUID, channel: Channel, address: str, reason: str) -> None:
+    """Write to an address no more."""
+    tx.run("suppress_address", org_id=org_id, channel=channel.value, address=address, reason=reason)
+
+
+def lift(tx: Transaction, org_id: UUID, contact_id: UUID) -> None:
+    """Write to an address again that was suppressed, for the ledger role."""
+    tx.run("lift_suppression", org_id=org_id, contact_id=contact_id)
 
 
 def preferences(
@@ -183,12 +199,6 @@ def choose(
         most=MOST_PREFERENCES,
     )
     return Preference(category, channel, choice, rows[0].changed_at) if rows else None
-
-
-def quiet_hours(tx: Transaction, org_id: UUID, user_id: UUID) -> QuietHours | None:
-    """The person's quiet hours; None when there are none."""
-    rows = tx.run("find_quiet_hours", org_id=org_id, user_id=user_id)
-    return QuietHours(rows[0].begins, rows[0].ends) if rows else None
 
 
 def set_quiet_hours(tx: Transaction, org_id: UUID, user_id: UUID, quiet: QuietHours | None) -> None:

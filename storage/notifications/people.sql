@@ -3,43 +3,51 @@
 select u.zone, q.begins, q.ends from users u left join quiet_hours q on q.org_id = u.org_id and q.user_id = u.id
 where u.org_id = %(org_id)s and u.id = %(user_id)s
 
+-- name: find_org_of_person
+-- Whose person it is.
+select org_id from users where id = %(user_id)s
+
 -- name: list_contact_points
 -- A person's addresses and devices, the oldest first.
-select id as contact_id, org_id, user_id, channel, address, created_at, verified_at, suppressed_at, suppressed_for
-from contact_points
-where org_id = %(org_id)s and user_id = %(user_id)s
-  and (%(created_at)s::timestamptz is null or (created_at, id) > (%(created_at)s, %(contact_id)s::uuid))
-order by created_at, id
+select c.id as contact_id, c.org_id, c.user_id, c.channel, c.address, c.created_at, c.verified_at, s.suppressed_at, s.suppressed_for
+from contact_points c
+left join suppressions s on s.org_id = c.org_id and s.channel = c.channel and s.address_hash = c.address_hash
+where c.org_id = %(org_id)s and c.user_id = %(user_id)s
+  and (%(created_at)s::timestamptz is null or (c.created_at, c.id) > (%(created_at)s, %(contact_id)s::uuid))
+order by c.created_at, c.id
 limit %(limit)s
 
 -- name: find_contact_point
 -- One address, of a person's if one is named.
-select id as contact_id, org_id, user_id, channel, address, created_at, verified_at, suppressed_at, suppressed_for
-from contact_points
-where org_id = %(org_id)s and id = %(contact_id)s and (%(user_id)s::uuid is null or user_id = %(user_id)s)
+select c.id as contact_id, c.org_id, c.user_id, c.channel, c.address, c.created_at, c.verified_at, s.suppressed_at, s.suppressed_for
+from contact_points c
+left join suppressions s on s.org_id = c.org_id and s.channel = c.channel and s.address_hash = c.address_hash
+where c.org_id = %(org_id)s and c.id = %(contact_id)s and (%(user_id)s::uuid is null or c.user_id = %(user_id)s)
 
--- name: find_contact_anywhere
--- One address of whichever org.
-select id as contact_id, org_id, user_id, channel, address, created_at, verified_at, suppressed_at, suppressed_for
-from contact_points where id = %(contact_id)s
+-- name: list_contacts_of_address
+-- Whose address it is, of an org's people.
+select c.id as contact_id, c.org_id, c.user_id, c.channel, c.address, c.created_at, c.verified_at, s.suppressed_at, s.suppressed_for
+from contact_points c
+left join suppressions s on s.org_id = c.org_id and s.channel = c.channel and s.address_hash = c.address_hash
+where c.org_id = %(org_id)s and c.channel = %(channel)s and c.address_hash = postroom.address_hash(%(org_id)s, %(channel)s, %(address)s)
+order by c.created_at, c.id limit %(limit)s
 
 -- name: take_device
 -- A device is one person's.
 delete from contact_points
-where org_id = %(org_id)s and channel = 'push' and address = %(address)s and user_id <> %(user_id)s
+where org_id = %(org_id)s and channel = 'push' and user_id <> %(user_id)s
+  and address_hash = postroom.address_hash(%(org_id)s, 'push', %(address)s)
 returning id
 
 -- name: add_contact_point
--- A new address, or the one that is there. A device that signs in again is suppressed no more.
+-- A new address, or the one that is there.
 insert into contact_points as c (org_id, user_id, channel, address, verified_at)
 select %(org_id)s, %(user_id)s, %(channel)s, %(address)s, case when %(is_verified)s then now() end
 where (select count(*) from contact_points where org_id = %(org_id)s and user_id = %(user_id)s) < %(most)s
-  or exists (select from contact_points where org_id = %(org_id)s and user_id = %(user_id)s and channel = %(channel)s and address = %(address)s)
-on conflict (org_id, user_id, channel, address) do update set
-  verified_at = coalesce(c.verified_at, excluded.verified_at),
-  suppressed_at = case when c.channel <> 'push' then c.suppressed_at end,
-  suppressed_for = case when c.channel <> 'push' then c.suppressed_for end
-returning id as contact_id, org_id, user_id, channel, address, created_at, verified_at, suppressed_at, suppressed_for
+  or exists (select from contact_points where org_id = %(org_id)s and user_id = %(user_id)s and channel = %(channel)s
+    and address_hash = postroom.address_hash(%(org_id)s, %(channel)s, %(address)s))
+on conflict (org_id, user_id, channel, address_hash) do update set verified_at = coalesce(c.verified_at, excluded.verified_at)
+returning c.id as contact_id
 
 -- name: keep_contact_code
 -- The code that is sent to an address; nothing within a while of the code before.
@@ -55,24 +63,31 @@ update contact_points set
   verified_at = case when code_hash = %(code_hash)s and code_expires_at > now() and code_tries < %(most_tries)s then now() end,
   code_hash = case when code_hash <> %(code_hash)s and code_tries + 1 < %(most_tries)s then code_hash end
 where org_id = %(org_id)s and id = %(contact_id)s and verified_at is null
-returning id as contact_id, org_id, user_id, channel, address, created_at, verified_at, suppressed_at, suppressed_for
+returning verified_at is not null as is_verified
 
 -- name: remove_contact_point
 -- An address goes.
 delete from contact_points where org_id = %(org_id)s and user_id = %(user_id)s and id = %(contact_id)s
-returning id as contact_id, org_id, user_id, channel, address, created_at, verified_at, suppressed_at, suppressed_for
 
--- name: suppress_contact_point
+-- name: suppress_address_of_delivery
 -- The first reason stays.
-update contact_points set suppressed_at = now(), suppressed_for = %(reason)s
-where org_id = %(org_id)s and id = %(contact_id)s and suppressed_at is null
-returning id
+insert into suppressions (org_id, channel, address_hash, suppressed_for)
+select org_id, channel, address_hash, %(reason)s from deliveries
+where org_id = %(org_id)s and id = %(delivery_id)s and address_hash is not null
+on conflict do nothing
+returning suppressed_at
 
--- name: allow_contact_point
+-- name: suppress_address
+-- The same, of an address by itself.
+insert into suppressions (org_id, channel, address_hash, suppressed_for)
+values (%(org_id)s, %(channel)s, postroom.address_hash(%(org_id)s, %(channel)s, %(address)s), %(reason)s)
+on conflict do nothing
+
+-- name: lift_suppression
 -- Whatever suppressed the address is over.
-update contact_points set suppressed_at = null, suppressed_for = null
-where org_id = %(org_id)s and user_id = %(user_id)s and id = %(contact_id)s
-returning id as contact_id, org_id, user_id, channel, address, created_at, verified_at, suppressed_at, suppressed_for
+delete from suppressions s using contact_points c
+where c.org_id = %(org_id)s and c.id = %(contact_id)s
+  and s.org_id = c.org_id and s.channel = c.channel and s.address_hash = c.address_hash
 
 -- name: list_preferences
 -- What a person has chosen.
@@ -92,10 +107,6 @@ on conflict (org_id, user_id, category, channel) do update set
   choice = excluded.choice,
   changed_at = case when p.choice = excluded.choice then p.changed_at else now() end
 returning changed_at
-
--- name: find_quiet_hours
--- A person's quiet hours.
-select begins, ends from quiet_hours where org_id = %(org_id)s and user_id = %(user_id)s
 
 -- name: set_quiet_hours
 -- One setting per person.

@@ -36,9 +36,7 @@ def apply(
 ) -> bool:
     """Let a delivery stand where its receipt says, unless it is further; whether that was news."""
     if receipt.suppress_for is not None:
-        found = notifications.delivery(tx, org_id, delivery_id)
-        if found is not None and found.contact_id is not None:
-            people.suppress(tx, org_id, found.contact_id, receipt.suppress_for)
+        people.suppress(tx, org_id, delivery_id, receipt.suppress_for)
     if receipt.state is None:
         return False
     return notifications.advance(tx, delivery_id, receipt.state, reason=receipt.reason, provider_id=provider_id)

@@ -6,8 +6,10 @@ from datetime import timedelta
 from typing import NamedTuple
 from uuid import UUID
 
+from psycopg.types.json import Jsonb
+
 from domain.jobs.failures import Forbidden
-from domain.jobs.job import KeysOf, Origin
+from domain.jobs.job import JsonObject, KeysOf, Origin
 from domain.payloads.reminders import DeliverPayload
 from domain.scheduling.reminders import Course, Reminder, ReminderState, Timing
 from storage.ledger import ledger
@@ -110,6 +112,12 @@ def move_on(tx: Transaction, reminder: Reminder, course: Course) -> bool:
         "move_reminder_on", reminder_id=reminder.reminder_id, occurrence=reminder.occurrence, **_course(course)
     )
     return bool(rows)
+
+
+def give_up(tx: Transaction, org_id: UUID, job_type: str, payload: JsonObject) -> None:
+    """Cancel the reminder of a job that died and that nobody replays; jobs of other types have none."""
+    if job_type == DeliverPayload.declaration.job_type:
+        tx.run("give_reminder_up", org_id=org_id, payload=Jsonb(payload))
 
 
 def remove(tx: Transaction, reminder_id: UUID) -> None:

@@ -68,6 +68,13 @@ update reminders set
 where id = %(reminder_id)s and occurrence = %(occurrence)s and due_at is not null
 returning id
 
+-- name: give_reminder_up
+-- One that has no other due time, and that nobody has changed since; a job that names no occurrence means the one that is due.
+update reminders set
+  state = 'canceled', due_at = null, following_at = null, snoozed_until = null, repeats = 0, occurrence = occurrence + 1, changed_at = now()
+where org_id = %(org_id)s and state = 'queued' and following_at is null and %(payload)s ->> 'reminder_id' = id::text
+  and coalesce((%(payload)s ->> 'occurrence')::integer, occurrence) = occurrence
+
 -- name: remove_reminder
 -- Forgets a reminder.
 delete from reminders where id = %(reminder_id)s

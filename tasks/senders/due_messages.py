@@ -89,6 +89,7 @@ def message_of(
         channels=channels,
         said_by=frozenset(template.channels),
         only_to=asked.contact_id,
+        due_at=asked.due_at,
         unsayable=unsayable,
         asked_at=asked.asked_at,
         max_age=template.max_age,

@@ -37,7 +37,7 @@ def _order(ctx: JobContext, due: DueMessage) -> EmailOrder:
     category, url = due.message.category, None
     headers = {"Auto-Submitted": "auto-generated"}
     if category.is_mutable and ctx.settings.public_url:
-        token = Unsubscribe(due.contact.contact_id, category.name).token(ctx.sealer.sign)
+        token = Unsubscribe(due.contact.user_id, category.name).token(ctx.sealer.sign)
         url = f"{ctx.settings.public_url}/u/{token}"
         headers |= {"List-Unsubscribe": f"<{url}>", "List-Unsubscribe-Post": "List-Unsubscribe=One-Click"}
     return EmailOrder(

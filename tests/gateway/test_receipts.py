@@ -1,6 +1,7 @@
 """Callbacks of Twilio and Resend: verified, doubled, in any order, before the send is known."""
 
 from collections.abc import Iterator
+from urllib.parse import urlencode
 
 import pytest
 from pydantic import SecretStr
@@ -9,12 +10,17 @@ from domain.email.sender import EmailProvider
 from domain.jobs.job import Origin
 from domain.notifications.channels import Channel
 from domain.notifications.delivery import DeliveryState
-from storage.notifications import receipts
+from sandbox.twilio.callbacks import signed
+from sandbox.twilio.service import TOKEN
+from storage.access import users
+from storage.access.users import UserChanges
+from storage.notifications import people, receipts
 from storage.secrets import org_secrets
 from storage.secrets.sealing import SecretPlace
 from tests.doubles.email_orders import set_sender
-from tests.doubles.told_people import PUBLIC_URL, ToldPeople
-from tests.gateway.serving import serve
+from tests.doubles.factories import make_org
+from tests.doubles.told_people import PUBLIC_URL, ToldPeople, states
+from tests.gateway.serving import ask, serve
 
 NUMBER = "+4930123456"
 
@@ -37,6 +43,11 @@ def state_of(told: ToldPeople) -> tuple[str, str | None]:
     row = told.database.execute("select state, reason from deliveries").fetchone()
     assert row is not None
     return row[0], row[1]
+
+
+def suppressed_for(told: ToldPeople) -> str | None:
+    row = told.database.execute("select suppressed_for from suppressions").fetchone()
+    return None if row is None else str(row[0])
 
 
 def counted(told: ToldPeople) -> dict[str, int]:
@@ -66,13 +77,13 @@ def test_one_failed_segment_stays_a_failure(told: ToldPeople, door: str) -> None
     posted = {"to_url": f"{door}{path}", "signed_url": PUBLIC_URL + path}
     told.twilio.send_callbacks(sid, "delivered", "undelivered", "delivered", error_code=30005, **posted)
     assert state_of(told) == ("failed", "twilio.30005")
-    assert told.database.execute("select suppressed_for from contact_points where channel = 'sms'").fetchone() == (
-        None,
-    )
+    assert told.database.execute(
+        "select (select suppressed_for from suppressions where channel = 'sms')"
+    ).fetchone() == (None,)
     told.twilio.send_callbacks(sid, "failed", error_code=21610, **posted)
-    assert told.database.execute("select suppressed_for from contact_points where channel = 'sms'").fetchone() == (
-        "stop",
-    )
+    assert told.database.execute(
+        "select (select suppressed_for from suppressions where channel = 'sms')"
+    ).fetchone() == ("stop",)
 
 
 @pytest.mark.parametrize(
@@ -131,8 +142,7 @@ def test_receipts_of_an_email_are_monotone_and_suppress_what_bounced(told: ToldP
     assert state_of(told) == ("delivered", None)
     told.resend.send_callbacks(email["id"], "email.bounced", "email.delivered")
     assert state_of(told) == ("failed", "resend.email.bounced")
-    row = told.database.execute("select suppressed_for from contact_points where channel = 'email'").fetchone()
-    assert row == ("bounce",)
+    assert suppressed_for(told) == "bounce"
     assert {one.reason for one in told.tell(bucket="again", channels=(Channel.EMAIL,))} == {"suppressed"}
 
 
@@ -141,8 +151,7 @@ def test_a_bounce_that_passes_suppresses_nothing(told: ToldPeople, door: str) ->
     told.tell(channels=(Channel.EMAIL,))
     (email,) = told.resend.emails()
     told.resend.send_callbacks(email["id"], "email.bounced", data={"bounce": {"type": "Transient"}})
-    row = told.database.execute("select suppressed_for from contact_points where channel = 'email'").fetchone()
-    assert (state_of(told)[0], row) == ("failed", (None,))
+    assert (state_of(told)[0], suppressed_for(told)) == ("failed", None)
 
 
 def test_a_complaint_suppresses_and_the_mail_stays_delivered(told: ToldPeople, door: str) -> None:
@@ -150,8 +159,7 @@ def test_a_complaint_suppresses_and_the_mail_stays_delivered(told: ToldPeople, d
     told.tell(channels=(Channel.EMAIL,))
     (email,) = told.resend.emails()
     told.resend.send_callbacks(email["id"], "email.delivered", "email.complained")
-    row = told.database.execute("select suppressed_for from contact_points where channel = 'email'").fetchone()
-    assert (state_of(told), row) == (("delivered", None), ("complaint",))
+    assert (state_of(told), suppressed_for(told)) == (("delivered", None), "complaint")
 
 
 @pytest.mark.parametrize("odd", [{"forged": True}, {"age_s": 3600.0}], ids=["forged", "replayed"])
@@ -191,3 +199,86 @@ def test_a_callback_without_meaning_is_answered_200(told: ToldPeople, door: str)
     resend_path(told, door)
     assert told.resend.send_callbacks("email-1", "email.opened") == [200]
     assert counted(told) == {"receipt_meaningless": 1}
+
+
+def move_out(told: ToldPeople, how: str) -> None:
+    """Remove an address and add it again, or its person with it."""
+    with told.process.database.ledger() as tx:
+        if how == "address":
+            for one in people.contact_points(tx, told.org_id, told.user_id, limit=9):
+                people.remove_contact(tx, told.org_id, told.user_id, one.contact_id)
+                people.add_contact(tx, told.org_id, told.user_id, one.channel, one.address, is_verified=True)
+            return
+        users.remove(tx, told.org_id, "ada@example.org")
+        told.user_id = users.add(tx, told.org_id, "ada@example.org", UserChanges()).user_id
+        people.add_contact(tx, told.org_id, told.user_id, Channel.SMS, NUMBER, is_verified=True)
+
+
+@pytest.mark.parametrize("how", ["address", "person"])
+@pytest.mark.parametrize("event", ["email.bounced", "email.complained"])
+def test_what_bounced_or_complained_stays_suppressed_when_it_is_added_again(
+    told: ToldPeople, door: str, how: str, event: str
+) -> None:
+    resend_path(told, door)
+    told.tell(channels=(Channel.EMAIL,))
+    (email,) = told.resend.emails()
+    told.resend.send_callbacks(email["id"], event)
+    move_out(told, how)
+    assert {one.reason for one in told.tell(bucket="again", channels=(Channel.EMAIL,))} == {"suppressed"}
+
+
+def test_a_bounce_that_comes_after_its_address_was_removed_suppresses_it(told: ToldPeople, door: str) -> None:
+    resend_path(told, door)
+    told.tell(channels=(Channel.EMAIL,))
+    (email,) = told.resend.emails()
+    move_out(told, "address")
+    told.resend.send_callbacks(email["id"], "email.bounced")
+    assert {one.reason for one in told.tell(bucket="again", channels=(Channel.EMAIL,))} == {"suppressed"}
+
+
+def test_no_address_of_a_removed_person_stands_in_the_clear(told: ToldPeople, door: str) -> None:
+    reply(told, door, Body="STOP")
+    move_out(told, "person")
+    told.database.execute("delete from contact_points")
+    (row,) = told.database.execute("select row_to_json(s)::text from suppressions s").fetchall()
+    assert NUMBER not in row[0]
+    hashes = "select distinct postroom.address_hash(%s, 'sms', %s) = address_hash from suppressions"
+    assert told.database.execute(hashes, (told.org_id, NUMBER)).fetchall() == [(True,)]
+    other = make_org(told.database, "other")
+    assert told.database.execute(hashes, (other, NUMBER)).fetchall() == [(False,)], "each org has its own key"
+
+
+def reply(told: ToldPeople, door: str, *, forged: bool = False, **said: str) -> int:
+    """Let Twilio hand a text of the person's to the org."""
+    form = {"From": NUMBER, "To": "+15005550006", "MessageSid": "SM1", **said}
+    path = f"/webhooks/twilio/replies/{told.org_id}"
+    headers = {
+        "X-Twilio-Signature": signed("forged" if forged else TOKEN, PUBLIC_URL + path, form),
+        "Content-Type": "application/x-www-form-urlencoded",
+    }
+    return ask(door + path, urlencode(form).encode(), headers).status
+
+
+@pytest.mark.parametrize("how", ["address", "person"])
+def test_a_stop_outlives_its_address_and_start_lifts_it(told: ToldPeople, door: str, how: str) -> None:
+    told.add_contact(Channel.SMS, NUMBER)
+    assert reply(told, door, Body=" stop ") == 200
+    move_out(told, how)
+    assert {one.reason for one in told.tell(channels=(Channel.SMS,))} == {"suppressed"}
+    assert reply(told, door, Body="start", forged=True) == 403
+    assert reply(told, door, Body="please start") == 200
+    assert {one.reason for one in told.tell(bucket="2", channels=(Channel.SMS,))} == {"suppressed"}
+    assert reply(told, door, Body="Start") == 200
+    assert states(told.tell(bucket="3", channels=(Channel.SMS,))) == {"sms": "handed_over"}
+    row = told.database.execute(
+        "select actor_type, data ->> 'suppressed_for' from audit_entries where event = 'contact_point.allowed'"
+    ).fetchall()
+    assert row == [("user", "stop")]
+
+
+def test_start_lifts_nothing_but_a_stop(told: ToldPeople, door: str) -> None:
+    told.twilio.refuse(NUMBER, "landline")
+    told.add_contact(Channel.SMS, NUMBER)
+    told.tell(channels=(Channel.SMS,))
+    assert reply(told, door, Body="anfangen", OptOutType="START") == 200
+    assert {one.reason for one in told.tell(bucket="2", channels=(Channel.SMS,))} == {"suppressed"}

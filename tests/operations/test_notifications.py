@@ -3,12 +3,16 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
+from string import ascii_letters
 from typing import Any
 
 import pytest
+from psycopg.types.json import Jsonb
 
 from commands.operations import AREAS
 from domain.access.api_keys import Role
+from domain.jobs.failures import Invalid
 from domain.notifications.channels import Channel
 from tests.commands.calling import answer, refusal
 from tests.doubles.factories import make_org
@@ -206,6 +210,32 @@ def test_a_device_is_its_last_users_and_its_token_is_not_shown(told: ToldPeople,
         assert (added.status, added.json["address"]) == (201, "…device")
     owners = told.database.execute("select user_id from contact_points where channel = 'push'").fetchall()
     assert owners == [other]
+
+
+@pytest.mark.parametrize("name", ["deliver", "send_email", "send_sms", "send_push", "close_digest"])
+def test_services_enqueue_no_job_of_notifications_by_themselves(told: ToldPeople, client: Client, name: str) -> None:
+    """The row that such a job names has been decided on before: by HTTP and by SQL, services ask for a notification."""
+    job_type, payload = f"notifications.{name}", {"delivery_id": str(told.user_id)}
+    refused = client.post("/v1/jobs", {"job_type": job_type, "payload": payload})
+    assert (refused.status, "/v1/notifications" in str(refused.json)) == (403, True)
+    with pytest.raises(Invalid, match="job_type: notifications"), told.process.database.ledger() as tx:
+        tx.raw(
+            "select postroom.enqueue(%(type)s, %(org)s, %(payload)s)",
+            {"type": job_type, "org": told.org_id, "payload": Jsonb(payload)},
+        )
+    assert told.database.execute("select count(*) from jobs").fetchone() == (0,)
+
+
+def test_the_longest_token_of_a_device_fits(told: ToldPeople, client: Client) -> None:
+    """Random letters, which no index makes smaller."""
+    chance = Random(1)  # noqa: S311 - repeatable, no secret
+    token = "".join(chance.choices(ascii_letters, k=4096))
+    path = f"/v1/users/{told.user_id}/contact-points"
+    for _ in range(2):
+        assert client.post(path, {"channel": "push", "address": token}).status == 201
+    refused = client.post(path, {"channel": "push", "address": token + "x"})
+    assert (refused.status, refused.json["field"]) == (422, "address")
+    assert told.database.execute("select count(*) from contact_points where channel = 'push'").fetchone() == (1,)
 
 
 def test_quiet_hours_and_preferences_are_checked(told: ToldPeople, client: Client) -> None:

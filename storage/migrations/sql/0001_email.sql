@@ -36,7 +36,8 @@ create table email_orders (
   constraint sent_says_by_whom check (state <> 'sent' or (provider_id is not null and provider is not null)),
   constraint ended_has_its_time check ((state = 'queued') = (ended_at is null))
 );
-create index email_orders_of_org on email_orders (org_id, id);
+-- An order's id may be made of its caller's key, and says nothing of the order's age.
+create index email_orders_of_org on email_orders (org_id, created_at, id);
 create index email_orders_old on email_orders (ended_at) where state <> 'queued';
 call postroom.fence_table('email_orders');
 grant select, insert, update, delete on email_orders to postroom_ledger;

@@ -81,6 +81,8 @@ create table job_types (
   audits text[] not null default '{}' check (array_to_string(audits, ' ') !~ '(^| )job\.'),
   -- The function postroom.<on_end>(jsonb) that is called when a job of this type ends.
   on_end text,
+  -- How services ask for what the jobs do; null where services enqueue the jobs.
+  asked_by text,
   seen_at timestamptz not null default now()
 );
 -- So that a type without a hook costs nothing at the end of its jobs.

@@ -16,6 +16,12 @@ call postroom.fence_table('notification_templates');
 grant select, insert on notification_templates to postroom_ledger;
 grant select on notification_templates to postroom_tenant;
 
+-- The key under which an org's addresses are hashed. No role has a right to it: only postroom.address_hash reads it.
+create table address_keys (
+  org_id uuid primary key references orgs (id),
+  key bytea not null check (length(key) = 32)
+);
+
 -- Addresses and devices of people. Only one that is verified and not suppressed is written to.
 create table contact_points (
   id uuid primary key default uuidv7(),
@@ -23,25 +29,36 @@ create table contact_points (
   user_id uuid not null,
   channel text not null check (channel in ('email', 'sms', 'push')),
   address text not null check (length(address) between 1 and 4096),
+  -- Set by a trigger; a device's token is too long for an index.
+  address_hash bytea not null,
   created_at timestamptz not null default now(),
   verified_at timestamptz,
-  suppressed_at timestamptz,
-  suppressed_for text check (suppressed_for in ('bounce', 'complaint', 'stop', 'invalid', 'unregistered')),
   -- The code that was sent to the address, until the address is verified.
   code_hash bytea,
   code_expires_at timestamptz,
   code_tries smallint not null default 0,
-  unique (org_id, user_id, channel, address),
+  unique (org_id, user_id, channel, address_hash),
   constraint contact_points_of_org unique (org_id, id),
-  check ((suppressed_at is null) = (suppressed_for is null)),
   foreign key (org_id, user_id) references users (org_id, id) on delete cascade
 );
-create index contact_points_address on contact_points (org_id, channel, address);
+create index contact_points_address on contact_points (org_id, channel, address_hash);
 call postroom.fence_table('contact_points');
 grant select, insert, update, delete on contact_points to postroom_ledger;
 grant select on contact_points to postroom_tenant;
--- By column: the right to update a whole table is the right to lock it.
-grant update (suppressed_at, suppressed_for) on contact_points to postroom_tenant;
+
+-- Addresses to which an org writes no more, whoever has them and whether anybody does: removing an address and adding it again, or
+-- removing its person, lifts nothing. Not the address but its hash stands here, for the person may be gone.
+create table suppressions (
+  org_id uuid not null references orgs (id),
+  channel text not null check (channel in ('email', 'sms', 'push')),
+  address_hash bytea not null,
+  suppressed_at timestamptz not null default now(),
+  suppressed_for text not null check (suppressed_for in ('bounce', 'complaint', 'stop', 'invalid', 'unregistered')),
+  primary key (org_id, channel, address_hash)
+);
+call postroom.fence_table('suppressions');
+grant select, insert, delete on suppressions to postroom_ledger;
+grant select, insert on suppressions to postroom_tenant;
 
 -- What a person wants of a category by a channel; without a row, everything at once.
 create table preferences (
@@ -101,6 +118,8 @@ create table notifications (
   -- To this address alone, though it is not verified: its code.
   contact_id uuid,
   channels text[] check (channels <@ array['email', 'sms', 'push', 'inbox']),
+  -- The time for which it is meant, such as a reminder's; null: when it was asked for.
+  due_at timestamptz,
   asked_at timestamptz not null default now(),
   planned_at timestamptz,
   constraint notifications_of_org unique (org_id, id),
@@ -117,24 +136,22 @@ grant select, insert, update, delete on notifications to postroom_ledger;
 grant select on notifications to postroom_tenant;
 grant update (version, planned_at) on notifications to postroom_tenant;
 
--- Items are collected until the digest closes. One is open for each category and address.
+-- Items are collected until the digest closes. One is open for each person, channel and category; which address it goes to is chosen when
+-- it closes, so it outlives each address.
 create table digests (
   id uuid primary key default uuidv7(),
   org_id uuid not null,
   user_id uuid not null,
   category text not null,
-  contact_id uuid not null,
-  opened_at timestamptz not null default now(),
+  channel text not null check (channel in ('email', 'sms', 'push')),
   closes_at timestamptz not null,
   closed_at timestamptz,
   constraint digests_of_org unique (org_id, id),
-  foreign key (org_id, user_id) references users (org_id, id) on delete cascade,
-  foreign key (org_id, contact_id) references contact_points (org_id, id) on delete cascade
+  foreign key (org_id, user_id) references users (org_id, id) on delete cascade
 );
-create unique index digests_open on digests (org_id, contact_id, category) where closed_at is null;
+create unique index digests_open on digests (org_id, user_id, channel, category) where closed_at is null;
 create index digests_overdue on digests (closes_at) where closed_at is null;
 create index digests_age on digests (closed_at) where closed_at is not null;
-create index digests_of_contact on digests (org_id, contact_id);
 create index digests_of_user on digests (org_id, user_id);
 call postroom.fence_table('digests');
 grant select, insert, update, delete on digests to postroom_ledger;
@@ -163,6 +180,8 @@ create table deliveries (
   digest_id uuid,
   channel text not null check (channel in ('email', 'sms', 'push', 'inbox')),
   contact_id uuid,
+  -- Of its contact, which may be removed before a receipt tells that the address is good for nothing.
+  address_hash bytea,
   state text not null check (state in ('queued', 'collected', 'handed_over', 'delivered', 'failed', 'suppressed', 'expired', 'unknown')),
   reason text check (length(reason) <= 300),
   provider_id text check (length(provider_id) <= 500),

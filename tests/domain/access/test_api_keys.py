@@ -64,6 +64,8 @@ def test_the_system_org_gets_no_key() -> None:
 def test_housekeeping_is_the_fleets_own() -> None:
     housekeeping = {kind.declaration.job_type for kind in payload_types if is_housekeeping(kind.declaration.job_type)}
     assert housekeeping >= {"maintenance.full_sync", "deadletter.quarantine", "budgets.alert"}
-    check_job_type("gmail.sync")
-    with pytest.raises(Forbidden, match=r"job_type: maintenance\.full_sync"):
-        check_job_type("maintenance.full_sync")
+    declared = {kind.declaration.job_type: kind.declaration for kind in payload_types}
+    check_job_type(declared["gmail.sync"])
+    for refused in ("maintenance.full_sync", "notifications.deliver", "notifications.send_sms"):
+        with pytest.raises(Forbidden, match=f"job_type: {refused}"):
+            check_job_type(declared[refused])

@@ -3,10 +3,11 @@
 from datetime import UTC, datetime, time, timedelta
 from uuid import UUID
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.notifications.channels import ADDRESSED, Channel, Choice, category_of
+from domain.notifications.channels import ADDRESSED, CHOSEN_TIME, Channel, Choice, category_of
 from domain.notifications.plan import (
     Contact,
     Digest,
@@ -22,6 +23,8 @@ from domain.notifications.plan import (
 from domain.notifications.quiet_hours import QuietHours
 
 NOW = datetime(2026, 11, 24, 23, 0, tzinfo=UTC)
+MORNING = datetime(2026, 11, 25, 6, 0, tzinfo=UTC)
+"""Seven o'clock in Berlin."""
 CHANNELS = st.sets(st.sampled_from(Channel), min_size=1).map(tuple)
 CONTACTS = st.lists(
     st.builds(
@@ -50,6 +53,7 @@ MESSAGES = st.builds(
     asked_at=st.timedeltas(timedelta(0), timedelta(days=4)).map(lambda age: NOW - age),
     max_age=st.sampled_from([timedelta(hours=1), timedelta(days=3)]),
     digest_every=st.just(timedelta(hours=1)),
+    due_at=st.none() | st.timedeltas(timedelta(0), timedelta(hours=1)).map(lambda late: NOW - late),
 )
 SENDERS = st.sets(st.sampled_from(ADDRESSED)).map(frozenset)
 
@@ -61,10 +65,11 @@ def test_each_channel_that_was_asked_for_is_answered_and_each_address_at_most_on
     planned = plan(message, person, senders, NOW)
     named = [Channel.INBOX if isinstance(one, Inbox) else one.channel for one in planned]
     assert set(named) == set(message.channels)
-    sent = [one for one in planned if isinstance(one, Send | Digest)]
+    sent = [one for one in planned if isinstance(one, Send)]
     assert len({one.contact_id for one in sent}) == len(sent)
     for channel in (Channel.EMAIL, Channel.SMS, Channel.INBOX):
         assert named.count(channel) <= 1, "a letter or a text goes to one address"
+    assert all(named.count(one.channel) == 1 for one in planned if isinstance(one, Digest))
     known = {one.contact_id: one for one in person.contacts}
     for one in sent:
         contact = known[one.contact_id]
@@ -81,9 +86,32 @@ def test_nothing_rings_in_quiet_hours_but_what_passes_them(
     for one in plan(message, person, senders, NOW):
         if isinstance(one, Send | Digest):
             quiet = person.quiet.until(one.at, person.zone) if person.quiet else None
-            assert quiet is None or message.category.passes_quiet_hours
+            assert quiet is None or message.category.rings_in_quiet_hours(message.late_at(one.at))
         if isinstance(one, Send):
             assert one.at - message.asked_at <= message.max_age
+
+
+@pytest.mark.parametrize("late_by", [-1, 0, 1])
+@pytest.mark.parametrize(
+    ("category", "if_late"), [("reminder", MORNING), ("security", NOW), ("account", MORNING), ("bookings", MORNING)]
+)
+def test_only_security_rings_in_quiet_hours_long_after_its_time(category: str, late_by: int, if_late: datetime) -> None:
+    number = Contact(UUID(int=1), Channel.SMS, is_verified=True)
+    person = Person("Europe/Berlin", QuietHours(time(22), time(7)), {}, [number])
+    channels = (Channel.SMS,)
+    message = Message(
+        category_of(category),
+        channels,
+        frozenset(channels),
+        frozenset(),
+        NOW,
+        timedelta(days=1),
+        timedelta(hours=1),
+        due_at=NOW - CHOSEN_TIME - timedelta(seconds=late_by),
+    )
+    at = NOW if category == "reminder" and late_by <= 0 else if_late
+    assert plan(message, person, frozenset(channels), NOW) == (Send(Channel.SMS, number.contact_id, at),)
+    assert before_call(message, person, number.contact_id, NOW) == Send(Channel.SMS, number.contact_id, at)
 
 
 @given(MESSAGES, PEOPLE, SENDERS)

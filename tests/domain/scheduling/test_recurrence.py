@@ -1,12 +1,14 @@
 """Recurrence rules: the examples of RFC 5545, bounds of a search, and the wall clock of ten zones."""
 
 import time
+from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from itertools import islice, pairwise
 from zoneinfo import ZoneInfo
 
 import pytest
+from dateutil.rrule import rrulestr
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -148,6 +150,13 @@ REFUSED = NOT_TAKEN | {
     "FREQ=MONTHLY;BYMONTHDAY=0": "BYMONTHDAY=0",
     "FREQ=MONTHLY;BYMONTH=13": "BYMONTH=13",
     "FREQ=MONTHLY;BYSETPOS=1": "BYSETPOS needs",
+    "FREQ=DAILY;BYMONTH=1;BYSETPOS=2": "BYSETPOS=2",
+    "FREQ=DAILY;BYDAY=MO,TU;BYSETPOS=-2,3": "BYSETPOS=-2,3",
+    "FREQ=WEEKLY;BYDAY=MO,MO;BYSETPOS=2": "BYSETPOS=2",
+    "FREQ=MONTHLY;INTERVAL=12;BYMONTHDAY=31;BYDAY=MO;BYSETPOS=2": "BYSETPOS=",
+    "FREQ=MONTHLY;BYDAY=MO;BYSETPOS=6": "BYSETPOS=",
+    "FREQ=YEARLY;BYDAY=1MO;BYMONTH=1;BYSETPOS=366": "BYSETPOS=",
+    "FREQ=YEARLY;BYDAY=MO,TU,WE,TH,FR,SA,SU;BYSETPOS=366;BYMONTH=1,2,3,4,5,6,7,8,9,10,11": "BYSETPOS=",
     "FREQ=DAILY;WKST=FUNDAY": "WKST=FUNDAY",
     "FREQ=DAILY;X-WORD=1": "X-WORD",
     f"FREQ=MONTHLY;BYMONTHDAY={','.join(['1'] * 40)};BYMONTH={','.join(['1'] * 25)}": "64 values",
@@ -175,13 +184,28 @@ def test_every_rule_of_the_rfc_is_in_one_of_the_tables() -> None:
     assert (len(EXAMPLES), len(NOT_TAKEN)) == (35, 7)
 
 
+PERIODS = {"DAILY": "%Y-%j", "WEEKLY": "%G-%V", "MONTHLY": "%Y-%m", "YEARLY": "%Y"}
+
+
+@pytest.mark.parametrize("frequency", PERIODS)
+@pytest.mark.parametrize(
+    "lists",
+    ["BYDAY=TU,SU", "BYDAY=1MO,-1FR", "BYMONTHDAY=1,31", "BYMONTH=2,3,10", "BYMONTH=2;BYDAY=MO", "BYMONTH=1"],
+)
+def test_every_position_that_a_period_has_is_taken(frequency: str, lists: str) -> None:
+    """Counted in each period of a leap year, without BYSETPOS."""
+    rule = f"FREQ={frequency};{lists}"
+    if (frequency == "WEEKLY" and "MONTHDAY" in lists) or (frequency in {"DAILY", "WEEKLY"} and "1MO" in lists):
+        return  # the list is refused by itself
+    found = rrulestr(f"{rule};UNTIL=20241231T235959", dtstart=wall("2024-01-01T09:00"))
+    most = max(Counter(one.strftime(PERIODS[frequency]) for one in found).values())
+    for position in (most, -most):
+        assert Recurrence.parse(f"{rule};BYSETPOS={position}").by_set_pos == (position,)
+
+
 NEVER = [
     "FREQ=DAILY;INTERVAL=7;BYDAY=WE",
     "FREQ=DAILY;BYDAY=WE;INTERVAL=7;COUNT=5000",
-    "FREQ=MONTHLY;INTERVAL=12;BYMONTHDAY=31;BYDAY=MO;BYSETPOS=2",
-    "FREQ=MONTHLY;BYDAY=MO;BYSETPOS=6",
-    "FREQ=YEARLY;BYDAY=1MO;BYMONTH=1;BYSETPOS=366",
-    "FREQ=YEARLY;BYDAY=MO,TU,WE,TH,FR,SA,SU;BYSETPOS=366;BYMONTH=1,2,3,4,5,6,7,8,9,10,11",
     "FREQ=DAILY;UNTIL=19970901",
 ]
 

@@ -83,6 +83,23 @@ def test_missed_due_times_come_once_with_their_number() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("course", "now", "chosen"),
+    [
+        (Course(ReminderState.QUEUED, NINE, NINE + DAY), NINE + MINUTE, NINE),
+        (Course(ReminderState.QUEUED, NINE, NINE + DAY), NINE + 2 * DAY + MINUTE, NINE + 2 * DAY),
+        # Its job had died, and it goes on an hour later.
+        (Course(ReminderState.QUEUED, NINE + 14 * HOUR, NINE), NINE + 14 * HOUR, NINE),
+        (Course(ReminderState.QUEUED, NINE + HOUR, NINE + DAY, NINE + HOUR), NINE + 2 * HOUR, NINE + HOUR),
+    ],
+    ids=["in-time", "the-last-missed", "after-a-dead-job", "snoozed"],
+)
+def test_the_time_that_its_person_has_chosen_is_known(course: Course, now: datetime, chosen: datetime) -> None:
+    decided = ring(replace(reminder(), course=course), OWNER, 3, now)
+    assert isinstance(decided, Ring)
+    assert decided.due_at == chosen
+
+
 def test_a_snooze_is_of_one_occurrence_and_the_series_goes_on() -> None:
     late = snoozed(rung(reminder(), NINE), NINE + HOUR, NINE + MINUTE)
     assert (late.due_at, late.following_at, late.snoozed_until) == (NINE + HOUR, NINE + DAY, NINE + HOUR)

@@ -95,6 +95,21 @@ def test_ten_thousand_reminders_that_are_due_at_once_have_a_job_each(
     assert database.execute("select count(*) from reminders where state <> 'queued'").fetchone() == (0,)
 
 
+def test_many_reminders_of_one_org_hold_up_those_of_no_other(process: Runtime, org: UUID, database: Connection) -> None:
+    others = [make_org(database, name) for name in ("second", "third")]
+    make_reminders(database, org, 40)
+    for other, count in zip(others, (12, 1), strict=True):
+        make_reminders(database, other, count)
+    due, turns = DueReminders(process, most=5), 0
+    while others[1] not in jobs_of_orgs(database):
+        due.turn()
+        turns += 1
+    assert turns == 3, "each org before it has one turn"
+    while due.turn():
+        pass
+    assert jobs_of_orgs(database) == {org: 40, others[0]: 12, others[1]: 1}
+
+
 class Undone(Exception):
     """Ends a transaction without a trace."""
 

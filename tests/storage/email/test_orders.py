@@ -29,12 +29,25 @@ def test_orders_are_listed_from_a_position_on_and_belong_to_their_org(
         foreign = orders.keep(tx, other, ORDER)
     with store.tenant(org) as tx:
         newest, *_ = orders.listed(tx, org, limit=1)
-        rest = orders.listed(tx, org, after=OrderPosition(newest.order_id), limit=9)
+        rest = orders.listed(tx, org, after=OrderPosition(newest.created_at, newest.order_id), limit=9)
         assert [one.order_id for one in (newest, *rest)] == kept[::-1]
         assert (newest.order, newest.recipients, newest.reference) == (ORDER, 1, "r")
         for unseen in (foreign, uuid4()):
             with pytest.raises(Gone):
                 orders.get(tx, unseen)
+
+
+def test_the_newest_order_is_first_though_its_id_is_made_of_a_key(store: Database, org: UUID) -> None:
+    kept = []
+    for number in range(8):
+        with store.ledger() as tx:
+            statement = "select postroom.keep_email_order(%(org)s, %(email)s, %(key)s) as id"
+            values = {"org": org, "email": Jsonb(ORDER.document()), "key": str(number) if number % 2 else None}
+            kept.append(tx.raw(statement, values)[0].id)
+    with store.tenant(org) as tx:
+        first = orders.listed(tx, org, limit=3)
+        rest = orders.listed(tx, org, after=OrderPosition(first[-1].created_at, first[-1].order_id), limit=9)
+    assert [one.order_id for one in (*first, *rest)] == kept[::-1]
 
 
 def test_a_draft_belongs_to_its_mailbox(store: Database, org: UUID) -> None:
@@ -60,26 +73,45 @@ def test_that_a_mail_has_left_is_written_once(store: Database, org: UUID) -> Non
     assert (stored.state, stored.provider_id, stored.bound) == ("sent", "a", DESK)
 
 
+def delivery_of(database: Connection, org: UUID, order_id: UUID) -> UUID:
+    """A notification's delivery by e-mail whose words are this order."""
+    person = "insert into users (org_id, email) values (%s, 'ada@example.org') returning id"
+    asked = "insert into notifications (org_id, user_id, template, data, data_hash, bucket)"
+    asked += " values (%s, %s, 'x', '{}', repeat('0', 64), '') returning id"
+    made = "insert into deliveries (id, org_id, user_id, notification_id, channel, state, order_id)"
+    made += " values (%s, %s, %s, %s, 'email', 'failed', %s)"
+    ((user_id,),) = database.execute(person.encode(), (org,)).fetchall()
+    ((notification_id,),) = database.execute(asked.encode(), (org, user_id)).fetchall()
+    delivery_id = uuid4()
+    database.execute(made.encode(), (delivery_id, org, user_id, notification_id, order_id))
+    return delivery_id
+
+
 def test_what_ended_long_ago_is_forgotten_unless_its_dead_letter_is_open(
     store: Database, org: UUID, database: Connection
 ) -> None:
     with store.ledger() as tx:
-        sent, failed, dead, replayable, waiting, young = (orders.keep(tx, org, ORDER) for _ in range(6))
+        sent, failed, dead, replayable, told, waiting, young = (orders.keep(tx, org, ORDER) for _ in range(7))
     ended = "update email_orders set state = %s, ended_at = now() - %s::interval, provider = 'resend',"
     ended += " from_address = 'desk@example.com', provider_id = 'x' where id = %s"
-    for order_id, state in ((sent, "sent"), (failed, "failed"), (dead, "dead"), (replayable, "dead")):
+    for order_id, state in ((sent, "sent"), (failed, "failed"), (dead, "dead"), (replayable, "dead"), (told, "dead")):
         database.execute(ended, (state, "31 days", order_id))
     database.execute(ended, ("sent", "29 days", young))
-    database.execute(
-        "insert into dead_letters (org_id, job_id, job_type, queue, payload, payload_version, reason, error, plan)"
-        " values (%s, %s, 'email.send', 'notifications', %s, 1, 'x', '{}', 'x')",
-        (org, uuid4(), Jsonb({"order_id": str(replayable)})),
-    )
+    delivery_id = delivery_of(database, org, told)
+    for job_type, payload in (
+        ("email.send", {"order_id": str(replayable)}),
+        ("notifications.send_email", {"delivery_id": str(delivery_id)}),
+    ):
+        database.execute(
+            "insert into dead_letters (org_id, job_id, job_type, queue, payload, payload_version, reason, error, plan)"
+            " values (%s, %s, %s, 'notifications', %s, 1, 'x', '{}', 'x')",
+            (org, uuid4(), job_type, Jsonb(payload)),
+        )
     with store.ledger() as tx:
         assert orders.forget(tx, batch=100) == 3
         assert orders.forget(tx, keep_for=timedelta(days=31), batch=100) == 0
     left = {row[0] for row in database.execute("select id from email_orders")}
-    assert left == {replayable, waiting, young}
+    assert left == {replayable, told, waiting, young}
 
 
 @pytest.mark.usefixtures("process")

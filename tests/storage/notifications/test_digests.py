@@ -24,10 +24,6 @@ def asked(told: ToldPeople, number: int) -> tuple[UUID, UUID, UUID]:
     return told.org_id, told.user_id, made.notification_id
 
 
-def contact_of(told: ToldPeople) -> UUID:
-    return told.add_contact(Channel.SMS, "+4930123456")
-
-
 def waits_for_a_lock(database: Connection) -> bool:
     row = database.execute("select count(*) from pg_stat_activity where wait_event_type = 'Lock'").fetchone()
     return row is not None and row[0] > 0
@@ -35,12 +31,12 @@ def waits_for_a_lock(database: Connection) -> bool:
 
 def test_two_events_at_one_time_open_one_digest(told: ToldPeople) -> None:
     """Novu #2569, #3893: two in one second made two digests."""
-    contact, store = contact_of(told), told.process.database
+    store = told.process.database
     first, second = asked(told, 1), asked(told, 2)
     found: list[UUID] = []
     with store.tenant(told.org_id) as tx:
-        found.append(digests.join(tx, first, "bookings", contact, CLOSES_AT).digest_id)
-        other = threading.Thread(target=lambda: found.append(_join(store, second, contact)))
+        found.append(digests.join(tx, first, Channel.SMS, "bookings", CLOSES_AT).digest_id)
+        other = threading.Thread(target=lambda: found.append(_join(store, second)))
         other.start()
         eventually(lambda: waits_for_a_lock(told.database), describe="the second waits for the first")
     other.join(10)
@@ -50,26 +46,26 @@ def test_two_events_at_one_time_open_one_digest(told: ToldPeople) -> None:
         assert set(digests.close(tx, told.org_id, found[0]) or ()) == {first[2], second[2]}
 
 
-def _join(store: Database, notification: tuple[UUID, UUID, UUID], contact: UUID) -> UUID:
+def _join(store: Database, notification: tuple[UUID, UUID, UUID]) -> UUID:
     with store.tenant(notification[0]) as tx:
-        return digests.join(tx, notification, "bookings", contact, CLOSES_AT).digest_id
+        return digests.join(tx, notification, Channel.SMS, "bookings", CLOSES_AT).digest_id
 
 
 def test_an_item_that_comes_while_the_digest_closes_is_in_this_or_the_next(told: ToldPeople) -> None:
     """Novu #12373: merged into a digest that was gone, an item was lost."""
-    contact, store = contact_of(told), told.process.database
+    store = told.process.database
     one, late = asked(told, 1), asked(told, 2)
-    digest_id = _join(store, one, contact)
+    digest_id = _join(store, one)
     taken: list[UUID] = []
     with store.tenant(told.org_id) as tx:
-        assert digests.join(tx, late, "bookings", contact, CLOSES_AT).digest_id == digest_id
+        assert digests.join(tx, late, Channel.SMS, "bookings", CLOSES_AT).digest_id == digest_id
         closer = threading.Thread(target=lambda: taken.extend(_close(store, told.org_id, digest_id)))
         closer.start()
         eventually(lambda: waits_for_a_lock(told.database), describe="who closes waits for who puts in")
     closer.join(10)
     assert set(taken) == {one[2], late[2]}
     after = asked(told, 3)
-    assert _join(store, after, contact) != digest_id
+    assert _join(store, after) != digest_id
 
 
 def _close(store: Database, org_id: UUID, digest_id: UUID) -> list[UUID]:
@@ -79,7 +75,7 @@ def _close(store: Database, org_id: UUID, digest_id: UUID) -> list[UUID]:
 
 def test_a_digest_is_closed_once(told: ToldPeople) -> None:
     """The digest's job runs twice."""
-    digest_id = _join(told.process.database, asked(told, 1), contact_of(told))
+    digest_id = _join(told.process.database, asked(told, 1))
     assert len(_close(told.process.database, told.org_id, digest_id)) == 1
     with told.process.database.tenant(told.org_id) as tx:
         assert digests.close(tx, told.org_id, digest_id) is None

@@ -131,6 +131,8 @@ ROW_MAKERS = {
     "notification_templates": """
         insert into notification_templates (org_id, name, version, category, document, created_by)
         values (%(org)s, 'welcome', 1, 'news', '{}', 'x')""",
+    "suppressions": """
+        insert into suppressions (org_id, channel, address_hash, suppressed_for) values (%(org)s, 'sms', '', 'stop')""",
     "contact_points": """
         insert into contact_points (id, org_id, user_id, channel, address)
         values (%(account)s, %(org)s, %(user)s, 'sms', '+4930123456')""",
@@ -146,8 +148,8 @@ ROW_MAKERS = {
         insert into notifications (id, org_id, user_id, template, data, data_hash, bucket)
         values (%(job)s, %(org)s, %(user)s, 'welcome', '{}', repeat('0', 64), '')""",
     "digests": """
-        insert into digests (id, org_id, user_id, category, contact_id, closes_at)
-        values (%(job)s, %(org)s, %(user)s, 'news', %(account)s, now())""",
+        insert into digests (id, org_id, user_id, category, channel, closes_at)
+        values (%(job)s, %(org)s, %(user)s, 'news', 'sms', now())""",
     "digest_items": "insert into digest_items (org_id, digest_id, notification_id) values (%(org)s, %(job)s, %(job)s)",
     "deliveries": """
         insert into deliveries (id, org_id, user_id, notification_id, channel, state)

@@ -90,9 +90,9 @@ def test_a_tenant_notifies_its_own_org_alone(told: ToldPeople) -> None:
 
 def test_what_is_not_sent_says_why(told: ToldPeople) -> None:
     told.add_contact(Channel.SMS, NUMBER, is_verified=False)
-    stopped = told.add_contact(Channel.PUSH, "device-1")
+    told.add_contact(Channel.PUSH, "device-1")
     with told.process.database.ledger() as tx:
-        people.suppress(tx, told.org_id, stopped, "unregistered")
+        people.suppress_address(tx, told.org_id, Channel.PUSH, "device-1", "unregistered")
     told.choose(Channel.INBOX, Choice.OFF)
     found = {one.channel.value: (one.state.value, one.reason) for one in told.tell()}
     assert found == {

@@ -15,12 +15,12 @@ from domain.payloads.payload import Payload, jobs_of
 from operations import replays
 from sandbox.emulator.fault_order import FaultOrder
 from storage.ledger import ledger
-from storage.notifications import channel_senders
+from storage.notifications import channel_senders, people
 from tests.doubles.email_orders import set_sender
 from tests.doubles.factories import make_org, pass_time
 from tests.doubles.told_people import ToldPeople
 
-NUMBER = "+4930123456"
+NUMBER, OTHER_NUMBER = "+4930123456", "+4930123457"
 FAULTS = {
     Channel.EMAIL: FaultOrder(operation="emails.send", status=422, body={"name": "validation_error", "message": "x"}),
     Channel.SMS: FaultOrder(operation="messages.create", status=403, body={"code": 21408, "message": "not permitted"}),
@@ -86,6 +86,46 @@ def test_a_digest_whose_closing_was_canceled_is_closed_all_the_same(told: ToldPe
     run_forget(told)
     told.run_due()
     assert told.texts() == ["2 messages about bookings"]
+
+
+def collected(told: ToldPeople, items: int, contact: UUID, channel: Channel) -> None:
+    """Put so many items into a digest, and remove an address while it is open."""
+    told.choose(channel, Choice.DIGEST)
+    for number in range(items):
+        told.notify(bucket=str(number), channels=(channel,))
+    told.run_due()
+    with told.process.database.ledger() as tx:
+        people.remove_contact(tx, told.org_id, told.user_id, contact)
+
+
+@pytest.mark.parametrize(("items", "text"), [(1, "Stage 2 has changed"), (2, "2 messages about bookings")])
+def test_an_address_that_is_removed_takes_no_open_digest_along(told: ToldPeople, items: int, text: str) -> None:
+    contact = told.add_contact(Channel.SMS, NUMBER)
+    told.add_contact(Channel.SMS, OTHER_NUMBER)
+    collected(told, items, contact, Channel.SMS)
+    told.hurry()
+    told.run_due()
+    assert [(one["to"], one["body"]) for one in told.twilio.messages()] == [(OTHER_NUMBER, text)]
+
+
+def test_a_digest_rings_on_the_devices_that_there_are_when_it_closes(told: ToldPeople) -> None:
+    gone = told.add_contact(Channel.PUSH, "device-1")
+    for device in ("device-2", "device-3"):
+        told.add_contact(Channel.PUSH, device)
+    collected(told, 2, gone, Channel.PUSH)
+    told.hurry()
+    told.run_due()
+    found = sorted((one["token"], one["notification"]["title"]) for one in told.fcm.messages())
+    assert found == [(one, "2 messages about bookings") for one in ("device-2", "device-3")]
+
+
+def test_a_digest_that_reaches_nobody_when_it_closes_says_why(told: ToldPeople) -> None:
+    collected(told, 2, told.add_contact(Channel.SMS, NUMBER), Channel.SMS)
+    told.hurry()
+    assert told.run_due() == [("notifications.close_digest", "succeeded")]
+    rows = told.database.execute("select state, reason from deliveries").fetchall()
+    assert rows == [("suppressed", "no_address")] * 2
+    assert told.texts() == []
 
 
 def run_forget(told: ToldPeople) -> dict[str, Any]:

@@ -8,9 +8,12 @@ from uuid import UUID, uuid4
 import pytest
 
 from domain.jobs.job import NewJob, Origin
+from domain.notifications.channels import Channel
 from domain.scheduling.reminders import CHANGED, NOT_FOUND, ReminderState, done, first_course, reworded, snoozed
 from engine.relay.due_schedules import DueReminders
+from operations import replays
 from storage.ledger import ledger
+from storage.notifications import people
 from storage.schedules import reminders
 from storage.schedules.reminders import Wanted
 from tests.doubles.factories import make_org
@@ -209,6 +212,34 @@ def end_job(told: ToldPeople, job_id: UUID, end: str) -> None:
         return
     told.database.execute('update jobs set payload = payload || \'{"user_id": "x"}\' where id = %s', (job_id,))
     assert told.run(job_id) == "dead"
+
+
+@pytest.mark.parametrize(("late", "texts"), [(timedelta(minutes=14), 1), (timedelta(minutes=16), 0)])
+def test_a_late_reminder_does_not_ring_in_quiet_hours(told: ToldPeople, late: timedelta, texts: int) -> None:
+    """No worker ran at its time, which the person chose; the later time nobody did."""
+    told.add_contact(Channel.SMS, "+4930123456")
+    told.be_quiet(-HOUR, HOUR)
+    told.remind(-late)
+    told.let_ring()
+    assert (len(told.texts()), told.inbox()) == (texts, ["Reminder: Call the garage"])
+    with told.process.database.ledger() as tx:
+        people.set_quiet_hours(tx, told.org_id, told.user_id, None)
+    told.hurry()
+    told.run_due()
+    assert len(told.texts()) == 1
+
+
+def test_a_reminder_whose_dead_letter_is_discarded_is_canceled(told: ToldPeople) -> None:
+    discarded, replayable = told.remind(), told.remind()
+    DueReminders(told.process).turn()
+    for job_id in queued_jobs(told):
+        end_job(told, job_id, "dead")
+    with told.process.database.ledger() as tx:
+        row = tx.raw("select id from dead_letters where payload ->> 'reminder_id' = %(id)s", {"id": str(discarded)})
+        replays.discard(tx, row[0].id, by=Origin(), reason="not needed")
+    found = told.reminder(discarded)
+    assert (found.course.state, found.is_over) == (ReminderState.CANCELED, True)
+    assert told.reminder(replayable).course.state is ReminderState.QUEUED
 
 
 def test_a_removed_person_is_reminded_of_nothing(told: ToldPeople) -> None:

@@ -80,15 +80,20 @@ def test_the_same_words_of_another_delivery_are_not_taken_for_these(told: ToldPe
     assert rows == [("handed_over",), ("unknown",)]
 
 
+def suppressed_for(told: ToldPeople) -> str | None:
+    row = told.database.execute("select suppressed_for from suppressions").fetchone()
+    return None if row is None else str(row[0])
+
+
 @pytest.mark.parametrize(
     ("refusal", "reason"), [("stopped", "stop"), ("invalid_to", "invalid"), ("landline", "invalid")]
 )
 def test_a_number_that_takes_no_texts_is_suppressed(told: ToldPeople, refusal: str, reason: str) -> None:
     told.twilio.refuse(NUMBER, refusal)
     assert sms(told)["sms"][0] == "failed"
-    assert told.database.execute("select suppressed_for from contact_points where channel = 'sms'").fetchone() == (
-        reason,
-    )
+    assert told.database.execute(
+        "select (select suppressed_for from suppressions where channel = 'sms')"
+    ).fetchone() == (reason,)
     told.notify(bucket="again", channels=(Channel.SMS,))
     told.run_due()
     assert len(told.twilio.journal("messages.create")) == 1, "nobody writes to it again"
@@ -122,8 +127,7 @@ def test_only_what_names_the_token_drops_a_device(
     else:
         told.fcm.order(FaultOrder(operation="messages.send", **fault))
     assert states(told.tell(channels=(Channel.PUSH,))) == {"push": "failed"}
-    found = told.database.execute("select suppressed_for from contact_points where channel = 'push'").fetchone()
-    assert found == (suppressed,)
+    assert suppressed_for(told) == suppressed
 
 
 def test_a_push_whose_answer_was_lost_ends_unknown_and_is_never_sent_again(told: ToldPeople) -> None:
