@@ -45,14 +45,11 @@ class Settings(BaseSettings):
     )
     database_url: SecretStr = Field(
         SecretStr("postgresql://postgres@127.0.0.1:5432/postroom"),
-        description="The owner's connection, for migrations. The ledger's and the tenant's are derived from it.",
+        description="The owner's connection, for migrations. From it follow the logins of roles that are not given.",
     )
-    ledger_database_url: SecretStr | None = Field(
-        None, description="The engine's own login (role postroom_ledger). Default: derived from the database URL."
-    )
-    tenant_database_url: SecretStr | None = Field(
-        None, description="The handlers' login (role postroom_tenant). Default: derived from the database URL."
-    )
+    ledger_database_url: SecretStr | None = Field(None, description="The engine's login (role postroom_ledger).")
+    tenant_database_url: SecretStr | None = Field(None, description="The handlers' login (role postroom_tenant).")
+    auditor_database_url: SecretStr | None = Field(None, description="That of audit.enrich (role postroom_auditor).")
     database_pool_size: int = Field(
         10, ge=1, le=500, description="Connections per process and role, at most; a worker's loop has one more."
     )

@@ -77,6 +77,7 @@ ONLY_IN = {  # third parties that belong to some rooms only
     **dict.fromkeys(("highspy", "numpy"), SOLVER),  # packages of the extras: only in modules that are loaded on demand
     **dict.fromkeys(("icalendar", "recurring_ical_events"), CALENDAR),
     "typst": PRINTER,
+    "jsonpatch": {"tests"},
     "pypdfium2": {"tools", "tests"},
 }
 READS_ENVIRONMENT = {"settings", "sandbox", "bench", "tests"}
