@@ -21,6 +21,10 @@ LONGEST_JOB_TYPE = 100
 LARGEST_PAYLOAD = 262144
 """Bytes as JSON: ids and plain values, no mail and no files."""
 
+OLDEST_VERSION = 1
+"""Of a payload that names no version, whoever sends the payload: its caller wrote it before there was another version.
+So a new version never changes what such a caller means (docs: seeds.md#004-59)."""
+
 MOST_ATTEMPTS = 100
 """As the table of jobs bounds it: who wants more wants another job."""
 
@@ -80,7 +84,7 @@ class JobContract(BaseModel):
     idempotency_key: str = Field(min_length=1, max_length=400)
     created_at: AwareDatetime
     payload: Annotated[dict[str, Any], AfterValidator(readable)]
-    payload_version: int = Field(ge=1, le=1000)
+    payload_version: int | None = Field(None, ge=1, le=1000)
     scheduled_for: AwareDatetime | None = None
     expires_at: AwareDatetime | None = None
     priority: int = Field(0, ge=-100, le=100)

@@ -40,39 +40,32 @@ end
 $$;
 
 -- Checks a payload, and returns {"payload": as its shape wants it, "version": of the shape}; raises PR002 with the field and the reason. A
--- caller that names no version means the newest one whose shape fits.
+-- caller that names no version means the oldest one, as `OLDEST_VERSION` of domain/jobs/contract.py says.
 create or replace function postroom.accept_payload(type_name text, given_version integer, payload jsonb) returns jsonb
 language plpgsql set search_path = pg_catalog, public, pg_temp as $$
 declare
   newest integer;
   shapes jsonb;
-  tried integer;
+  version integer := coalesce(given_version, 1);
   fitted record;
-  first_misfit text;
 begin
   select t.payload_version, t.payload_shapes into newest, shapes from job_types t where t.name = type_name;
   if payload is null or jsonb_typeof(payload) <> 'object' or octet_length(payload::text) > 262144
     or jsonb_path_exists(payload, 'strict $.**{65}')
   then
     perform postroom.refuse_payload(payload);
-  elsif given_version < 1 then
+  elsif version < 1 then
     perform postroom.refuse('payload_version', 'Input should be greater than or equal to 1');
-  elsif given_version > newest then
-    perform postroom.refuse('payload_version', format('%s is newer than the fleet knows (%s)', given_version, newest));
+  elsif version > newest then
+    perform postroom.refuse('payload_version', format('%s is newer than the fleet knows (%s)', version, newest));
   end if;
-  for tried in
-    select v::integer from jsonb_object_keys(shapes) as v where v::integer <= newest and v::integer = coalesce(given_version, v::integer)
-    order by 1 desc
-  loop
-    fitted := postroom.fit_payload(shapes -> tried::text, payload);
-    if fitted.misfit is null then
-      return jsonb_build_object('payload', fitted.payload, 'version', tried);
+  if shapes ? version::text then
+    fitted := postroom.fit_payload(shapes -> version::text, payload);
+    if fitted.misfit is not null then
+      raise exception '%', fitted.misfit using errcode = 'PR002';
     end if;
-    first_misfit := coalesce(first_misfit, fitted.misfit);
-  end loop;
-  if first_misfit is not null then
-    raise exception '%', first_misfit using errcode = 'PR002';
-  end if;
-  return jsonb_build_object('payload', payload, 'version', coalesce(given_version, newest));  -- nobody has published this version's shape
+    payload := fitted.payload;
+  end if;  -- else nobody has published this version's shape
+  return jsonb_build_object('payload', payload, 'version', version);
 end
 $$;

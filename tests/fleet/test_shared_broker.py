@@ -15,9 +15,8 @@ from domain.jobs.job import Hint
 from domain.jobs.queues import BrokerNames
 from engine.runtime import Runtime
 from settings import Settings
-from tests.conftest import TEMPLATE
 from tests.fleet.fleet import Fleet
-from tests.servers.servers import SessionServers, temporary_database
+from tests.servers.servers import TEMPLATE, SessionServers, temporary_database
 
 JOBS = 20
 PREFIX = "staging:"
