@@ -1,7 +1,7 @@
 -- The check of payloads that no class has checked: of SQL callers, of tenants, and of types that a process does not know. It goes by the
 -- shape that workers publish (job_types.payload_shapes; domain/payloads/shape.py). What fits no deeper ends as a failed job.
 
--- A payload as a shape wants it: each UUID and number in one spelling, and the defaults of what is left out. `misfit` is null when it fits,
+-- A payload as a shape wants it: each UUID, number and instant in one spelling, and the defaults of what is left out. `misfit` is null when it fits,
 -- and else says `payload.<field>: <reason>`.
 create or replace function postroom.fit_payload(shape jsonb, inout payload jsonb, out misfit text)
 language plpgsql immutable set search_path = pg_catalog, public, pg_temp as $$
@@ -30,6 +30,15 @@ begin
         payload := payload || jsonb_build_object(name, words::uuid);
       else
         misfit := format('payload.%s: is no uuid', name);
+      end if;
+    elsif words is not null and field ->> 'spelling' = 'instant' then
+      words := upper(replace(words, ',', '.'));
+      if words !~ '^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:?\d\d)$' or not pg_input_is_valid(words, 'timestamptz') then
+        misfit := format('payload.%s: is no RFC 3339 time with an offset', name);
+      else
+        -- As pydantic writes an instant in UTC: digits behind the sixth are cut off, and a fraction of zero is left out.
+        words := to_char(regexp_replace(words, '(\.\d{6})\d+', '\1')::timestamptz at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"');
+        payload := payload || jsonb_build_object(name, replace(words, '.000000Z', 'Z'));
       end if;
     elsif field ->> 'spelling' = 'number' and words ~ '^[0-9]{1,20}$' then
       payload := payload || jsonb_build_object(name, words::numeric);

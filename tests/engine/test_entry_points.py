@@ -20,12 +20,11 @@ from engine.messages.foreign import ForeignMessage
 from engine.runtime import Runtime
 from engine.worker.adoption import Adoption
 from tasks.gmail import sync
-from tests.doubles.entry_points import ENTRY_POINTS, Answered, EntryPoint, Given, celery, sql
 from tests.doubles.factories import make_job_type, make_org
 from tests.doubles.inline_worker import run_job
 from tests.doubles.odd_messages import as_redis_message, body, contract, envelope, task_headers
+from tests.engine.entry_points import ACCOUNT, ENTRY_POINTS, GOOD, Answered, EntryPoint, Given, celery, sql
 
-ACCOUNT = UUID("00000000-0000-4000-8000-00000000abcd")
 SPELLINGS = {
     "plain": str(ACCOUNT),
     "upper case": str(ACCOUNT).upper(),
@@ -34,7 +33,6 @@ SPELLINGS = {
     "braces": f"{{{ACCOUNT}}}",
 }
 
-GOOD = {"account_id": str(ACCOUNT)}
 DEEP: dict[str, Any] = {}
 for _ in range(70):
     DEEP = {"a": DEEP}

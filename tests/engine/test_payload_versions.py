@@ -12,15 +12,14 @@ from domain.payloads.shape import shape_of
 from engine.app import write_catalogue
 from engine.runtime import Runtime
 from tests.commands.calling import answer, refusal
-from tests.doubles import versioned_jobs
-from tests.doubles.entry_points import ENTRY_POINTS, EntryPoint, command_line
 from tests.doubles.factories import make_job_type
 from tests.doubles.inline_worker import run_job
+from tests.engine import versioned_jobs
+from tests.engine.entry_points import ENTRY_POINTS, EVERY_WAY, EntryPoint, Given, command_line
 
 OLD, NEW = {"cents": 700}, {"euros": 7}
 PAY = versioned_jobs.pay
 schedules = AREAS.schedules
-ALL = ENTRY_POINTS | {"command line": command_line}
 
 
 @pytest.fixture(autouse=True)
@@ -34,12 +33,16 @@ def _published(process: Runtime) -> None:
         write_catalogue(tx)
 
 
-@pytest.mark.parametrize("enqueue", ALL.values(), ids=ALL)
+@pytest.mark.parametrize("enqueue", EVERY_WAY.values(), ids=EVERY_WAY)
 def test_without_a_version_the_oldest_is_meant(
     process: Runtime, org: UUID, database: Connection, enqueue: EntryPoint
 ) -> None:
-    asked = [{"payload": OLD}, {"payload": OLD, "payload_version": 1}, {"payload": NEW, "payload_version": 2}]
-    made = [enqueue(process, org, {"job_type": PAY.name} | each) for each in asked]
+    asked: list[Given] = [
+        {"payload": OLD},
+        {"payload": OLD, "payload_version": 1},
+        {"payload": NEW, "payload_version": 2},
+    ]
+    made = [enqueue(process, org, {"job_type": PAY.name, **each}) for each in asked]
     for job_id in made:
         assert run_job(process, PAY, job_id) == "succeeded"
     rows = database.execute("select payload_version, output from jobs order by array_position(%s, id)", (made,))

@@ -22,6 +22,10 @@ from storage.access.api_keys import Caller
 from tests.commands.calling import answer
 from tests.doubles.odd_messages import as_redis_message, body, contract, envelope, task_headers
 
+ACCOUNT = UUID("00000000-0000-4000-8000-00000000abcd")
+GOOD = {"account_id": str(ACCOUNT)}
+"""A payload of the usual type."""
+
 Given = Mapping[str, Any]
 EntryPoint = Callable[[Runtime, UUID, Given], UUID]
 """Enqueues a job with these fields of the job contract, a `gmail.sync` where they name no other type; returns the job's
@@ -112,3 +116,5 @@ def command_line(process: Runtime, org: UUID, given: Given) -> UUID:
 
 
 ENTRY_POINTS: Mapping[str, EntryPoint] = {"python": python, "child": child, "sql": sql, "celery": celery, "http": http}
+
+EVERY_WAY: Mapping[str, EntryPoint] = {**ENTRY_POINTS, "command line": command_line}
