@@ -11,8 +11,8 @@ from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from domain.urls.artifact_urls import ArtifactsUrl
-from domain.urls.broker_urls import BrokerUrl, LimitsUrl, ResultsUrl, is_rabbitmq, is_redis
-from domain.urls.origins import is_address, origin_of, with_lower_scheme
+from domain.urls.broker_urls import BrokerUrl, LimitsUrl, QueuePrefix, ResultsUrl, is_rabbitmq, is_redis
+from domain.urls.origins import is_address, origin_of
 
 CLAIM_MARGIN = 1 / 12
 """The share of the lease that must be left after the longest call, to record its result (of 60 s: 5 s).
@@ -62,6 +62,11 @@ class Settings(BaseSettings):
     broker_url: BrokerUrl = Field(
         SecretStr("redis://127.0.0.1:6379/0"),
         description="One Redis, Valkey or RabbitMQ, also by `rediss://` and `amqps://`; it carries hints only.",
+    )
+    queue_prefix: QueuePrefix = Field(
+        "",
+        description="Stands before the names of the queues in the broker, `staging:` for `staging:critical`, so that"
+        " several fleets can share one. All processes of a fleet need the same. `worker -Q` takes the plain names.",
     )
     results_url: ResultsUrl = Field(
         SecretStr(""),
@@ -294,11 +299,6 @@ class Settings(BaseSettings):
         return min(1.0, self.hint_timeout_s / 15)
 
     @property
-    def gmail_endpoint(self) -> str | None:
-        """Another address of the Gmail API; None for Google's."""
-        return self.google_url
-
-    @property
     def google_token_uri(self) -> str:
         """Where codes are exchanged and tokens are refreshed."""
         return f"{self.google_url}/token" if self.google_url else "https://oauth2.googleapis.com/token"
@@ -336,11 +336,6 @@ class Settings(BaseSettings):
         if self.alert_format == "webhook" and not self.alert_secret.get_secret_value():
             raise ValueError("alert_secret: a receiver of your own needs one, or it could not tell who sent an alert")
         return self
-
-    @field_validator("broker_url", "results_url", "limits_url")
-    @classmethod
-    def _has_a_lower_scheme(cls, url: SecretStr | None) -> SecretStr | None:
-        return None if url is None else SecretStr(with_lower_scheme(url.get_secret_value()))
 
     @field_validator("public_url")
     @classmethod
