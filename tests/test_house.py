@@ -17,7 +17,7 @@ ENGINE_MAY = {
     "domain.scheduling",
     "domain.clean_text",
     "domain.diagnosis",
-    "domain.log_limit",
+    "observability.log_limit",
     "domain.redaction",
     "domain.secrets",
     "domain.urls",

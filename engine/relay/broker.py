@@ -9,13 +9,13 @@ from typing import Any
 import structlog
 
 import celeryconfig
-from domain.log_limit import LogLimit
 from domain.urls.broker_urls import is_rabbitmq, is_redis
 from engine.broker.broker_silence import BrokerSilence
 from engine.broker.connection_errors import AWAY, MISTAKES, NotMade, cause_of, is_mistake, making
 from engine.broker.publisher import ANSWER_WITHIN_S, connect_to
 from engine.broker.redis_client import connect_to_redis
 from engine.runtime import Runtime
+from observability.log_limit import LogLimit
 
 log = structlog.get_logger(__name__)
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from uuid import UUID, uuid4
 
+import pytest
 from psycopg.types.json import Jsonb
 
 from commands.jobs import jobs
@@ -118,3 +119,11 @@ def command_line(process: Runtime, org: UUID, given: Given) -> UUID:
 ENTRY_POINTS: Mapping[str, EntryPoint] = {"python": python, "child": child, "sql": sql, "celery": celery, "http": http}
 
 EVERY_WAY: Mapping[str, EntryPoint] = {**ENTRY_POINTS, "command line": command_line}
+AT_EACH = pytest.mark.parametrize("enqueue", ENTRY_POINTS.values(), ids=ENTRY_POINTS)
+
+
+def refusal(process: Runtime, org: UUID, enqueue: EntryPoint, given: Given) -> tuple[str, str]:
+    """The field and the reason by which an entry point refuses a job."""
+    with pytest.raises(Invalid) as refused:
+        enqueue(process, org, given)
+    return refused.value.field, refused.value.reason.removeprefix(f"{refused.value.field}: ")

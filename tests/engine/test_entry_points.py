@@ -23,7 +23,18 @@ from tasks.gmail import sync
 from tests.doubles.factories import make_job_type, make_org
 from tests.doubles.inline_worker import run_job
 from tests.doubles.odd_messages import as_redis_message, body, contract, envelope, task_headers
-from tests.engine.entry_points import ACCOUNT, ENTRY_POINTS, GOOD, Answered, EntryPoint, Given, celery, sql
+from tests.engine.entry_points import (
+    ACCOUNT,
+    AT_EACH,
+    ENTRY_POINTS,
+    GOOD,
+    Answered,
+    EntryPoint,
+    Given,
+    celery,
+    refusal,
+    sql,
+)
 
 SPELLINGS = {
     "plain": str(ACCOUNT),
@@ -93,15 +104,7 @@ OF_PAYLOAD: Mapping[str, tuple[Given, str, str, str | None]] = {
 }
 """Mistakes in a payload: field, reason, and SQL's reason; None where SQL takes the job, which dies."""
 
-AT_EACH = pytest.mark.parametrize("enqueue", ENTRY_POINTS.values(), ids=ENTRY_POINTS)
 IN_PYTHON = {name: one for name, one in ENTRY_POINTS.items() if one is not sql}
-
-
-def refusal(process: Runtime, org: UUID, enqueue: EntryPoint, given: Given) -> tuple[str, str]:
-    """The field and the reason by which an entry point refuses a job."""
-    with pytest.raises(Invalid) as refused:
-        enqueue(process, org, given)
-    return refused.value.field, refused.value.reason.removeprefix(f"{refused.value.field}: ")
 
 
 @AT_EACH
