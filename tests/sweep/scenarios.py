@@ -92,7 +92,13 @@ from tests.sweep.prepared.notifications import (
     to_be_sent_by,
 )
 from tests.sweep.prepared.places import Prepare, enqueue, stored_question
-from tests.sweep.prepared.planning import double_booked, to_be_planned
+from tests.sweep.prepared.planning import (
+    double_booked,
+    faults_in_a_file,
+    times_in_a_file,
+    to_be_exported,
+    to_be_planned,
+)
 from tools.reference import fleet
 
 GOLDEN = ROOT / "tests" / "golden"
@@ -191,6 +197,8 @@ SCENARIOS: dict[str, dict[str, Prepare]] = {
         "resend_with_file": mail_with_file(EmailProvider.RESEND),
         "graph_with_file": mail_with_file(EmailProvider.GRAPH),
     },
+    "exports.project_plan": {"to_be_exported": to_be_exported},
+    "imports.availability": {"times": times_in_a_file, "faults": faults_in_a_file},
     "gmail.ingest": {"unseen_letter": unseen_letter},
     "gmail.renew_watch": {"stale_token": stale_token},
     "gmail.sync": {"history": history_with_news, "full": whole_mailbox},
