@@ -159,7 +159,7 @@ group by collaborator_id, name
 having sum(minutes) > max(most) and bool_or(slot_id is not null and during && tstzrange(%(starts_at)s, %(ends_at)s))
 
 -- name: add_proposal
--- The same job's attempt again changes nothing.
+-- With the end of the job: an attempt that died has added none.
 insert into proposals (org_id, project_id, job_id, run_sheet_id, rank, weights, plan_hash, plan_parts, points, total, most, is_proved,
   choices, reasons)
 values (%(org_id)s, %(project_id)s, %(job_id)s, %(run_sheet_id)s, %(rank)s, %(weights)s, %(plan_hash)s, %(plan_parts)s, %(points)s,

@@ -162,6 +162,16 @@ def test_all_candidates_stand_in_the_artifact_and_the_nearest_in_the_row(told: T
     assert [(len(one["candidates"]), one["others"]) for one in (short, whole)] == [(10, 4), (14, 0)]
 
 
+def test_of_rules_that_pinned_people_break_the_first_are_named_and_all_are_counted(told: ToldPeople) -> None:
+    numbers = range(25)
+    slots = tuple(slot(number, 8, 12) for number in numbers)
+    pinned = tuple(given(number, 1, is_pinned=True) for number in numbers)
+    (only,) = suggest(told, stored(told, Plan(slots, (person(1),), pinned)), alternatives=1)
+    assert only["kept_conflicts"] == 25 * 24 / 2
+    shown = proposals.show_proposal(caller(told), UUID(only["proposal_id"])).reasons
+    assert (len(shown["kept_conflicts"]), shown["kept_left_out"]) == (200, 100)
+
+
 def test_a_cancel_while_plans_are_looked_for_leaves_no_proposal(told: ToldPeople) -> None:
     project = stored(told, small_plan(3))
     with told.process.database.ledger() as tx:
