@@ -1,6 +1,5 @@
 """The planning family: conflicts of a plan, and plans that people may apply (docs: planning.md)."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from datetime import timedelta
@@ -17,7 +16,7 @@ from domain.payloads.planning import (
     ScanConflictsPayload,
     SuggestAssignmentsPayload,
 )
-from domain.planning.conflicts import Conflict, ConflictKind, words
+from domain.planning.conflicts import Conflict, words
 from domain.planning.explain import describe, explain, kept_conflicts
 from domain.planning.model import Plan, Span, Weights
 from domain.planning.programme import Answer, Programme, by_id
@@ -51,12 +50,12 @@ def scan_conflicts(ctx: JobContext, payload: ScanConflictsPayload) -> Outcome:
     window = Span(payload.since, payload.until)
     with ctx.read_snapshot() as tx:
         found = plans.find_conflicts(tx, project_of(ctx, tx, payload.project_id), window)
-    counts = Counter(one.kind for one in found)
-    told: JsonObject = {"counts": {kind.value: counts[kind] for kind in ConflictKind}}
-    conflicts = [_described(one) for one in found]
-    document = payload.document() | told | {"conflicts": conflicts}
+    told: JsonObject = {"counts": {kind.value: count for kind, count in found.counts.items()}}
+    conflicts = [_described(one) for one in found.conflicts]
+    kept = {"conflicts": conflicts, "left_out": found.total - len(conflicts)}
+    document = payload.document() | told | kept
     made = keep_document(ctx, "conflicts", "conflicts.json", document, project_id=payload.project_id)
-    listed = {"conflicts": conflicts[:MOST_LISTED], "left_out": max(0, len(conflicts) - MOST_LISTED)}
+    listed = {"conflicts": conflicts[:MOST_LISTED], "left_out": max(0, found.total - MOST_LISTED)}
     return Done(told | listed | reference_to(made), writes=lambda tx: record_file(tx, ctx.org_id, made))
 
 

@@ -75,6 +75,23 @@ class Suggested:
     plan: Plan
 
 
+MOST_FOUND = 10_000
+"""Conflicts of each kind that a scan reads. Somebody in 1,500 slots at once has a million of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundConflicts:
+    """The first conflicts of each kind, and how many of each there are."""
+
+    conflicts: Sequence[Conflict]
+    counts: Mapping[ConflictKind, int]
+
+    @property
+    def total(self) -> int:
+        """How many there are of all kinds."""
+        return sum(self.counts.values())
+
+
 class ProposalPosition(NamedTuple):
     """Where a list is: the last proposal that was shown."""
 
@@ -104,10 +121,13 @@ def load(tx: Transaction, project: Project, run_sheet_id: UUID | None, weights: 
     )
 
 
-def find_conflicts(tx: Transaction, project: Project, window: Span) -> Sequence[Conflict]:
-    """The broken rules of which a slot is in a window: what `domain.planning.conflicts` finds in the whole plan."""
+def find_conflicts(tx: Transaction, project: Project, window: Span, most: int = MOST_FOUND) -> FoundConflicts:
+    """The broken rules of which a slot is in a window: what `domain.planning.conflicts` finds in the whole plan.
+
+    The first `most` of each kind; all are counted.
+    """
     tx.run("join_whole_projects")
-    of_window = {**project.ref._asdict(), "starts_at": window.starts_at, "ends_at": window.ends_at}
+    of_window = {**project.ref._asdict(), "starts_at": window.starts_at, "ends_at": window.ends_at, "most": most}
     travel = {
         "earth_km": EARTH_KM,
         "detour": DETOUR,
@@ -115,15 +135,17 @@ def find_conflicts(tx: Transaction, project: Project, window: Span) -> Sequence[
         "speed_kmh": project.speed_kmh,
     }
     rows: Mapping[ConflictKind, Sequence[Row]] = {
+        ConflictKind.SKILL: tx.run("find_skill_conflicts", **of_window),
+        ConflictKind.AVAILABILITY: tx.run("find_availability_conflicts", **of_window),
         ConflictKind.OVERLAP: tx.run("find_overlap_conflicts", **of_window),
         ConflictKind.TRAVEL: tx.run("find_travel_conflicts", **of_window, **travel),
-        ConflictKind.AVAILABILITY: tx.run("find_availability_conflicts", **of_window),
-        ConflictKind.SKILL: tx.run("find_skill_conflicts", **of_window),
         ConflictKind.HOURS: tx.run("find_hours_conflicts", **of_window, zone=project.zone),
     }
-    found = [_conflict(kind, row) for kind, of_kind in rows.items() for row in of_kind]
-    order = list(ConflictKind)
-    return sorted(found, key=lambda one: (order.index(one.kind), one.collaborator_id, one.slot_ids, one.detail))
+    found: list[Conflict] = []
+    for kind, of_kind in rows.items():
+        conflicts = (_conflict(kind, row) for row in of_kind)
+        found += sorted(conflicts, key=lambda one: (one.collaborator_id, one.slot_ids, one.detail))
+    return FoundConflicts(found, {kind: of_kind[0].total if of_kind else 0 for kind, of_kind in rows.items()})
 
 
 def add_proposal(tx: Transaction, by: Suggested, proposal: Proposal, *, rank: int, reasons: JsonObject) -> UUID:
