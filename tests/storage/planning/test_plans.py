@@ -4,13 +4,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 from random import Random
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 import pytest
 from psycopg import Connection
 
 from domain.jobs.failures import Forbidden
+from domain.payloads.zones import zone_names
 from domain.planning import conflicts as rules
 from domain.planning.conflicts import Conflict, ConflictKind
 from domain.planning.fingerprint import difference, parts_of
@@ -89,6 +92,20 @@ def test_statements_find_the_conflicts_that_the_rules_mean(store: Database, org:
             assert difference(parts_of(without_times(wanted)), parts_of(without_times(plan))) == [], seed
             assert times(wanted) == times(plan), seed
     assert set(seen) == set(ConflictKind), "each kind has to occur, or the comparison says nothing of it"
+
+
+def test_postgresql_reads_each_zone_that_is_accepted_as_the_rules_do(store: Database) -> None:
+    """Otherwise a scan counts a slot in another day than a suggestion."""
+    moments = [datetime(2026, month, 10, 22, 15, tzinfo=UTC) for month in (1, 7)]
+    query = (
+        "select name, moment, to_char(moment at time zone name, 'YYYY-MM-DD HH24:MI')"
+        " from unnest(%(names)s::text[]) as z (name), unnest(%(moments)s::timestamptz[]) as m (moment)"
+    )
+    with store.ledger() as tx:
+        rows = tx.raw(query, {"names": sorted(zone_names()), "moments": moments})
+    assert len(rows) == len(moments) * len(zone_names()) > 800
+    told = {(name, moment): f"{moment.astimezone(ZoneInfo(name)):%Y-%m-%d %H:%M}" for name, moment, _ in rows}
+    assert {(name, moment): clock for name, moment, clock in rows} == told
 
 
 def planted() -> tuple[Plan, set[tuple[ConflictKind, UUID, tuple[UUID, ...]]]]:
