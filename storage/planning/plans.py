@@ -105,7 +105,8 @@ def load(tx: Transaction, project: Project, run_sheet_id: UUID | None, weights: 
     slots = tuple(_slot(row) for row in tx.run("plan_slots", **of_sheet))
     rows, commitments = tx.run("plan_places", **project.ref._asdict()), list[Commitment]()
     places = {row.id: Place(row.id, row.name, row.latitude, row.longitude) for row in rows}
-    table = {(row.id, UUID(end)): minutes for row in rows for end, minutes in row.minutes_to.items()}
+    known = {str(place_id): place_id for place_id in places}  # a thousand places have a million ways
+    table = {row.id: {known[end]: minutes for end, minutes in row.minutes_to.items() if end in known} for row in rows}
     for row in tx.run("plan_commitments", **of_sheet):
         if row.is_elsewhere and row.place_id is not None:
             places[row.place_id] = Place(row.place_id, "", row.latitude, row.longitude)

@@ -50,7 +50,10 @@ def on_the_map(plan: Plan) -> Plan:
         Place(one.place_id, one.name, 52.0 + number / 10, 13.0 + number / 7)
         for number, one in enumerate(plan.travel.places)
     )
-    table = {way: minutes for way, minutes in plan.travel.table.items() if minutes != 45}
+    table = {
+        start: {end: minutes for end, minutes in ways.items() if minutes != 45}
+        for start, ways in plan.travel.table.items()
+    }
     return replace(plan, travel=Travel(spots, table))
 
 
