@@ -1,6 +1,7 @@
 """Spans are elapsed time and half open; availability is what is stated without what is busy; weights are checked."""
 
 from datetime import datetime, timedelta
+from itertools import permutations
 from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from domain.jobs.failures import Invalid
 from domain.payloads.planning import MOST_WEIGHT
-from domain.planning.fingerprint import difference, parts_of
+from domain.planning.fingerprint import difference, hash_of, parts_of
 from domain.planning.model import (
     WEIGHT_MEANINGS,
     Assignment,
@@ -142,6 +143,16 @@ def test_a_plan_is_the_same_in_whatever_order_it_comes() -> None:
     slots, people = (slot(2, 0, 1), slot(1, 0, 1), slot(3, 0, 0.5)), (person(2), person(1))
     assert Plan(slots, people) == Plan(slots[::-1], people[::-1])
     assert [one.slot_id for one in Plan(slots, people).slots] == [slot_id(3), slot_id(1), slot_id(2)]
+
+
+def test_two_commitments_at_once_have_one_order_so_that_the_plan_has_one_hash() -> None:
+    """The database returns them in any: a proposal would be called outdated."""
+    busy = [Commitment(person_id(1), span(0, 1), place) for place in (place_id(2), None, place_id(0), place_id(1))]
+    hashes = {
+        hash_of(parts_of(Plan((slot(1, 0, 1),), (person(1),), commitments=order, travel=places())))
+        for order in permutations(busy)
+    }
+    assert len(hashes) == 1
 
 
 class CountedId(UUID):
