@@ -5,6 +5,7 @@ person's deed makes a proposal the plan.
 import ast
 import json
 import re
+import sys
 from dataclasses import replace
 from typing import Any, get_args
 from uuid import UUID, uuid4
@@ -200,6 +201,16 @@ def test_a_cancel_while_plans_are_looked_for_leaves_no_proposal(told: ToldPeople
     assert told.run(made.job_id) == "canceled"
     assert told.database.execute("select count(*) from proposals").fetchone() == (0,)
     assert told.database.execute("select count(*) from artifacts").fetchone() == (0,)
+
+
+def test_without_the_solvers_package_a_suggestion_ends_and_names_the_extra(
+    told: ToldPeople, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "providers.highs.solver", raising=False)
+    monkeypatch.setitem(sys.modules, "highspy", None)
+    state, error = run(told, SuggestAssignmentsPayload(project_id=stored(told, PLAN).project_id))
+    assert (state, error["code"]) == ("failed", "extra.missing"), "it is not tried again"
+    assert error["reason"] == "the package highspy is missing: install Postroom with the extra planning"
 
 
 def test_applying_a_proposal_assigns_tells_and_raises_the_revision(told: ToldPeople) -> None:
