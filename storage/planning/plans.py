@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -74,6 +74,10 @@ class Suggested:
     run_sheet_id: UUID | None
     plan: Plan
 
+
+KEEP_FOR = timedelta(days=30)
+"""How long a proposal is kept, with up to some megabytes of reasons. It is good for the plan that it was made for, and
+after a month that plan has changed, or its days are past."""
 
 MOST_FOUND = 10_000
 """Conflicts of each kind that a scan reads. Somebody in 1,500 slots at once has a million of them."""
@@ -194,6 +198,11 @@ def mark_applied(tx: Transaction, org_id: UUID, proposal_id: UUID, by: str) -> d
     """Write down who has applied a proposal, and when; None when somebody did before."""
     rows = tx.run("mark_applied", org_id=org_id, proposal_id=proposal_id, applied_by=by)
     return rows[0].applied_at if rows else None
+
+
+def forget_proposals(tx: Transaction, *, keep_for: timedelta = KEEP_FOR, batch: int) -> int:
+    """Delete proposals that were made so long ago, of all orgs; returns how many. For the ledger role."""
+    return len(tx.run("forget_proposals", keep_for=keep_for, batch=batch))
 
 
 def _slot(row: Row) -> Slot:
