@@ -41,6 +41,7 @@ from tests.sweep.prepared.approvals import (
     to_be_reminded_of,
 )
 from tests.sweep.prepared.artifacts import ended_artifacts, mail_with_file, orphaned_bytes
+from tests.sweep.prepared.audit import changed_sheet, org_that_lacks_details
 from tests.sweep.prepared.drafts import (
     asked_by_hand,
     discarded_draft,
@@ -230,6 +231,8 @@ SCENARIOS: dict[str, dict[str, Prepare]] = {
         "new": new_mail_to_send,
         "automatic": answer_to_send,
     },
+    "audit.enrich": {"changed_sheet": changed_sheet},
+    "audit.catch_up": {"org_that_lacks_details": org_that_lacks_details},
     "planning.scan_conflicts": {"double_booked": double_booked},
     "planning.suggest_assignments": {"to_be_planned": to_be_planned},
     "threads.cleanup": {"done": finished_thread, "sent": sent_draft, "discarded": discarded_draft},
