@@ -171,8 +171,8 @@ class CountedId(UUID):
 
 def test_a_large_table_of_ways_is_hashed_without_writing_each_end_again() -> None:
     """A thousand places have a million ways, and the hash is taken while run sheets are locked."""
-    ids = [CountedId(int=number) for number in range(40)]
-    ways = {start: {end: 5 for end in ids if end is not start} for start in ids}
+    ids: list[UUID] = [CountedId(int=number) for number in range(40)]
+    ways: dict[UUID, dict[UUID, int]] = {start: {end: 5 for end in ids if end is not start} for start in ids}
     travel = Travel(tuple(Place(one, "x") for one in ids), ways)
     CountedId.uses = 0
     parts = parts_of(Plan((slot(1, 0, 1),), (), travel=travel))

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import product
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -168,8 +169,9 @@ def test_a_plan_is_built_and_begun_with_a_look_between_slots() -> None:
 @pytest.mark.parametrize("field", ["alternatives", "differ"])
 def test_how_many_plans_and_how_different_has_bounds(field: str) -> None:
     for value in (0, -1, 10_000):
+        bound: dict[str, Any] = {field: value}
         with pytest.raises(Invalid, match=field):
-            suggest(Plan((), ()), try_all, **{field: value})
+            suggest(Plan((), ()), try_all, **bound)
 
 
 def test_an_empty_plan_has_an_answer() -> None:
