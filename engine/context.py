@@ -28,6 +28,9 @@ from storage.secrets.sealing import Sealer
 
 T = TypeVar("T")
 
+CHECK_EVERY_S = 1.0
+"""How long a canceled job goes on at most while it only calculates."""
+
 
 class JobContext:
     """One attempt at one job. Every write it makes names the attempt's claim (promise P4)."""
@@ -49,6 +52,7 @@ class JobContext:
         self.began_at = began_at or runtime.clock()
         self.cost_microcents = 0
         self._effects = AttemptEffects()
+        self._checked_at = float("-inf")
         self.is_committing = False
         """Whether the handler has returned and its outcome's `writes` run."""
 
@@ -265,6 +269,13 @@ class JobContext:
         """Stop here when the job was canceled, the process is stopping, or the claim is lost."""
         with self._runtime.database.statements() as transaction:
             self._go_on(transaction)
+
+    def check_often(self) -> None:
+        """As `check`, which asks the database, and once a second only: for a loop of many short steps."""
+        now = self._runtime.monotonic()
+        if now - self._checked_at >= CHECK_EVERY_S:
+            self._checked_at = now
+            self.check()
 
     def _add_cost(self, microcents: int) -> None:
         if microcents < 0:

@@ -44,6 +44,7 @@ from storage.doubts import doubts
 from storage.email import orders as email_orders
 from storage.ledger import alerts, audit, end_hooks, invariants, retention
 from storage.money import spending
+from storage.planning import plans
 from storage.postgres.apart import WITHIN_S_OF_JOB, together_or_apart
 from storage.postgres.database import Transaction
 from storage.rules import corrections
@@ -54,6 +55,9 @@ from tasks.senders.email_sending import SENDER_AUDITS
 
 BATCH = 1000
 """Rows per transaction: a second's work at most, so that no lock is held for long."""
+
+FEW = 100
+"""The same of rows that are large: a proposal's reasons."""
 
 RETENTION_SHARE = 0.5
 """The part of its time for which a job that deletes works; in the rest it pauses, so that others have the disk."""
@@ -160,9 +164,9 @@ def delete_exported_audit(ctx: JobContext, _payload: DeleteExportedAuditPayload)
 
 @job(queue=Queue.MAINTENANCE)
 def purge_expired_keys(ctx: JobContext, _payload: PurgeExpiredKeysPayload) -> Outcome:
-    """Delete guards, expectations, requests, corrections and sent mail past their time; what is in doubt stays.
+    """Delete guards, expectations, requests, corrections, sent mail and proposals past their time.
 
-    Requests for consent that nobody finished in time end here, too.
+    What is in doubt stays. Requests for consent that nobody finished in time end here, too.
     """
     purged = 0
 
@@ -176,9 +180,10 @@ def purge_expired_keys(ctx: JobContext, _payload: PurgeExpiredKeysPayload) -> Ou
                 corrections.purge(tx, now=ctx.now(), limit=BATCH),
                 consents.end_overdue(tx, batch=BATCH),
                 email_orders.forget(tx, batch=BATCH),
+                plans.forget_proposals(tx, batch=FEW),
             )
         purged += sum(batches)
-        return max(batches) == BATCH
+        return max(batches) == BATCH or batches[-1] == FEW
 
     is_more = _at_pace(ctx, purge)
     return _go_on(ctx, PurgeExpiredKeysPayload() if is_more else None, {"purged": purged})

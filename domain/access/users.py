@@ -2,9 +2,9 @@
 
 import re
 from enum import StrEnum
-from zoneinfo import available_timezones
 
 from domain.jobs.failures import Invalid
+from domain.payloads.zones import zone_names
 
 _SNOWFLAKE = re.compile(r"[1-9][0-9]{0,19}", re.ASCII)
 MOST_SNOWFLAKE = 2**64 - 1
@@ -41,6 +41,6 @@ def check_snowflake(field: str, text: str) -> str:
 
 def check_zone(text: str) -> str:
     """The name of a time zone, such as `Europe/Berlin`; raises `Invalid`."""
-    if text not in available_timezones():
-        raise Invalid("zone", "is no time zone of the IANA database, such as Europe/Berlin or UTC")
+    if text not in zone_names():
+        raise Invalid("zone", "is no time zone of the IANA database by its region, such as Europe/Berlin, nor UTC")
     return text

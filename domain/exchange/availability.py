@@ -4,10 +4,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 from domain.exchange.csv_file import Faults
 from domain.jobs.failures import Invalid
+from domain.payloads.zones import zone_names
 from domain.planning.model import Availability
 
 
@@ -71,10 +72,9 @@ def compare(stored: Mapping[tuple[str, str], Availability], entries: Iterable[Av
 
 def known_zone(name: str) -> ZoneInfo:
     """The zone of a name; raises `Invalid` for none."""
-    try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise Invalid("zone", f"{name} is no time zone, such as Europe/Berlin") from None
+    if name not in zone_names():
+        raise Invalid("zone", f"{name} is no time zone, such as Europe/Berlin")
+    return ZoneInfo(name)
 
 
 def moment_of(clock: datetime, zone: ZoneInfo) -> datetime:

@@ -1,17 +1,23 @@
 """What a conflict is: five rules that a person's slots may break, and how to say so."""
 
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import combinations
+from itertools import accumulate, islice
 from uuid import UUID, uuid5
 from zoneinfo import ZoneInfo
 
-from domain.planning.model import MINUTE, Assignment, Collaborator, Plan, Slot, Span
+from domain.planning.model import ALWAYS, MINUTE, Assignment, Collaborator, Plan, Slot, Span
+from domain.planning.travel import MOST_MINUTES
 
 NAMESPACE = UUID("6ba0ff4e-2e1c-4c3c-9a38-53f0b3b1a0c5")
 """A random constant, so that a conflict has the same id in each scan that finds it (RFC 9562 section 5.5)."""
+MOST_NAMED = 10
+"""Slots that the sentence of a conflict names: a person may have hundreds in a week."""
+REACH = MOST_MINUTES * MINUTE
+"""Slots that are further apart do not clash: no way takes longer."""
 
 
 class ConflictKind(StrEnum):
@@ -72,44 +78,82 @@ def committed(plan: Plan) -> Mapping[UUID, tuple[Engagement, ...]]:
     return {person.collaborator_id: tuple(found[person.collaborator_id]) for person in plan.collaborators}
 
 
-def find_conflicts(plan: Plan, assignments: Iterable[Assignment]) -> tuple[Conflict, ...]:
+def find_conflicts(plan: Plan, assignments: Iterable[Assignment]) -> Iterator[Conflict]:
     """Every broken rule of these assignments, person by person."""
     slots = {slot.slot_id: slot for slot in plan.slots}
     given: dict[UUID, list[Slot]] = defaultdict(list)
     for one in sorted(assignments):
         given[one.collaborator_id].append(slots[one.slot_id])
     elsewhere = committed(plan)
-    return tuple(
-        conflict
-        for person in plan.collaborators
-        for conflict in _conflicts_of(plan, person, given[person.collaborator_id], elsewhere[person.collaborator_id])
-    )
+    for person in plan.collaborators:
+        own = given[person.collaborator_id]
+        for slot in own:
+            yield from _own_rules(person, slot)
+        diary = Diary(plan, person, [*map(engagement, own), *elsewhere[person.collaborator_id]])
+        yield from diary.conflicts()
 
 
-def _conflicts_of(
-    plan: Plan, person: Collaborator, slots: Sequence[Slot], elsewhere: Sequence[Engagement]
-) -> Iterator[Conflict]:
-    own = sorted(map(engagement, slots), key=lambda engaged: engaged.span)
-    for slot in slots:
-        yield from _own_rules(person, slot)
-    for one, other in combinations(own, 2):
-        yield from clash(plan, person, one, other)
-    for one in own:
-        for other in elsewhere:
-            yield from clash(plan, person, one, other)
-    yield from _too_many_hours(plan, person, [*own, *elsewhere])
+class Diary:
+    """What a person does, in order: a slot is compared with what is near it in time, not with everything."""
 
+    def __init__(self, plan: Plan, person: Collaborator, engagements: Iterable[Engagement]) -> None:
+        """Put it in order."""
+        self._plan, self._person = plan, person
+        self._engaged = sorted(engagements, key=lambda engaged: engaged.span)
+        self._starts = [engaged.span.starts_at for engaged in self._engaged]
+        self._ended = list(accumulate((engaged.span.ends_at for engaged in self._engaged), max))
+        self._worked: tuple[dict[str, list[Engagement]], ...] = tuple(defaultdict(list) for _ in limits(person))
+        for engaged in self._engaged:
+            for worked, period in zip(self._worked, self._periods(engaged), strict=True):
+                if period is not None:
+                    worked[period].append(engaged)
 
-def rules_against(
-    plan: Plan, person: Collaborator, slot: Slot, engagements: Sequence[Engagement]
-) -> Iterator[Conflict]:
-    """The rules that a slot would break if a person had it besides these engagements, as they are asked."""
-    yield from _own_rules(person, slot)
-    found = [conflict for other in engagements for conflict in clash(plan, person, engagement(slot), other)]
-    yield from sorted(found, key=lambda conflict: conflict.kind is not ConflictKind.OVERLAP)
-    for conflict in _too_many_hours(plan, person, [*engagements, engagement(slot)]):
-        if slot.slot_id in conflict.slot_ids:
-            yield conflict
+    def conflicts(self) -> Iterator[Conflict]:
+        """What clashes, of two engagements that are not both elsewhere; and too many hours."""
+        for index, one in enumerate(self._engaged):
+            for other in islice(self._engaged, index + 1, self._begun_near(one.span)):
+                if one.slot_id is not None or other.slot_id is not None:
+                    yield from clash(self._plan, self._person, one, other)
+        for worked, most in zip(self._worked, limits(self._person), strict=True):
+            for period, ones in sorted(worked.items()):
+                yield from self._over(period, most, ones)
+
+    def rules_against(self, slot: Slot) -> Iterator[Conflict]:
+        """The rules that a slot would break if the person had it besides all else, as they are asked."""
+        yield from _own_rules(self._person, slot)
+        own = engagement(slot)
+        for are_at_once in (True, False):
+            for other in islice(self._engaged, self._ended_before(slot.span), self._begun_near(slot.span)):
+                if other.slot_id != slot.slot_id and other.span.overlaps(slot.span) is are_at_once:
+                    yield from clash(self._plan, self._person, own, other)
+        for worked, most, period in zip(self._worked, limits(self._person), self._periods(own), strict=True):
+            if period is not None:
+                besides = [one for one in worked.get(period, ()) if one.slot_id != slot.slot_id]
+                yield from self._over(period, most, [*besides, own])
+
+    def _periods(self, engaged: Engagement) -> tuple[str | None, ...]:
+        """The day and the week in which an engagement counts, each where the person has a limit."""
+        wanted = limits(self._person)
+        if wanted == (None, None):
+            return (None, None)
+        names = periods(engaged.span, self._plan.zone)
+        return tuple(name if most is not None else None for name, most in zip(names, wanted, strict=True))
+
+    def _ended_before(self, span: Span) -> int:
+        """How many, from the first on, have all ended before the reach of a time."""
+        return bisect_right(self._ended, max(span.starts_at, ALWAYS.starts_at + REACH) - REACH)
+
+    def _begun_near(self, span: Span) -> int:
+        """How many begin before the end of the reach of a time."""
+        return bisect_left(self._starts, min(span.ends_at, ALWAYS.ends_at - REACH) + REACH)
+
+    def _over(self, period: str, most: int | None, ones: Sequence[Engagement]) -> Iterator[Conflict]:
+        over = sum(one.span.minutes for one in ones) - (most or 0)
+        if over > 0:
+            ordered = sorted(ones, key=lambda one: one.span)
+            slot_ids = tuple(one.slot_id for one in ordered if one.slot_id is not None)
+            if slot_ids:
+                yield Conflict(ConflictKind.HOURS, self._person.collaborator_id, slot_ids, period, over)
 
 
 def _own_rules(person: Collaborator, slot: Slot) -> Iterator[Conflict]:
@@ -153,23 +197,11 @@ def limits(person: Collaborator) -> tuple[int | None, int | None]:
     return person.most_minutes_a_day, person.most_minutes_a_week
 
 
-def _too_many_hours(plan: Plan, person: Collaborator, engagements: Sequence[Engagement]) -> Iterator[Conflict]:
-    for index, most in enumerate(limits(person)):
-        worked: dict[str, list[Engagement]] = defaultdict(list)
-        for one in engagements if most is not None else ():
-            worked[periods(one.span, plan.zone)[index]].append(one)
-        for period, ones in sorted(worked.items()):
-            over = sum(one.span.minutes for one in ones) - (most or 0)
-            slot_ids = tuple(one.slot_id for one in sorted(ones, key=lambda one: one.span) if one.slot_id is not None)
-            if over > 0 and slot_ids:
-                yield Conflict(ConflictKind.HOURS, person.collaborator_id, slot_ids, period, over)
-
-
-def words(conflict: Conflict, plan: Plan) -> str:
-    """The conflict as a sentence, with the names of the plan."""
-    slots = {slot.slot_id: slot.name for slot in plan.slots}
-    who = next(one.name for one in plan.collaborators if one.collaborator_id == conflict.collaborator_id)
-    names = [slots[slot_id] for slot_id in conflict.slot_ids]
+def words(conflict: Conflict, slots: Mapping[UUID, Slot], people: Mapping[UUID, Collaborator]) -> str:
+    """The conflict as a sentence, with the names of slots and people."""
+    who = people[conflict.collaborator_id].name
+    names = [slots[slot_id].name for slot_id in conflict.slot_ids[:MOST_NAMED]]
+    more = len(conflict.slot_ids) - len(names)
     other = names[1] if len(names) > 1 else f"another project (from {conflict.detail})"
     match conflict.kind:
         case ConflictKind.SKILL:
@@ -181,4 +213,5 @@ def words(conflict: Conflict, plan: Plan) -> str:
         case ConflictKind.TRAVEL:
             return f"{who} lacks {conflict.minutes} minutes for the way between {names[0]} and {other}"
         case ConflictKind.HOURS:
-            return f"{who} works {conflict.minutes} minutes too many in {conflict.detail}: {', '.join(names)}"
+            named = ", ".join(names) + (f" and {more} more" if more else "")
+            return f"{who} works {conflict.minutes} minutes too many in {conflict.detail}: {named}"

@@ -1,18 +1,18 @@
 """Why a plan is as it is: for each slot the people in it, everybody else with a reason, and why it is open."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from domain.jobs.job import JsonObject
 from domain.planning.conflicts import (
     Conflict,
     ConflictKind,
-    Engagement,
+    Diary,
     committed,
     engagement,
     find_conflicts,
-    rules_against,
     words,
 )
 from domain.planning.model import Assignment, Collaborator, Plan, Slot
@@ -51,12 +51,12 @@ class SlotExplanation:
     why_open: str = ""
 
 
-def explain(plan: Plan, choices: Iterable[Choice]) -> tuple[SlotExplanation, ...]:
-    """The reasons of a plan, slot by slot."""
+def explain(plan: Plan, choices: Iterable[Choice]) -> Iterator[SlotExplanation]:
+    """The reasons of a plan, slot by slot: all candidates of all slots together are too many to hold."""
     return _Reasons(plan, frozenset(choices)).explain()
 
 
-def kept_conflicts(plan: Plan, choices: Iterable[Choice]) -> tuple[Conflict, ...]:
+def kept_conflicts(plan: Plan, choices: Iterable[Choice]) -> Iterator[Conflict]:
     """The rules that a plan breaks, because somebody pinned what breaks them."""
     return find_conflicts(plan, [Assignment(one.slot_id, one.collaborator_id) for one in choices])
 
@@ -68,30 +68,45 @@ class _Reasons:
         self._plan, self._choices = plan, choices
         self._slots, self._people = by_id(plan)
         self._current, self._pinned = current_choices(plan), frozenset(pinned_choices(plan))
-        self._engaged: dict[UUID, list[Engagement]] = {who: list(ones) for who, ones in committed(plan).items()}
+        engaged = {who: list(ones) for who, ones in committed(plan).items()}
         self._hours: dict[UUID, int] = defaultdict(int)
         for choice in sorted(choices):
             slot = self._slots[choice.slot_id]
-            self._engaged[choice.collaborator_id].append(engagement(slot))
+            engaged[choice.collaborator_id].append(engagement(slot))
             self._hours[choice.collaborator_id] += slot.span.hours
+        self._diaries = {who: Diary(plan, self._people[who], ones) for who, ones in engaged.items()}
+        # Where two people change hours, one of the first three has the most of all others.
+        self._longest = sorted(self._hours.items(), key=lambda one: -one[1])[:3]
 
-    def explain(self) -> tuple[SlotExplanation, ...]:
+    def explain(self) -> Iterator[SlotExplanation]:
         chosen: dict[UUID, list[UUID]] = defaultdict(list)
         for choice in sorted(self._choices):
             chosen[choice.slot_id].append(choice.collaborator_id)
-        return tuple(self._explain_slot(slot, chosen[slot.slot_id]) for slot in self._plan.slots)
+        for slot in self._plan.slots:
+            yield self._explain_slot(slot, chosen[slot.slot_id])
 
     def _explain_slot(self, slot: Slot, chosen: Sequence[UUID]) -> SlotExplanation:
         open_places = max(0, slot.headcount - len(chosen))
-        candidates = [
-            self._chosen(slot, person)
-            if person.collaborator_id in chosen
-            else self._other(slot, person, chosen, open_places)
+        candidates = [self._chosen(slot, self._people[who]) for who in chosen]
+        leaving = self._leaving(slot, candidates)
+        inside = frozenset(chosen)
+        candidates += [
+            self._other(slot, person, None if open_places else leaving)
             for person in self._plan.collaborators
+            if person.collaborator_id not in inside
         ]
         candidates.sort(key=self._order)
         why = why_open(candidates) if open_places else ""
         return SlotExplanation(slot.slot_id, open_places, tuple(candidates), why)
+
+    def _leaving(self, slot: Slot, chosen: Sequence[Candidate]) -> Mapping[UUID, int]:
+        """The points of who could leave a slot for another: of those whose hours change no maximum the cheapest."""
+        free = [one for one in chosen if Choice(slot.slot_id, one.collaborator_id) not in self._pinned]
+        longest = {who for who, _ in self._longest}
+        kept = [one for one in free if one.collaborator_id in longest]
+        others = [one for one in free if one.collaborator_id not in longest]
+        cheapest = min(others, key=lambda one: one.points.total, default=None)
+        return {one.collaborator_id: one.points.total for one in (*kept, cheapest) if one is not None}
 
     def _order(self, candidate: Candidate) -> tuple[bool, bool, int, str, UUID]:
         name = self._people[candidate.collaborator_id].name
@@ -100,34 +115,36 @@ class _Reasons:
         return not candidate.is_chosen, forbidden, nearest, name, candidate.collaborator_id
 
     def _chosen(self, slot: Slot, person: Collaborator) -> Candidate:
-        others = [one for one in self._engaged[person.collaborator_id] if one.slot_id != slot.slot_id]
-        against = next(rules_against(self._plan, person, slot, others), None)  # of a pinned choice alone
+        against = self._rule_against(slot, person)  # of a pinned choice alone
         return Candidate(person.collaborator_id, is_chosen=True, points=self._points(slot, person), against=against)
 
-    def _other(self, slot: Slot, person: Collaborator, chosen: Sequence[UUID], open_places: int) -> Candidate:
+    def _other(self, slot: Slot, person: Collaborator, leaving: Mapping[UUID, int] | None) -> Candidate:
+        """A person who is not in the slot; `leaving` has the points of those who could make room, None if there is."""
         who, points = person.collaborator_id, self._points(slot, person)
-        against = next(rules_against(self._plan, person, slot, self._engaged[who]), None)
+        against = self._rule_against(slot, person)
         if against is not None:
             return Candidate(who, is_chosen=False, points=points, against=against)
-        if open_places:
-            return Candidate(who, is_chosen=False, points=points, loses=self._lost(slot, who, None))
-        free = [one for one in chosen if Choice(slot.slot_id, one) not in self._pinned]
-        loses = min((self._lost(slot, who, one) for one in free), default=points.total)
-        return Candidate(who, is_chosen=False, points=points, loses=loses)
+        if leaving is None:
+            costs = self._unfairer(slot, who, None)
+        elif leaving:
+            costs = min(self._unfairer(slot, who, leaves) + left for leaves, left in leaving.items())
+        else:  # nobody may leave
+            costs = 2 * points.total
+        return Candidate(who, is_chosen=False, points=points, loses=costs - points.total)
+
+    def _rule_against(self, slot: Slot, person: Collaborator) -> Conflict | None:
+        return next(self._diaries[person.collaborator_id].rules_against(slot), None)
 
     def _points(self, slot: Slot, person: Collaborator) -> Points:
         return choice_points(self._plan, slot, person, self._current)
 
-    def _lost(self, slot: Slot, enters: UUID, leaves: UUID | None) -> int:
-        """By how many points the plan is worse when one person enters a slot and another leaves it."""
-        hours = dict(self._hours)
-        largest = max(hours.values(), default=0)
-        hours[enters] = hours.get(enters, 0) + slot.span.hours
-        gained = self._points(slot, self._people[enters]).total
-        if leaves is not None:
-            hours[leaves] -= slot.span.hours
-            gained -= self._points(slot, self._people[leaves]).total
-        return self._plan.weights.fairness * (max(hours.values()) - largest) - gained
+    def _unfairer(self, slot: Slot, enters: UUID, leaves: UUID | None) -> int:
+        """By how many points fairness costs more when one person enters a slot and another leaves it."""
+        largest = self._longest[0][1] if self._longest else 0
+        others = next((hours for who, hours in self._longest if who not in {enters, leaves}), 0)
+        entered = self._hours.get(enters, 0) + slot.span.hours
+        left = 0 if leaves is None else self._hours[leaves] - slot.span.hours
+        return self._plan.weights.fairness * (max(others, entered, left) - largest)
 
 
 OPEN = {
@@ -151,22 +168,21 @@ def why_open(candidates: Iterable[Candidate]) -> str:
     return ", ".join(said)
 
 
-def describe(plan: Plan, explanations: Iterable[SlotExplanation]) -> list[dict[str, object]]:
-    """The explanations as JSON, with names, for the artifact that people read."""
+def describe(plan: Plan, explanations: Iterable[SlotExplanation], most: int) -> Iterator[JsonObject]:
+    """The explanations as JSON, with names: of each slot so many candidates, and how many others there are."""
     slots, people = by_id(plan)
-    return [
-        {
+    for one in explanations:
+        yield {
             "slot_id": str(one.slot_id),
             "slot": slots[one.slot_id].name,
             "open_places": one.open_places,
             "why_open": one.why_open,
-            "candidates": [_described(plan, people, candidate) for candidate in one.candidates],
+            "candidates": [_described(slots, people, candidate) for candidate in one.candidates[:most]],
+            "others": max(0, len(one.candidates) - most),
         }
-        for one in explanations
-    ]
 
 
-def _described(plan: Plan, people: Mapping[UUID, Collaborator], candidate: Candidate) -> dict[str, object]:
+def _described(slots: Mapping[UUID, Slot], people: Mapping[UUID, Collaborator], candidate: Candidate) -> JsonObject:
     forbidden = candidate.against is not None and not candidate.is_chosen
     return {
         "collaborator_id": str(candidate.collaborator_id),
@@ -174,6 +190,6 @@ def _described(plan: Plan, people: Mapping[UUID, Collaborator], candidate: Candi
         "is_chosen": candidate.is_chosen,
         "points": candidate.points.total,
         "rule": None if candidate.against is None else candidate.against.kind.value,
-        "why": "" if candidate.against is None else words(candidate.against, plan),
+        "why": "" if candidate.against is None else words(candidate.against, slots, people),
         "loses": None if forbidden or candidate.is_chosen else candidate.loses,
     }

@@ -28,11 +28,11 @@ def parts_of(plan: Plan) -> dict[str, str]:
         documents[f"collaborator {person.collaborator_id}"] = known
     for given in plan.assignments:
         documents[f"assignment of {given.collaborator_id} in slot {given.slot_id}"] = given.is_pinned
-    ways: dict[UUID, list[object]] = defaultdict(list)
-    for (start, end), minutes in sorted(plan.travel.table.items()):
-        ways[start].append((end, minutes))
+    names = {place.place_id: str(place.place_id) for place in plan.travel.places}  # each of them a thousand times
     for place in plan.travel.places:
-        documents[f"place {place.place_id}"] = (place.latitude, place.longitude, ways[place.place_id])
+        ways = plan.travel.table.get(place.place_id, {})
+        told = {names.get(end) or str(end): minutes for end, minutes in ways.items()}
+        documents[f"place {place.place_id}"] = (place.latitude, place.longitude, told)
     busy: dict[UUID, list[object]] = defaultdict(list)
     for one in plan.commitments:
         busy[one.collaborator_id].append((_span(one.span), one.place_id))
@@ -59,4 +59,4 @@ def _span(span: Span) -> tuple[str, str]:
 
 
 def _hash(document: object) -> str:
-    return hashlib.sha256(json.dumps(document, default=str).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(document, default=str, sort_keys=True).encode()).hexdigest()

@@ -249,7 +249,7 @@ class Plan:
         _put(self, "slots", sorted(self.slots, key=lambda slot: (slot.span, slot.slot_id)))
         _put(self, "collaborators", sorted(self.collaborators, key=lambda person: person.collaborator_id))
         _put(self, "assignments", sorted(self.assignments))
-        _put(self, "commitments", sorted(self.commitments, key=lambda one: (one.collaborator_id, one.span)))
+        _put(self, "commitments", sorted(self.commitments, key=_commitment_order))
         slots, people = [slot.slot_id for slot in self.slots], [one.collaborator_id for one in self.collaborators]
         _check_once("slots", slots)
         _check_once("collaborators", people)
@@ -260,6 +260,11 @@ class Plan:
         places = [slot.place_id for slot in self.slots] + [one.home_id for one in self.collaborators]
         places += [one.place_id for one in self.commitments]
         _check_known("places", [place for place in places if place is not None], self.travel.place_ids)
+
+
+def _commitment_order(one: Commitment) -> tuple[UUID, Span, bool, UUID]:
+    """Also of two at the same time."""
+    return one.collaborator_id, one.span, one.place_id is None, one.place_id or one.collaborator_id
 
 
 def _put(plan: Plan, name: str, values: Sequence[Any]) -> None:

@@ -4,28 +4,39 @@ A variable is a choice: this person in that slot, 0 or 1. Only choices that brea
 pinned assignments are none, for they stand. The last variable is the hours of whoever has the most, and costs points.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from uuid import UUID
 
 from domain.jobs.failures import Invalid
 from domain.planning.conflicts import (
+    REACH,
+    Diary,
     Engagement,
     committed,
     engagement,
     lacking_minutes,
     limits,
     periods,
-    rules_against,
 )
 from domain.planning.model import Collaborator, Plan, Slot
 
+MOST_SLOTS = 2_000
+"""Two full run sheets. Where all are at the same time, each pair of them is compared: two million."""
 MOST_PAIRS = 200_000
-"""Slots times people: ten times the plan of 200 slots and 100 people, which a solver proves in seconds."""
+"""Slots times people, each of which is looked at: ten times the largest plan that was measured."""
 MOST_POINTS = 2**31 - 1
 """Beyond them a solver that calculates with tolerances loses whole points."""
+
+
+Check = Callable[[], None]
+"""Called for each slot and each person; what it raises ends the work."""
+
+
+def unchecked() -> None:
+    """Lets the work go on."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -169,6 +180,10 @@ class _Builder:
     """Builds the programme of a plan, row by row."""
 
     plan: Plan
+    check: Check
+    pinned: frozenset[Choice] = frozenset()
+    pinned_in: Mapping[UUID, int] = field(default_factory=dict)
+    """How many people are pinned in each slot."""
     engaged: dict[UUID, list[Engagement]] = field(default_factory=dict)
     choices: list[Choice] = field(default_factory=list)
     gains: list[int] = field(default_factory=list)
@@ -182,11 +197,12 @@ class _Builder:
 
     def build(self) -> Programme:
         plan, pinned = self.plan, pinned_choices(self.plan)
+        self.pinned, self.pinned_in = frozenset(pinned), Counter(choice.slot_id for choice in pinned)
         self.engaged = {person: list(ones) for person, ones in committed(plan).items()}
         for choice in pinned:
             self.engaged[choice.collaborator_id].append(engagement(self.slots[choice.slot_id]))
-        self._add_choices(pinned)
-        self._add_headcounts(pinned)
+        self._add_choices()
+        self._add_headcounts()
         self._add_clashes()
         self._add_hours()
         uppers = [1] * len(self.choices)
@@ -202,40 +218,46 @@ class _Builder:
             uppers=tuple(uppers),
             rows=tuple(self.rows),
             pinned_points=pinned_points,
-            ceiling=pinned_points + self._best_of_each_slot(pinned),
+            ceiling=pinned_points + self._best_of_each_slot(),
         )
 
-    def _add_choices(self, pinned: Sequence[Choice]) -> None:
-        current = current_choices(self.plan)
+    def _add_choices(self) -> None:
+        people, current = self.plan.collaborators, current_choices(self.plan)
+        diaries = [Diary(self.plan, person, self.engaged[person.collaborator_id]) for person in people]
         for slot in self.plan.slots:
-            if sum(choice.slot_id == slot.slot_id for choice in pinned) >= slot.headcount:
+            self.check()
+            if self._wanted(slot) <= 0:
                 continue
-            for person in self.plan.collaborators:
+            for person, diary in zip(people, diaries, strict=True):
                 choice = Choice(slot.slot_id, person.collaborator_id)
-                against = rules_against(self.plan, person, slot, self.engaged[person.collaborator_id])
-                if choice in pinned or next(against, None) is not None:
+                if choice in self.pinned or next(diary.rules_against(slot), None) is not None:
                     continue
                 self.of_person[choice.collaborator_id].append(len(self.choices))
                 self.of_slot[choice.slot_id].append(len(self.choices))
                 self.choices.append(choice)
                 self.gains.append(choice_points(self.plan, slot, person, current).total)
 
-    def _add_headcounts(self, pinned: Sequence[Choice]) -> None:
+    def _wanted(self, slot: Slot) -> int:
+        """How many people a slot wants besides those who are pinned in it; below zero where those are too many."""
+        return slot.headcount - self.pinned_in.get(slot.slot_id, 0)
+
+    def _add_headcounts(self) -> None:
         for slot in self.plan.slots:
-            most = slot.headcount - sum(choice.slot_id == slot.slot_id for choice in pinned)
-            self._add_row(most, [(index, 1) for index in self.of_slot[slot.slot_id]])
+            self._add_row(self._wanted(slot), [(index, 1) for index in self.of_slot[slot.slot_id]])
 
     def _add_clashes(self) -> None:
         """At most one of the slots that exclude each other, for each person."""
         place = {slot.slot_id: index for index, slot in enumerate(self.plan.slots)}
-        excluding, groups = _exclusions(self.plan), dict[tuple[int, ...], list[tuple[int, ...]]]()
+        excluding, groups = _exclusions(self.plan, self.check), dict[tuple[int, ...], list[tuple[int, ...]]]()
         for person in self.plan.collaborators:
-            variables = {place[self.choices[index].slot_id]: index for index in self.of_person[person.collaborator_id]}
+            self.check()
+            mine = self.of_person[person.collaborator_id]
+            variables = {place[self.choices[index].slot_id]: (index, 1) for index in mine}  # each in many rows
             own = tuple(variables)
             if own not in groups:  # people who can do the same slots have the same groups
                 groups[own] = list(_groups(own, excluding))
             for group in groups[own]:
-                self._add_row(1, [(variables[slot], 1) for slot in group])
+                self._add_row(1, [variables[slot] for slot in group])
 
     def _add_hours(self) -> None:
         for person in self.plan.collaborators:
@@ -275,10 +297,10 @@ class _Builder:
         if sum(factor for _, factor in terms) > most:  # else it always holds
             self.rows.append(Row(most, tuple(terms)))
 
-    def _best_of_each_slot(self, pinned: Sequence[Choice]) -> int:
+    def _best_of_each_slot(self) -> int:
         total = 0
         for slot in self.plan.slots:
-            most = max(0, slot.headcount - sum(choice.slot_id == slot.slot_id for choice in pinned))
+            most = max(0, self._wanted(slot))
             gains = sorted((max(0, self.gains[index]) for index in self.of_slot[slot.slot_id]), reverse=True)
             total += sum(gains[:most])
         return total
@@ -293,20 +315,26 @@ class _Builder:
             raise Invalid("weights", f"could give a plan {most} points; at most {MOST_POINTS} are counted exactly")
 
 
-def programme(plan: Plan) -> Programme:
+def programme(plan: Plan, check: Check = unchecked) -> Programme:
     """The programme of a plan; raises `Invalid` for one that is too large, or whose points could not be exact."""
-    pairs = len(plan.slots) * len(plan.collaborators)
+    slots, pairs = len(plan.slots), len(plan.slots) * len(plan.collaborators)
+    if slots > MOST_SLOTS:
+        raise Invalid("slots", f"are {slots}, and {MOST_SLOTS} at most: plan fewer run sheets at once")
     if pairs > MOST_PAIRS:
         raise Invalid("slots", f"times people are {pairs}, and {MOST_PAIRS} at most: plan fewer run sheets at once")
-    return _Builder(plan).build()
+    return _Builder(plan, check).build()
 
 
-def _exclusions(plan: Plan) -> list[int]:
+def _exclusions(plan: Plan, check: Check) -> list[int]:
     """For each slot, as bits, the slots that nobody can do besides it: they overlap, or the way is too long."""
     found = [0] * len(plan.slots)
     engagements = [engagement(slot) for slot in plan.slots]
-    for later, second in enumerate(engagements):
-        for earlier, first in enumerate(engagements[:later]):  # slots are in order of their starts
+    for earlier, first in enumerate(engagements):
+        check()
+        for later in range(earlier + 1, len(engagements)):
+            second = engagements[later]
+            if second.span.starts_at - first.span.ends_at >= REACH:
+                break  # slots are in order of their starts
             if first.span.overlaps(second.span) or lacking_minutes(plan, first, second):
                 found[earlier] |= 1 << later
                 found[later] |= 1 << earlier

@@ -8,7 +8,18 @@ from itertools import groupby
 from domain.jobs.failures import Invalid
 from domain.payloads.planning import MOST_ALTERNATIVES, MOST_DIFFER
 from domain.planning.model import Plan
-from domain.planning.programme import Answer, Choice, Points, Programme, Row, pinned_choices, plan_points, programme
+from domain.planning.programme import (
+    Answer,
+    Check,
+    Choice,
+    Points,
+    Programme,
+    Row,
+    pinned_choices,
+    plan_points,
+    programme,
+    unchecked,
+)
 
 Solve = Callable[[Programme, Sequence[int] | None], Answer]
 """A solver with its time limit. It may begin with the values that it is given, which keep all rows."""
@@ -53,18 +64,21 @@ class Suggestion:
     ended: Ended
 
 
-def suggest(plan: Plan, solve: Solve, *, alternatives: int = 3, differ: int = 5) -> Suggestion:
+def suggest(
+    plan: Plan, solve: Solve, *, alternatives: int = 3, differ: int = 5, check: Check = unchecked
+) -> Suggestion:
     """The best plans, each of which differs from all before it in so many choices.
 
-    A choice that only one of two plans has is a difference; a person in the place of another makes two.
+    A choice that only one of two plans has is a difference; a person in the place of another makes two. `solve`
+    has its own way to be ended.
     """
     if not 1 <= alternatives <= MOST_ALTERNATIVES:
         raise Invalid("alternatives", f"must be between 1 and {MOST_ALTERNATIVES}")
     if not 1 <= differ <= MOST_DIFFER:
         raise Invalid("differ", f"must be between 1 and {MOST_DIFFER}")
     found: list[Proposal] = []
-    wanted, pinned = programme(plan), pinned_choices(plan)
-    start: Sequence[int] | None = greedy(wanted)
+    wanted, pinned = programme(plan, check), pinned_choices(plan)
+    start: Sequence[int] | None = greedy(wanted, check)
     while len(found) < alternatives:
         answer = solve(wanted, start)
         if answer.values is None:
@@ -83,13 +97,13 @@ def apart(programme: Programme, values: Sequence[int], differ: int) -> Programme
     return replace(programme, rows=(*programme.rows, Row(sum(choices) - differ, terms)))
 
 
-def greedy(programme: Programme) -> tuple[int, ...]:
+def greedy(programme: Programme, check: Check = unchecked) -> tuple[int, ...]:
     """A plan to begin with: slot by slot, the most worth and the longest first, who still fits and gains the most.
 
     With it a solver has an answer when its time is over, however early that is. Of people who gain as much the one with
     the fewest hours takes the slot, so that the largest share grows late.
     """
-    return _Greedy(programme).fill()
+    return _Greedy(programme).fill(check)
 
 
 class _Greedy:
@@ -105,21 +119,29 @@ class _Greedy:
         self._hours = {number: -self._left[number] for number in self._is_share}
         self._most = max(self._hours.values(), default=0)
 
-    def fill(self) -> tuple[int, ...]:
+    def fill(self, check: Check) -> tuple[int, ...]:
         programme = self._programme
         slots = [
             list(ones) for _, ones in groupby(range(len(programme.choices)), lambda one: programme.choices[one].slot_id)
         ]
         for slot in sorted(slots, key=self._importance):
-            able = set(slot)
-            while able := {index for index in able if not self._values[index] and self._fits(index)}:
-                best = min(able, key=self._rank)
-                if self._worth(best) <= 0:
-                    break
-                self._take(best)
+            check()
+            self._fill_slot(slot)
         if self._share is not None:
             self._values[self._share] = self._most
         return tuple(self._values)
+
+    def _fill_slot(self, slot: Sequence[int]) -> None:
+        able, most = [index for index in slot if self._fits(index)], -1
+        while able:
+            if most != self._most:  # it is a part of each rank
+                able.sort(key=self._rank, reverse=True)
+                most = self._most
+            best = able.pop()
+            if self._worth(best) <= 0:
+                return
+            if self._fits(best):
+                self._take(best)
 
     def _importance(self, slot: Sequence[int]) -> tuple[int, int, int]:
         hours = max(self._hours_of(index)[1] for index in slot)

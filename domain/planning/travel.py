@@ -40,17 +40,17 @@ class Place:
 
 @dataclass(frozen=True)
 class Travel:
-    """The minutes between places. The table has a direction: there and back may differ."""
+    """The minutes between places: from each place to others. The table has a direction: there and back may differ."""
 
     places: tuple[Place, ...] = ()
-    table: Mapping[tuple[UUID, UUID], int] = field(default_factory=lambda: MappingProxyType({}))
+    table: Mapping[UUID, Mapping[UUID, int]] = field(default_factory=lambda: MappingProxyType({}))
     speed_kmh: int = SPEED_KMH
 
     def __post_init__(self) -> None:
         """Raise `Invalid` with the field."""
         if not 1 <= self.speed_kmh <= MOST_KMH:
             raise Invalid("speed_kmh", f"must be between 1 and {MOST_KMH}")
-        if any(not 0 <= minutes <= MOST_MINUTES for minutes in self.table.values()):
+        if any(not 0 <= minutes <= MOST_MINUTES for ways in self.table.values() for minutes in ways.values()):
             raise Invalid("table", f"must have minutes between 0 and {MOST_MINUTES}")
 
     @property
@@ -62,7 +62,8 @@ class Travel:
         """From one place to another, rounded up; 0 where nobody knows: an unknown way forbids nothing."""
         if start is None or end is None or start == end:
             return 0
-        told = self.table.get((start, end))
+        ways = self.table.get(start)
+        told = None if ways is None else ways.get(end)
         return told if told is not None else self._over_the_ground(start, end)
 
     @cached_property

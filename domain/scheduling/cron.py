@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
 
 from domain.jobs.failures import Invalid
+from domain.payloads.zones import zone_names
 
 FIELDS = 5
 """Minute, hour, day of month, month, day of week. A sixth field would be seconds, and the relay looks once a second."""
@@ -53,10 +54,9 @@ def next_after(timetable: Timetable, moment: datetime) -> datetime | None:
     As in Debian's cron: a fixed time that the clocks skip is due right after the gap; a fixed time that they show twice
     is due once; an expression that repeats by minutes or hours follows elapsed time. Raises `Invalid` with the field.
     """
-    try:
-        zone = ZoneInfo(timetable.zone)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise Invalid("zone", f"{timetable.zone} is no time zone, such as Europe/Berlin") from None
+    if timetable.zone not in zone_names():
+        raise Invalid("zone", f"{timetable.zone} is no time zone, such as Europe/Berlin")
+    zone = ZoneInfo(timetable.zone)
     if len(timetable.expression.split()) != FIELDS:
         raise Invalid("cron", "needs five fields: minute, hour, day of month, month, day of week")
     try:

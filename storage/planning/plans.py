@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -75,6 +75,27 @@ class Suggested:
     plan: Plan
 
 
+KEEP_FOR = timedelta(days=30)
+"""How long a proposal is kept, with up to some megabytes of reasons. It is good for the plan that it was made for, and
+after a month that plan has changed, or its days are past."""
+
+MOST_FOUND = 10_000
+"""Conflicts of each kind that a scan reads. Somebody in 1,500 slots at once has a million of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundConflicts:
+    """The first conflicts of each kind, and how many of each there are."""
+
+    conflicts: Sequence[Conflict]
+    counts: Mapping[ConflictKind, int]
+
+    @property
+    def total(self) -> int:
+        """How many there are of all kinds."""
+        return sum(self.counts.values())
+
+
 class ProposalPosition(NamedTuple):
     """Where a list is: the last proposal that was shown."""
 
@@ -88,7 +109,8 @@ def load(tx: Transaction, project: Project, run_sheet_id: UUID | None, weights: 
     slots = tuple(_slot(row) for row in tx.run("plan_slots", **of_sheet))
     rows, commitments = tx.run("plan_places", **project.ref._asdict()), list[Commitment]()
     places = {row.id: Place(row.id, row.name, row.latitude, row.longitude) for row in rows}
-    table = {(row.id, UUID(end)): minutes for row in rows for end, minutes in row.minutes_to.items()}
+    known = {str(place_id): place_id for place_id in places}  # a thousand places have a million ways
+    table = {row.id: {known[end]: minutes for end, minutes in row.minutes_to.items() if end in known} for row in rows}
     for row in tx.run("plan_commitments", **of_sheet):
         if row.is_elsewhere and row.place_id is not None:
             places[row.place_id] = Place(row.place_id, "", row.latitude, row.longitude)
@@ -104,10 +126,13 @@ def load(tx: Transaction, project: Project, run_sheet_id: UUID | None, weights: 
     )
 
 
-def find_conflicts(tx: Transaction, project: Project, window: Span) -> Sequence[Conflict]:
-    """The broken rules of which a slot is in a window: what `domain.planning.conflicts` finds in the whole plan."""
+def find_conflicts(tx: Transaction, project: Project, window: Span, most: int = MOST_FOUND) -> FoundConflicts:
+    """The broken rules of which a slot is in a window: what `domain.planning.conflicts` finds in the whole plan.
+
+    The first `most` of each kind; all are counted.
+    """
     tx.run("join_whole_projects")
-    of_window = {**project.ref._asdict(), "starts_at": window.starts_at, "ends_at": window.ends_at}
+    of_window = {**project.ref._asdict(), "starts_at": window.starts_at, "ends_at": window.ends_at, "most": most}
     travel = {
         "earth_km": EARTH_KM,
         "detour": DETOUR,
@@ -115,15 +140,17 @@ def find_conflicts(tx: Transaction, project: Project, window: Span) -> Sequence[
         "speed_kmh": project.speed_kmh,
     }
     rows: Mapping[ConflictKind, Sequence[Row]] = {
+        ConflictKind.SKILL: tx.run("find_skill_conflicts", **of_window),
+        ConflictKind.AVAILABILITY: tx.run("find_availability_conflicts", **of_window),
         ConflictKind.OVERLAP: tx.run("find_overlap_conflicts", **of_window),
         ConflictKind.TRAVEL: tx.run("find_travel_conflicts", **of_window, **travel),
-        ConflictKind.AVAILABILITY: tx.run("find_availability_conflicts", **of_window),
-        ConflictKind.SKILL: tx.run("find_skill_conflicts", **of_window),
         ConflictKind.HOURS: tx.run("find_hours_conflicts", **of_window, zone=project.zone),
     }
-    found = [_conflict(kind, row) for kind, of_kind in rows.items() for row in of_kind]
-    order = list(ConflictKind)
-    return sorted(found, key=lambda one: (order.index(one.kind), one.collaborator_id, one.slot_ids, one.detail))
+    found: list[Conflict] = []
+    for kind, of_kind in rows.items():
+        conflicts = (_conflict(kind, row) for row in of_kind)
+        found += sorted(conflicts, key=lambda one: (one.collaborator_id, one.slot_ids, one.detail))
+    return FoundConflicts(found, {kind: of_kind[0].total if of_kind else 0 for kind, of_kind in rows.items()})
 
 
 def add_proposal(tx: Transaction, by: Suggested, proposal: Proposal, *, rank: int, reasons: JsonObject) -> UUID:
@@ -171,6 +198,11 @@ def mark_applied(tx: Transaction, org_id: UUID, proposal_id: UUID, by: str) -> d
     """Write down who has applied a proposal, and when; None when somebody did before."""
     rows = tx.run("mark_applied", org_id=org_id, proposal_id=proposal_id, applied_by=by)
     return rows[0].applied_at if rows else None
+
+
+def forget_proposals(tx: Transaction, *, keep_for: timedelta = KEEP_FOR, batch: int) -> int:
+    """Delete proposals that were made so long ago, of all orgs; returns how many. For the ledger role."""
+    return len(tx.run("forget_proposals", keep_for=keep_for, batch=batch))
 
 
 def _slot(row: Row) -> Slot:

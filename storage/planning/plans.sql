@@ -48,9 +48,11 @@ where a.org_id = %(org_id)s and a.project_id = %(project_id)s and s.run_sheet_id
 -- and would look at each pair of all slots.
 select set_config('enable_nestloop', 'off', true)
 
+-- Each of the next five counts all that it finds, in `total` of each row, and returns the first `most`.
+
 -- name: find_skill_conflicts
 -- Of the person's slots in the window, those for which a skill is missing.
-select a.collaborator_id, array[s.id] as slot_ids, missing.skills as detail, 0 as minutes
+select a.collaborator_id, array[s.id] as slot_ids, missing.skills as detail, 0 as minutes, count(*) over () as total
 from slots s
 join assignments a on a.org_id = s.org_id and a.project_id = s.project_id and a.slot_id = s.id
 cross join lateral (
@@ -62,6 +64,7 @@ cross join lateral (
 ) as missing
 where s.org_id = %(org_id)s and s.project_id = %(project_id)s and s.during && tstzrange(%(starts_at)s, %(ends_at)s)
   and missing.skills is not null
+order by a.collaborator_id, s.id limit %(most)s
 
 -- name: find_availability_conflicts
 -- What a person has stated, or all time, less what is busy, must contain the slot.
@@ -74,12 +77,13 @@ with free as (
   where c.org_id = %(org_id)s and c.project_id = %(project_id)s
   group by c.id
 )
-select a.collaborator_id, array[s.id] as slot_ids, '' as detail, 0 as minutes
+select a.collaborator_id, array[s.id] as slot_ids, '' as detail, 0 as minutes, count(*) over () as total
 from slots s
 join assignments a on a.org_id = s.org_id and a.project_id = s.project_id and a.slot_id = s.id
 join free f on f.collaborator_id = a.collaborator_id
 where s.org_id = %(org_id)s and s.project_id = %(project_id)s and s.during && tstzrange(%(starts_at)s, %(ends_at)s)
   and not f.times @> s.during
+order by a.collaborator_id, s.id limit %(most)s
 
 -- name: find_overlap_conflicts
 -- Two slots of a person at once, one of them in the window; or a slot and what the person does in another project.
@@ -88,16 +92,20 @@ with given as (
   from assignments a
   join slots s on s.org_id = a.org_id and s.project_id = a.project_id and s.id = a.slot_id
   where a.org_id = %(org_id)s and a.project_id = %(project_id)s
+),
+found as (
+  select g.collaborator_id, array[g.slot_id, o.slot_id] as slot_ids, null::timestamptz as elsewhere_at, 0 as minutes
+  from given g
+  join given o on o.collaborator_id = g.collaborator_id and (o.during, o.slot_id) > (g.during, g.slot_id) and o.during && g.during
+  where g.during && tstzrange(%(starts_at)s, %(ends_at)s) or o.during && tstzrange(%(starts_at)s, %(ends_at)s)
+  union all
+  select g.collaborator_id, array[g.slot_id], lower(c.during), 0
+  from given g
+  join postroom.commitments_of(%(org_id)s, %(project_id)s) c on c.collaborator_id = g.collaborator_id and c.during && g.during
+  where g.during && tstzrange(%(starts_at)s, %(ends_at)s)
 )
-select g.collaborator_id, array[g.slot_id, o.slot_id] as slot_ids, null::timestamptz as elsewhere_at, 0 as minutes
-from given g
-join given o on o.collaborator_id = g.collaborator_id and (o.during, o.slot_id) > (g.during, g.slot_id) and o.during && g.during
-where g.during && tstzrange(%(starts_at)s, %(ends_at)s) or o.during && tstzrange(%(starts_at)s, %(ends_at)s)
-union all
-select g.collaborator_id, array[g.slot_id], lower(c.during), 0
-from given g
-join postroom.commitments_of(%(org_id)s, %(project_id)s) c on c.collaborator_id = g.collaborator_id and c.during && g.during
-where g.during && tstzrange(%(starts_at)s, %(ends_at)s)
+select found.*, count(*) over () as total from found
+order by collaborator_id, slot_ids, elsewhere_at limit %(most)s
 
 -- name: find_travel_conflicts
 -- Every pair of what a person does whose gap is less than the longest way may take, not neighbours alone.
@@ -131,7 +139,8 @@ pairs as (
     and lower(s.during) >= upper(f.during) and lower(s.during) < upper(f.during) + make_interval(mins => %(most_minutes)s)
   where f.is_in_window or s.is_in_window
 )
-select * from pairs where minutes > 0
+select pairs.*, count(*) over () as total from pairs where minutes > 0
+order by collaborator_id, slot_ids, elsewhere_at limit %(most)s
 
 -- name: find_hours_conflicts
 -- Days and weeks, by the clocks of the project, in which a person works too long, and a slot of which is in the window.
@@ -153,17 +162,27 @@ counted as (
   where period.most is not null
 )
 select collaborator_id, array_agg(slot_id order by during, slot_id) filter (where slot_id is not null) as slot_ids, name as detail,
-  sum(minutes)::integer - max(most) as minutes
+  sum(minutes)::integer - max(most) as minutes, count(*) over () as total
 from counted
 group by collaborator_id, name
 having sum(minutes) > max(most) and bool_or(slot_id is not null and during && tstzrange(%(starts_at)s, %(ends_at)s))
+order by collaborator_id, name collate "C" limit %(most)s
 
 -- name: add_proposal
--- The same job's attempt again changes nothing.
+-- With the end of the job: an attempt that died has added none.
 insert into proposals (org_id, project_id, job_id, run_sheet_id, rank, weights, plan_hash, plan_parts, points, total, most, is_proved,
   choices, reasons)
 values (%(org_id)s, %(project_id)s, %(job_id)s, %(run_sheet_id)s, %(rank)s, %(weights)s, %(plan_hash)s, %(plan_parts)s, %(points)s,
   %(total)s, %(most)s, %(is_proved)s, %(choices)s, %(reasons)s)
+returning id
+
+-- name: forget_proposals
+-- Of all orgs, whether they were applied or not: the audit log says that.
+delete from proposals where id in (
+  select id from proposals where created_at < now() - %(keep_for)s::interval
+  order by created_at limit %(batch)s
+  for update skip locked
+)
 returning id
 
 -- name: list_proposals

@@ -15,6 +15,7 @@ from engine.app import publish_catalogue
 from engine.broker.publisher import Publisher
 from engine.context import JobContext
 from engine.handler_settings import HandlerSettings
+from engine.interrupts import Canceled
 from engine.runtime import Runtime
 from settings import Settings
 from storage.postgres.database import Database
@@ -30,6 +31,16 @@ class LeakyContext(JobContext):
     @property
     def process(self) -> Runtime:
         return self._runtime
+
+
+class CountingContext(JobContext):
+    """A context that counts how often the database is asked."""
+
+    asked = 0
+
+    def check(self) -> None:
+        self.asked += 1
+        super().check()
 
 
 def context(process: Runtime, org: UUID, made: type[JobContext] = JobContext) -> JobContext:
@@ -56,6 +67,20 @@ def test_no_attribute_of_a_context_leads_to_the_ledgers_database(process: Runtim
         assert list(forbidden_paths(ctx, "ctx", {})) == []
         assert list(forbidden_paths(tx, "tx", {})) == []
         assert list(forbidden_paths(ctx.begin_effect(tx, "send:1"), "effect", {})) == []
+
+
+def test_a_loop_that_checks_often_asks_once_a_second_and_stops_when_canceled(
+    process: Runtime, org: UUID, database: Connection
+) -> None:
+    make_job_type(process.database, "probe.run")
+    job_id = enqueue_one(process.database, org)
+    ctx, began = CountingContext(process, claim_one(process.database, job_id)), process.monotonic()
+    for _ in range(10_000):
+        ctx.check_often()
+    assert 1 <= ctx.asked <= 1 + process.monotonic() - began
+    database.execute("update jobs set cancel_requested_at = now(), cancel_reason = 'not wanted'")
+    with pytest.raises(Canceled):
+        JobContext(process, ctx.job).check_often()
 
 
 def test_each_record_of_a_job_names_the_job_its_request_and_whose_it_is(

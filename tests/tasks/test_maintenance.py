@@ -21,7 +21,7 @@ from storage.ledger import ledger
 from tasks.maintenance import BATCH, RETENTION_RUN
 from tests.doubles.audit_entries import add_entries, count_all, export_all
 from tests.doubles.end_hooks import hook_calls, make_hook, repair_hook
-from tests.doubles.factories import claim_one, enqueue_one, make_job_type, pass_time
+from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_project, pass_time
 from tests.doubles.mail_environment import MailEnvironment, connect
 
 NOW = datetime(2026, 6, 1, 12, 7, tzinfo=UTC)
@@ -266,6 +266,20 @@ def test_expired_guards_and_expectations_go(env: MailEnvironment) -> None:
     assert env.count("select count(*) from expected_writes") == 0
     assert env.count("select count(*) from idempotency_keys where key = 'in-doubt'") == 1
     assert env.count("select count(*) from idempotency_keys where kind = 'effect' and status = 'succeeded'") == 0
+
+
+def test_proposals_leave_after_thirty_days_applied_or_not(env: MailEnvironment) -> None:
+    env.database.execute(
+        "insert into proposals (org_id, project_id, job_id, rank, weights, plan_hash, plan_parts, points, total, most,"
+        " is_proved, choices, reasons, created_at, applied_at, applied_by)"
+        " select %s, %s, gen_random_uuid(), 1, '{}', repeat('0', 64), '{}', '{}', 0, 0, true, '[]', '{}',"
+        " now() - make_interval(days => days), case when days = 31 then now() end, case when days = 31 then 'ada' end"
+        " from unnest(array[29, 31, 300]) as days",
+        (env.account.org_id, make_project(env.database, env.account.org_id)),
+    )
+    assert keep_house(env, "maintenance.purge_expired_keys")["output"] == {"purged": 2}
+    assert env.count("select count(*) from proposals where created_at > now() - interval '30 days'") == 1
+    assert env.count("select count(*) from proposals") == 1
 
 
 def test_an_end_hook_that_could_not_run_is_called_again_until_it_can(env: MailEnvironment) -> None:

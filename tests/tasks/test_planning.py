@@ -5,6 +5,7 @@ person's deed makes a proposal the plan.
 import ast
 import json
 import re
+import sys
 from dataclasses import replace
 from typing import Any, get_args
 from uuid import UUID, uuid4
@@ -74,10 +75,22 @@ def test_a_scan_counts_and_names_what_breaks_a_rule(told: ToldPeople) -> None:
     again = run(told, payload, project.project_id)[1]
     assert again | {"artifact_id": output["artifact_id"]} == output, "two scans can be compared, by their digest too"
     kept = artifact(told, output, project)
-    assert (kept["counts"], kept["conflicts"]) == (output["counts"], output["conflicts"])
+    assert {name: kept[name] for name in ("counts", "conflicts", "left_out")} == {
+        name: output[name] for name in ("counts", "conflicts", "left_out")
+    }
     assert (kept["project_id"], kept["since"]) == (str(project.project_id), DAY["since"])
     later = {"since": "2026-03-04T00:00:00Z", "until": "2026-03-05T00:00:00Z"}
     assert run(told, ScanConflictsPayload(project_id=project.project_id, **later))[1]["conflicts"] == []
+
+
+def test_a_scan_lists_two_hundred_and_keeps_all_that_it_read(told: ToldPeople) -> None:
+    numbers = range(25)
+    crowded = Plan(tuple(slot(one, 8, 10) for one in numbers), (person(1),), tuple(given(one, 1) for one in numbers))
+    project = stored(told, crowded)
+    _, output = run(told, ScanConflictsPayload(project_id=project.project_id, **DAY))
+    assert (output["counts"]["overlap"], len(output["conflicts"]), output["left_out"]) == (300, 200, 100)
+    kept = artifact(told, output, project)
+    assert (len(kept["conflicts"]), kept["left_out"]) == (300, 0)
 
 
 def test_a_project_that_is_not_the_jobs_or_the_orgs_fails_the_job(told: ToldPeople) -> None:
@@ -162,6 +175,16 @@ def test_all_candidates_stand_in_the_artifact_and_the_nearest_in_the_row(told: T
     assert [(len(one["candidates"]), one["others"]) for one in (short, whole)] == [(10, 4), (14, 0)]
 
 
+def test_of_rules_that_pinned_people_break_the_first_are_named_and_all_are_counted(told: ToldPeople) -> None:
+    numbers = range(25)
+    slots = tuple(slot(number, 8, 12) for number in numbers)
+    pinned = tuple(given(number, 1, is_pinned=True) for number in numbers)
+    (only,) = suggest(told, stored(told, Plan(slots, (person(1),), pinned)), alternatives=1)
+    assert only["kept_conflicts"] == 25 * 24 / 2
+    shown = proposals.show_proposal(caller(told), UUID(only["proposal_id"])).reasons
+    assert (len(shown["kept_conflicts"]), shown["kept_left_out"]) == (200, 100)
+
+
 def test_a_cancel_while_plans_are_looked_for_leaves_no_proposal(told: ToldPeople) -> None:
     project = stored(told, small_plan(3))
     with told.process.database.ledger() as tx:
@@ -178,6 +201,16 @@ def test_a_cancel_while_plans_are_looked_for_leaves_no_proposal(told: ToldPeople
     assert told.run(made.job_id) == "canceled"
     assert told.database.execute("select count(*) from proposals").fetchone() == (0,)
     assert told.database.execute("select count(*) from artifacts").fetchone() == (0,)
+
+
+def test_without_the_solvers_package_a_suggestion_ends_and_names_the_extra(
+    told: ToldPeople, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "providers.highs.solver", raising=False)
+    monkeypatch.setitem(sys.modules, "highspy", None)
+    state, error = run(told, SuggestAssignmentsPayload(project_id=stored(told, PLAN).project_id))
+    assert (state, error["code"]) == ("failed", "extra.missing"), "it is not tried again"
+    assert error["reason"] == "the package highspy is missing: install Postroom with the extra planning"
 
 
 def test_applying_a_proposal_assigns_tells_and_raises_the_revision(told: ToldPeople) -> None:

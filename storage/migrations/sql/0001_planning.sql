@@ -174,7 +174,9 @@ create table proposals (
   foreign key (org_id, project_id, run_sheet_id) references run_sheets (org_id, project_id, id)
 );
 create index proposals_listed on proposals (org_id, project_id, created_at, id);
+-- The oldest leave first.
+create index proposals_age on proposals (created_at);
 create index proposals_of_run_sheet on proposals (org_id, project_id, run_sheet_id) where run_sheet_id is not null;
 call postroom.fence_project_table('proposals');
-grant select, update (applied_at, applied_by) on proposals to postroom_ledger;
+grant select, delete, update (applied_at, applied_by) on proposals to postroom_ledger;
 grant select, insert on proposals to postroom_tenant;

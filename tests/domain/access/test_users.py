@@ -27,7 +27,7 @@ def test_what_is_no_id_is_refused_by_its_field(text: str) -> None:
     assert raised.value.field == "channel"
 
 
-@pytest.mark.parametrize("text", ["", "Mars/Base", "../../etc/passwd", "Europe/berlin "])
+@pytest.mark.parametrize("text", ["", "Mars/Base", "../../etc/passwd", "Europe/berlin ", "CET", "localtime"])
 def test_what_is_no_zone_is_refused(text: str) -> None:
     with pytest.raises(Invalid, match="zone: "):
         check_zone(text)

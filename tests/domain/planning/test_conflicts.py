@@ -1,15 +1,28 @@
 """What breaks which rule, and that a conflict is the same in each scan."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
 
-from domain.planning.conflicts import Conflict, ConflictKind, committed, find_conflicts, rules_against, words
-from domain.planning.model import Assignment, Availability, AvailabilityKind, Collaborator, Commitment, Plan, Slot
-from domain.planning.travel import Travel
-from tests.doubles.planning.plans import given, person, person_id, place_id, places, slot, small_plan, span
+from domain.planning.conflicts import Conflict, ConflictKind, Diary, committed, engagement, find_conflicts, words
+from domain.planning.model import (
+    ALWAYS,
+    Assignment,
+    Availability,
+    AvailabilityKind,
+    Collaborator,
+    Commitment,
+    Plan,
+    Slot,
+    Span,
+)
+from domain.planning.programme import by_id
+from domain.planning.travel import MOST_MINUTES, Travel
+from tests.doubles.planning.plans import given, person, person_id, place_id, places, slot, slot_id, small_plan, span
 
+DAY = timedelta(days=1)
 WAY = places((0, 1, 30), (0, 2, 60), (1, 2, 45))
 
 
@@ -101,19 +114,44 @@ def test_each_conflict_of_a_plan_has_its_own_id() -> None:
     for seed in range(60):
         plan = small_plan(seed)
         everything = [Assignment(one.slot_id, who.collaborator_id) for one in plan.slots for who in plan.collaborators]
-        conflicts = find_conflicts(plan, everything)
+        conflicts = list(find_conflicts(plan, everything))
         assert len({one.conflict_id for one in conflicts}) == len(conflicts)
-        assert all(words(one, plan) for one in conflicts)
+        assert all(words(one, *by_id(plan)) for one in conflicts)
 
 
 def test_words_name_people_slots_and_what_is_wrong() -> None:
     slots = (slot(1, 10, 11, place_id=place_id(0)), slot(2, 11, 12, place_id=place_id(1), skills=frozenset({"sound"})))
     plan = Plan(slots, (person(1, most_minutes_a_day=90),), travel=WAY)
-    assert [words(one, plan) for one in find_conflicts(plan, [given(1, 1), given(2, 1)])] == [
+    assert [words(one, *by_id(plan)) for one in find_conflicts(plan, [given(1, 1), given(2, 1)])] == [
         "person 1 lacks for slot 2: sound",
         "person 1 lacks 30 minutes for the way between slot 1 and slot 2",
         "person 1 works 30 minutes too many in 2026-03-02: slot 1, slot 2",
     ]
+
+
+def test_a_sentence_names_ten_slots_and_counts_the_others() -> None:
+    slots = tuple(slot(number, number, number + 1) for number in range(13))
+    (conflict,) = found(slots, who := person(1, most_minutes_a_day=60))
+    said = words(conflict, *by_id(Plan(slots, (who,))))
+    assert said.endswith(", slot 8, slot 9 and 3 more")
+
+
+@pytest.mark.parametrize(("gap", "kinds"), [(MOST_MINUTES - 1, [ConflictKind.TRAVEL]), (MOST_MINUTES, [])])
+def test_the_longest_way_that_there_is_counts_to_the_minute(gap: int, kinds: list[ConflictKind]) -> None:
+    first = slot(1, 0, 100, place_id=place_id(0))
+    between = slot(2, 10, 11, place_id=place_id(0))
+    last = slot(3, 100 + gap / 60, 101 + gap / 60, place_id=place_id(1))
+    way = places((0, 1, MOST_MINUTES))
+    clashing = [one for one in found([first, between, last], person(1), way) if one.kind is not ConflictKind.OVERLAP]
+    assert [(one.kind, one.slot_ids) for one in clashing] == [(kind, (slot_id(1), slot_id(3))) for kind in kinds]
+    diary = Diary(Plan((first, between, last), (who := person(1),), travel=way), who, map(engagement, (first, between)))
+    assert [one.kind for one in diary.rules_against(last)] == kinds
+
+
+def test_slots_at_the_ends_of_time_have_rules_too() -> None:
+    begin, end = ALWAYS.starts_at, ALWAYS.ends_at
+    slots = [Slot(slot_id(number), "x", Span(begin, end - number * DAY)) for number in range(2)]
+    assert [one.kind for one in found(slots, person(1))] == [ConflictKind.OVERLAP]
 
 
 def test_a_rule_is_against_a_slot_if_the_person_would_break_it_with_the_slot() -> None:
@@ -123,5 +161,5 @@ def test_a_rule_is_against_a_slot_if_the_person_would_break_it_with_the_slot() -
         for who in plan.collaborators:
             for one in plan.slots:
                 alone = find_conflicts(plan, [Assignment(one.slot_id, who.collaborator_id)])
-                elsewhere = committed(plan)[who.collaborator_id]
-                assert {each.kind for each in rules_against(plan, who, one, elsewhere)} == {each.kind for each in alone}
+                diary = Diary(plan, who, committed(plan)[who.collaborator_id])
+                assert {each.kind for each in diary.rules_against(one)} == {each.kind for each in alone}

@@ -68,7 +68,7 @@ def test_a_pinned_assignment_that_breaks_a_rule_is_kept_and_reported() -> None:
 
 def test_reasons_are_json_with_names() -> None:
     plan = Plan((slot(1, 0, 2, skills=SOUND),), (person(1), person(2, skills=SOUND)))
-    (only,) = describe(plan, explain(plan, [choice(1, 2)]))
+    (only,) = describe(plan, explain(plan, [choice(1, 2)]), 2)
     assert only["slot"] == "slot 1"
     candidates = only["candidates"]
     assert isinstance(candidates, list)
@@ -76,3 +76,16 @@ def test_reasons_are_json_with_names() -> None:
         ("person 2", None, "", None),
         ("person 1", "skill", "person 1 lacks for slot 1: sound", None),
     ]
+
+
+def test_of_many_candidates_the_nearest_are_described_and_the_others_counted() -> None:
+    plan = Plan((slot(1, 0, 2, skills=SOUND),), tuple(map(person, range(30))))
+    (only,) = describe(plan, explain(plan, []), 10)
+    assert (len(only["candidates"]), only["others"]) == (10, 20)
+
+
+def test_a_plan_is_explained_slot_by_slot_so_that_a_job_can_end_in_between() -> None:
+    plan = Plan(tuple(slot(number, number, number + 1) for number in range(3)), (person(1),))
+    described = describe(plan, explain(plan, []), 10)
+    assert next(described)["slot"] == "slot 0"
+    assert [one["slot"] for one in described] == ["slot 1", "slot 2"]

@@ -1,6 +1,7 @@
 """Spans are elapsed time and half open; availability is what is stated without what is busy; weights are checked."""
 
 from datetime import datetime, timedelta
+from itertools import permutations
 from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from domain.jobs.failures import Invalid
 from domain.payloads.planning import MOST_WEIGHT
+from domain.planning.fingerprint import difference, hash_of, parts_of
 from domain.planning.model import (
     WEIGHT_MEANINGS,
     Assignment,
@@ -143,6 +145,44 @@ def test_a_plan_is_the_same_in_whatever_order_it_comes() -> None:
     assert [one.slot_id for one in Plan(slots, people).slots] == [slot_id(3), slot_id(1), slot_id(2)]
 
 
+def test_two_commitments_at_once_have_one_order_so_that_the_plan_has_one_hash() -> None:
+    """The database returns them in any: a proposal would be called outdated."""
+    busy = [Commitment(person_id(1), span(0, 1), place) for place in (place_id(2), None, place_id(0), place_id(1))]
+    hashes = {
+        hash_of(parts_of(Plan((slot(1, 0, 1),), (person(1),), commitments=order, travel=places())))
+        for order in permutations(busy)
+    }
+    assert len(hashes) == 1
+
+
+class CountedId(UUID):
+    """Counts how often an id is written or compared."""
+
+    uses = 0
+
+    def __str__(self) -> str:
+        CountedId.uses += 1
+        return super().__str__()
+
+    def __lt__(self, other: UUID) -> bool:
+        CountedId.uses += 1
+        return super().__lt__(other)
+
+
+def test_a_large_table_of_ways_is_hashed_without_writing_each_end_again() -> None:
+    """A thousand places have a million ways, and the hash is taken while run sheets are locked."""
+    ids: list[UUID] = [CountedId(int=number) for number in range(40)]
+    ways: dict[UUID, dict[UUID, int]] = {start: {end: 5 for end in ids if end is not start} for start in ids}
+    travel = Travel(tuple(Place(one, "x") for one in ids), ways)
+    CountedId.uses = 0
+    parts = parts_of(Plan((slot(1, 0, 1),), (), travel=travel))
+    assert CountedId.uses <= 3 * len(ids)
+    backwards = Travel(travel.places[::-1], {start: dict(reversed(ends.items())) for start, ends in ways.items()})
+    assert parts_of(Plan((slot(1, 0, 1),), (), travel=backwards)) == parts
+    other = Travel(travel.places, {**ways, ids[0]: {ids[1]: 6}})
+    assert difference(parts, parts_of(Plan((slot(1, 0, 1),), (), travel=other))) == [f"place {ids[0]} has changed"]
+
+
 BERLIN_PLACE = Place(UUID(int=1), "Berlin", 52.52, 13.405)
 PARIS = Place(UUID(int=2), "Paris", 48.8566, 2.3522)
 
@@ -150,7 +190,7 @@ PARIS = Place(UUID(int=2), "Paris", 48.8566, 2.3522)
 def test_minutes_come_from_the_table_else_from_the_way_over_the_ground() -> None:
     kilometers = great_circle_km(BERLIN_PLACE, PARIS)
     assert kilometers == pytest.approx(878, abs=2)
-    travel = Travel((BERLIN_PLACE, PARIS), {(BERLIN_PLACE.place_id, PARIS.place_id): 500}, speed_kmh=100)
+    travel = Travel((BERLIN_PLACE, PARIS), {BERLIN_PLACE.place_id: {PARIS.place_id: 500}}, speed_kmh=100)
     assert travel.minutes(BERLIN_PLACE.place_id, PARIS.place_id) == 500
     assert travel.minutes(PARIS.place_id, BERLIN_PLACE.place_id) == pytest.approx(878 * 1.3 * 0.6, abs=3)
     assert travel.minutes(PARIS.place_id, PARIS.place_id) == 0

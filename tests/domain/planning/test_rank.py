@@ -1,16 +1,30 @@
 """Programmes and rankings without a solver: rows hold for what breaks no rule, and a search of all plans ranks them."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from itertools import product
+from typing import Any
+from uuid import UUID
 
 import pytest
 
 from domain.jobs.failures import Invalid
 from domain.payloads.planning import MOST_WEIGHT
 from domain.planning.model import Plan, Weights
-from domain.planning.programme import Answer, Programme, pinned_choices, plan_points, programme
+from domain.planning.programme import MOST_SLOTS, Answer, Programme, pinned_choices, plan_points, programme
 from domain.planning.rank import Ended, greedy, suggest
-from tests.doubles.planning.plans import best_by_trying, choice, given, person, slot, small_plan
+from domain.planning.travel import Travel
+from tests.doubles.planning.plans import (
+    best_by_trying,
+    choice,
+    given,
+    large_plan,
+    person,
+    place_id,
+    places,
+    slot,
+    small_plan,
+)
 
 MOST_VARIABLES = 12
 
@@ -112,13 +126,52 @@ def test_a_plan_that_is_too_large_is_refused() -> None:
     slots = tuple(slot(number, number, number + 1) for number in range(500))
     with pytest.raises(Invalid, match="slots"):
         programme(Plan(slots, tuple(map(person, range(401)))))
+    many = tuple(slot(number, number, number + 1) for number in range(MOST_SLOTS + 1))
+    with pytest.raises(Invalid, match=f"are {MOST_SLOTS + 1}, and {MOST_SLOTS} at most") as refused:
+        programme(Plan(many, (person(1),)))
+    assert refused.value.field == "slots"
+
+
+@dataclass(frozen=True)
+class CountedTravel(Travel):
+    """Counts the ways that are looked at."""
+
+    looked_at: list[object] = field(default_factory=list)
+
+    def minutes(self, start: UUID | None, end: UUID | None) -> int:
+        self.looked_at.append((start, end))
+        return super().minutes(start, end)
+
+
+def test_slots_are_compared_with_those_near_them_only() -> None:
+    """Each with those of three days: no way takes longer than two."""
+    counted = []
+    for days in (100, 200):
+        travel = CountedTravel(places().places)
+        slots = tuple(slot(day, 24 * day, 24 * day + 1, place_id=place_id(day % 2)) for day in range(days))
+        programme(
+            Plan(slots, (person(1),), tuple(given(day, 1, is_pinned=True) for day in range(0, days, 2)), travel=travel)
+        )
+        counted.append(len(travel.looked_at))
+    assert counted[1] <= 2 * counted[0] + 10, "twice the slots, twice the work"
+
+
+def test_a_plan_is_built_and_begun_with_a_look_between_slots() -> None:
+    plan = large_plan("dense", slots=40, people=10)
+    wanted, looks = programme(plan), list[None]()
+    assert programme(plan, lambda: looks.append(None)) == wanted
+    assert len(looks) >= 2 * 40
+    looks.clear()
+    greedy(wanted, lambda: looks.append(None))
+    assert len(looks) == len({one.slot_id for one in wanted.choices})
 
 
 @pytest.mark.parametrize("field", ["alternatives", "differ"])
 def test_how_many_plans_and_how_different_has_bounds(field: str) -> None:
     for value in (0, -1, 10_000):
+        bound: dict[str, Any] = {field: value}
         with pytest.raises(Invalid, match=field):
-            suggest(Plan((), ()), try_all, **{field: value})
+            suggest(Plan((), ()), try_all, **bound)
 
 
 def test_an_empty_plan_has_an_answer() -> None:

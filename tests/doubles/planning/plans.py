@@ -63,8 +63,10 @@ def choice(slot_number: int, person_number: int) -> Choice:
 
 def places(*minutes: tuple[int, int, int]) -> Travel:
     """Three places, and the minutes between some, there and back."""
-    table = {(place_id(one), place_id(other)): told for one, other, told in minutes}
-    table |= {(place_id(other), place_id(one)): told for one, other, told in minutes}
+    table: dict[UUID, dict[UUID, int]] = {}
+    for one, other, told in minutes:
+        table.setdefault(place_id(one), {})[place_id(other)] = told
+        table.setdefault(place_id(other), {})[place_id(one)] = told
     return Travel(tuple(Place(place_id(number), f"place {number}") for number in range(3)), table)
 
 

@@ -88,7 +88,7 @@ def _store_elsewhere(
 
 
 def _place(plan: Plan, place: Place) -> Facts:
-    ways = {str(end): minutes for (start, end), minutes in plan.travel.table.items() if start == place.place_id}
+    ways = {str(end): minutes for end, minutes in plan.travel.table.get(place.place_id, {}).items()}
     spot = {"latitude": place.latitude, "longitude": place.longitude}
     return {"id": place.place_id, "name": place.name or "somewhere", "minutes_to": ways, **spot}
 

@@ -4,17 +4,20 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 from random import Random
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 import pytest
 from psycopg import Connection
 
 from domain.jobs.failures import Forbidden
+from domain.payloads.zones import zone_names
 from domain.planning import conflicts as rules
 from domain.planning.conflicts import Conflict, ConflictKind
 from domain.planning.fingerprint import difference, parts_of
-from domain.planning.model import Availability, AvailabilityKind, Commitment, Plan, Span
+from domain.planning.model import Assignment, Availability, AvailabilityKind, Commitment, Plan, Span
 from domain.planning.travel import Place, Travel
 from storage.planning import plans, run_sheets
 from storage.postgres.database import Database, Transaction
@@ -47,7 +50,10 @@ def on_the_map(plan: Plan) -> Plan:
         Place(one.place_id, one.name, 52.0 + number / 10, 13.0 + number / 7)
         for number, one in enumerate(plan.travel.places)
     )
-    table = {way: minutes for way, minutes in plan.travel.table.items() if minutes != 45}
+    table = {
+        start: {end: minutes for end, minutes in ways.items() if minutes != 45}
+        for start, ways in plan.travel.table.items()
+    }
     return replace(plan, travel=Travel(spots, table))
 
 
@@ -82,12 +88,27 @@ def test_statements_find_the_conflicts_that_the_rules_mean(store: Database, org:
             plan = plans.load(tx, project, None)
             found = plans.find_conflicts(tx, project, window)
         meant = within(rules.find_conflicts(plan, plan.assignments), plan, window)
-        assert as_counted(found) == as_counted(meant), seed
-        seen.update(one.kind for one in found)
+        assert as_counted(found.conflicts) == as_counted(meant), seed
+        assert found.counts == {kind: sum(one.kind is kind for one in meant) for kind in ConflictKind}
+        seen.update(one.kind for one in found.conflicts)
         if not wanted.commitments:
             assert difference(parts_of(without_times(wanted)), parts_of(without_times(plan))) == [], seed
             assert times(wanted) == times(plan), seed
     assert set(seen) == set(ConflictKind), "each kind has to occur, or the comparison says nothing of it"
+
+
+def test_postgresql_reads_each_zone_that_is_accepted_as_the_rules_do(store: Database) -> None:
+    """Otherwise a scan counts a slot in another day than a suggestion."""
+    moments = [datetime(2026, month, 10, 22, 15, tzinfo=UTC) for month in (1, 7)]
+    query = (
+        "select name, moment, to_char(moment at time zone name, 'YYYY-MM-DD HH24:MI')"
+        " from unnest(%(names)s::text[]) as z (name), unnest(%(moments)s::timestamptz[]) as m (moment)"
+    )
+    with store.ledger() as tx:
+        rows = tx.raw(query, {"names": sorted(zone_names()), "moments": moments})
+    assert len(rows) == len(moments) * len(zone_names()) > 800
+    told = {(name, moment): f"{moment.astimezone(ZoneInfo(name)):%Y-%m-%d %H:%M}" for name, moment, _ in rows}
+    assert {(name, moment): clock for name, moment, clock in rows} == told
 
 
 def planted() -> tuple[Plan, set[tuple[ConflictKind, UUID, tuple[UUID, ...]]]]:
@@ -121,10 +142,38 @@ def test_planted_conflicts_are_found_and_no_others(store: Database, org: UUID) -
     plan, wanted = planted()
     with undone(store) as tx:
         project, _ = store_plan(tx, org, plan)
-        found = plans.find_conflicts(tx, project, ALL)
-        again = plans.find_conflicts(tx, project, ALL)
+        found = plans.find_conflicts(tx, project, ALL).conflicts
+        again = plans.find_conflicts(tx, project, ALL).conflicts
     assert {(one.kind, one.collaborator_id, one.slot_ids) for one in found} == wanted
     assert [one.conflict_id for one in found] == [one.conflict_id for one in again]
+
+
+def test_of_many_conflicts_some_of_each_kind_are_read_and_all_are_counted(store: Database, org: UUID) -> None:
+    """Of 40 slots of one person at once, for which the person has neither skill, time nor hours."""
+    numbers, away = range(40), Availability(span(0, 99), AvailabilityKind.BUSY)
+    slots = tuple(slot(number, 8, 10, skills=frozenset({"sound"})) for number in numbers)
+    apart = tuple(slot(100 + number, 10, 11, place_id=place_id(number % 2)) for number in numbers)
+    who = person(1, availabilities=(away,), most_minutes_a_day=60, most_minutes_a_week=60)
+    late = (slot(201, 11, 12, place_id=place_id(0)),)
+    everything = (*slots, *apart, *late)
+    assignments = tuple(Assignment(one.slot_id, who.collaborator_id) for one in everything)
+    with undone(store) as tx:
+        project, _ = store_plan(tx, org, Plan(everything, (who,), assignments, travel=places((0, 1, 30))))
+        found = plans.find_conflicts(tx, project, ALL, most=7)
+        every = plans.find_conflicts(tx, project, ALL)
+    assert (
+        found.counts
+        == every.counts
+        == {
+            ConflictKind.SKILL: 40,
+            ConflictKind.AVAILABILITY: 81,
+            ConflictKind.OVERLAP: 2 * 40 * 39 // 2,
+            ConflictKind.TRAVEL: 20,
+            ConflictKind.HOURS: 2,
+        }
+    )
+    assert Counter(one.kind for one in found.conflicts) == {kind: min(7, count) for kind, count in every.counts.items()}
+    assert len(every.conflicts) == every.total
 
 
 def one_slot_and_work_elsewhere() -> Plan:
