@@ -93,9 +93,12 @@ docs: $(INSTALLED)  ## write docs/reference and the README's picture of the room
 	@$(RUN) -m tools.reference
 	@$(RUN) -m tools.house_picture
 
-lock:  ## resolve pyproject.toml anew into requirements.lock (needs uv)
-	@uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --universal --python-version 3.11 \
-	  --all-extras pyproject.toml -o requirements.lock
+COMPILE = uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --universal --python-version 3.11
+
+lock:  ## resolve pyproject.toml anew into requirements.lock and the image's locks (needs uv)
+	@$(COMPILE) --all-extras pyproject.toml -o requirements.lock
+	@$(COMPILE) --constraint requirements.lock --extra build pyproject.toml -o deploy/locks/plain.lock
+	@$(COMPILE) --constraint requirements.lock --extra build --extra planning --extra exports pyproject.toml -o deploy/locks/full.lock
 
 clean:  ## remove the virtual environment and everything that was built
 	@rm -rf $(VENV) build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

