@@ -89,8 +89,7 @@ def apply_proposal(call: Call, proposal_id: UUID) -> AppliedProposal:
             raise Conflict(f"proposal_id: {found.applied_by} has applied it", code="proposal.applied")
         editor = editor_of(tx, call, found.project_id)
         named = None if found.run_sheet_id is None else [found.run_sheet_id]
-        sheets = [one.run_sheet_id for one in run_sheets.hold(tx, editor.project.ref, named)]
-        with run_sheets.changing(tx, editor, sheets):
+        with run_sheets.changing(tx, editor, named):
             assigned, unassigned, unchanged = _make_it_so(tx, editor, found, call.name)
         applied_at = plans.mark_applied(tx, call.org, proposal_id, call.name)
         if applied_at is None:
@@ -102,7 +101,7 @@ def apply_proposal(call: Call, proposal_id: UUID) -> AppliedProposal:
 
 
 def _make_it_so(tx: Transaction, editor: Editor, found: StoredProposal, by: str) -> tuple[int, int, int]:
-    """Assign and unassign, while the run sheets are locked; returns how many, and how many stay."""
+    """Assign and unassign, while nobody else changes who is where; returns how many, and how many stay."""
     ref = editor.project.ref
     plan = plans.load(tx, editor.project, found.run_sheet_id, Weights.from_json(found.weights))
     parts = parts_of(plan)

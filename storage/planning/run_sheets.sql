@@ -6,8 +6,12 @@ returning id as run_sheet_id, org_id, project_id, name, revision, created_at
 select id as run_sheet_id, org_id, project_id, name, revision, created_at
 from run_sheets where org_id = %(org_id)s and project_id = %(project_id)s and id = %(run_sheet_id)s
 
+-- name: hold_plans
+-- The org's row is the root of who is where in all its projects, and is locked first. Jobs, and all else that refers to it, go on.
+select id from orgs where id = %(org_id)s for no key update
+
 -- name: hold_run_sheets
--- The root rows of what is changed, in the order of their ids.
+-- What is changed, in the order of the ids.
 select id as run_sheet_id, org_id, project_id, name, revision, created_at
 from run_sheets
 where org_id = %(org_id)s and project_id = %(project_id)s and (%(run_sheet_ids)s::uuid[] is null or id = any (%(run_sheet_ids)s::uuid[]))

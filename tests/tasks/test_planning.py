@@ -4,6 +4,8 @@ person's deed makes a proposal the plan.
 
 import ast
 import re
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, get_args
 from uuid import UUID, uuid4
@@ -18,7 +20,7 @@ from domain.planning.model import WEIGHT_MEANINGS, Assignment, Plan
 from engine.enqueue import enqueue
 from operations.call import Call
 from operations.planning import proposals
-from storage.planning import plans
+from storage.planning import plans, run_sheets
 from storage.planning.projects import Project
 from storage.postgres.queries import statements
 from tests.doubles.factories import make_org, make_project
@@ -26,6 +28,7 @@ from tests.doubles.planning.plans import given, person, person_id, slot, slot_id
 from tests.doubles.planning.stored_plans import store_plan
 from tests.doubles.told_people import ToldPeople
 from tests.house import ROOT
+from tests.waiting import eventually
 
 DAY = {"since": "2026-03-02T00:00:00Z", "until": "2026-03-03T00:00:00Z"}
 CREW = (person(1, skills=frozenset({"sound"})), person(2), person(3))
@@ -224,6 +227,43 @@ def test_a_proposal_for_a_plan_that_has_changed_is_refused_with_the_difference(
         proposals.apply_proposal(caller(told), UUID(first["proposal_id"]))
     assert refused.value.code == "proposal.outdated"
     assert assigned(told) == before
+
+
+def one_person_in_two_projects(told: ToldPeople) -> list[dict[str, Any]]:
+    """A proposal for each project; both want the same user at the same time."""
+    of_each = [stored(told, Plan((slot(one, 8, 10),), (person(one),))) for one in (1, 2)]
+    told.database.execute("update collaborators set user_id = %s", (told.user_id,))
+    return [suggest(told, project, alternatives=1)[0] for project in of_each]
+
+
+def one_person_in_two_sheets(told: ToldPeople) -> list[dict[str, Any]]:
+    """A proposal for each run sheet of a project; both want the same person at the same time."""
+    project = stored(told, Plan((slot(1, 8, 10),), (person(1),)))
+    with told.process.database.ledger() as tx:
+        saturday = run_sheets.add(tx, project.ref, "Saturday").run_sheet_id
+        run_sheets.add_slot(tx, project.ref, saturday, slot(2, 9, 11))
+        friday, *_ = (one.run_sheet_id for one in run_sheets.listed(tx, project.ref, limit=9) if one.name == "Friday")
+    return [suggest(told, project, alternatives=1, run_sheet_id=one)[0] for one in (friday, saturday)]
+
+
+@pytest.mark.parametrize("suggested", [one_person_in_two_projects, one_person_in_two_sheets])
+def test_of_two_proposals_that_are_applied_at_once_the_later_is_outdated(
+    told: ToldPeople, suggested: Callable[[ToldPeople], list[dict[str, Any]]]
+) -> None:
+    first, second = (UUID(one["proposal_id"]) for one in suggested(told))
+    waits = "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+    with ThreadPoolExecutor(1) as pool:
+        with told.process.database.ledger() as tx:
+            proposals.apply_proposal(replace(caller(told), within=tx), first)
+            later = pool.submit(proposals.apply_proposal, caller(told), second)
+            eventually(
+                lambda: later.done() or told.database.execute(waits).fetchone() is not None,
+                describe="the later one waits, or has ended",
+            )
+        with pytest.raises(Conflict) as refused:
+            later.result()
+    assert refused.value.code == "proposal.outdated"
+    assert assigned(told) == plans_choices(told, first)
 
 
 def test_another_orgs_proposal_is_not_found(told: ToldPeople) -> None:
