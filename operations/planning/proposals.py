@@ -12,7 +12,7 @@ from domain.planning.model import Weights
 from operations.call import Call
 from operations.operation import Record, Route
 from operations.pages import Page, Window
-from operations.planning.projects import PLANNING, ref_of
+from operations.planning.projects import PLANNING, audit_of, ref_of
 from operations.planning.run_sheets import editor_of
 from storage.planning import plans, run_sheets
 from storage.planning.plans import ProposalPosition, StoredProposal
@@ -94,9 +94,9 @@ def apply_proposal(call: Call, proposal_id: UUID) -> AppliedProposal:
         applied_at = plans.mark_applied(tx, call.org, proposal_id, call.name)
         if applied_at is None:
             raise Conflict("proposal_id: somebody else has just applied it", code="proposal.applied")
-        facts = {"project_id": str(found.project_id), "proposal_id": str(proposal_id), "rank": found.rank}
+        facts = {"proposal_id": str(proposal_id), "rank": found.rank}
         counts = {"assigned": assigned, "unassigned": unassigned}
-        call.audit(tx, call.org, {**facts, **counts}, event="proposal.applied")
+        audit_of(tx, call, found.project_id, event="proposal.applied", **facts, **counts)
     return AppliedProposal(proposal_id=proposal_id, unchanged=unchanged, applied_at=applied_at, **counts)
 
 

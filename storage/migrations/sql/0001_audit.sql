@@ -42,7 +42,7 @@ create index audit_entries_other on audit_entries (org_id, id) where event not l
 create index audit_entries_deeds on audit_entries (id) where id > 0 and (event not like 'job.%' or event = 'job.replayed');
 create index audit_entries_correlation on audit_entries (correlation_id)
   where job_id is null or (event = 'job.enqueued' and correlation_id <> job_id::text);
-call postroom.fence_table('audit_entries', 'org_id', 'select');
+call postroom.fence_project_table('audit_entries', 'project_id', 'select');
 -- Nobody but the owner's functions chooses an entry's number or its time. A handler appends by postroom.append_event.
 grant select, insert (
   event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt, worker_id, claimed_at, parent_id,
