@@ -107,7 +107,8 @@ def revoke_artifact_links(call: Call, artifact_id: UUID) -> ArtifactView:
     with call.writing() as tx:
         found = _ready(tx, call, artifact_id)
         call.audit(tx, found.org_id, {"artifact_id": str(artifact_id)}, project_id=found.project_id)
-        return ArtifactView.model_validate(artifacts.revoke_links(tx, artifact_id))
+        artifacts.revoke_links(tx, artifact_id)
+        return ArtifactView.model_validate(_found(tx, call, artifact_id))
 
 
 @ARTIFACTS.deed("delete", Route("DELETE", "/artifacts/{artifact_id}"), events=("artifact.deleted",))
