@@ -12,7 +12,7 @@ from pydantic import AwareDatetime
 
 from domain.jobs.failures import Conflict, Gone
 from domain.jobs.job import JsonObject, Origin
-from domain.notifications.built_in import RUN_SHEET
+from domain.notifications.built_in import RUN_SHEET, body_of
 from domain.planning.model import Slot
 from domain.planning.sheet_changes import Sheet, changed_parts, lines_by_person
 from storage.notifications import notifications
@@ -125,7 +125,7 @@ def _note(tx: Transaction, editor: Editor, sheet: RunSheet, was: Sheet, has: She
     lines = lines_by_person(was, has, ZoneInfo(editor.project.zone))
     rows = tx.run("users_of_collaborators", **sheet.ref._asdict(), collaborator_ids=sorted(map(UUID, lines)))
     for row in rows:
-        body = "\n".join(lines[str(row.collaborator_id)])
+        body = body_of(lines[str(row.collaborator_id)])
         data = {"title": f"{has['name']}: your times have changed", "body": body}
         request = Request(row.user_id, RUN_SHEET, data, bucket=f"{sheet.run_sheet_id}:{revision}")
         notifications.notify(tx, sheet.org_id, request, by=editor.by)

@@ -22,6 +22,7 @@ from operations.call import Call
 from operations.planning import proposals
 from storage.planning import plans, run_sheets
 from storage.planning.projects import Project
+from storage.planning.run_sheets import Editor
 from storage.postgres.queries import statements
 from tests.doubles.factories import make_org, make_project
 from tests.doubles.planning.plans import given, person, person_id, slot, slot_id, small_plan
@@ -227,6 +228,23 @@ def test_a_proposal_for_a_plan_that_has_changed_is_refused_with_the_difference(
         proposals.apply_proposal(caller(told), UUID(first["proposal_id"]))
     assert refused.value.code == "proposal.outdated"
     assert assigned(told) == before
+
+
+@pytest.mark.parametrize("letter", ["Ж", "\U0001f3aa", '"'])
+def test_a_change_of_many_long_names_is_told_in_short(told: ToldPeople, letter: str) -> None:
+    """A notification holds 16,384 bytes: of more, nobody would be told."""
+    slots = tuple(replace(slot(one, one, one + 1), name=letter * 200) for one in range(20))
+    with told.process.database.ledger() as tx:
+        project, _ = store_plan(tx, told.org_id, Plan(slots, (person(1),)))
+    told.database.execute("update collaborators set user_id = %s", (told.user_id,))
+    editor = Editor(project, Origin(), lambda _facts: None)
+    with told.process.database.ledger() as tx, run_sheets.changing(tx, editor, None):
+        for one in slots:
+            run_sheets.assign(tx, project.ref, (one.slot_id, person_id(1)), is_pinned=False, by="ada")
+    ((body,),) = told.database.execute("select data ->> 'body' from notifications").fetchall()
+    first, *_, last = body.splitlines()
+    assert first.startswith(f"New: {letter * 200}, 2026-03-02 00:00")
+    assert last == "and more, in the run sheet"
 
 
 def one_person_in_two_projects(told: ToldPeople) -> list[dict[str, Any]]:
