@@ -89,7 +89,7 @@ cross join lateral (
 where s.org_id = %(org_id)s and s.project_id = %(project_id)s and s.run_sheet_id = %(run_sheet_id)s
 
 -- name: assign
--- False for who was in the slot already.
+-- Who is in the slot already stays, pinned or not as is wanted now.
 insert into assignments as a (org_id, project_id, slot_id, collaborator_id, is_pinned, assigned_by)
 values (%(org_id)s, %(project_id)s, %(slot_id)s, %(collaborator_id)s, %(is_pinned)s, %(assigned_by)s)
 on conflict (org_id, project_id, slot_id, collaborator_id) do update
