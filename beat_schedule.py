@@ -12,6 +12,7 @@ EVERY: dict[str, timedelta] = {
     "maintenance.purge_expired_keys": timedelta(minutes=1),  # guards past their time (docs: seeds.md#004-28)
     "maintenance.expire_artifacts": timedelta(minutes=10),  # and removes what people deleted (docs: artifacts.md#end)
     "maintenance.sweep_artifacts": timedelta(days=1),  # bytes of jobs that died (docs: artifacts.md#bytes-first)
+    "audit.catch_up": timedelta(minutes=10),  # changes without details, as after new rules (docs: audit-details.md)
     "maintenance.charge_lost_reservations": timedelta(minutes=10),  # of workers that died while they asked the model
     "maintenance.check_watches": timedelta(hours=1),  # a missing watch raises an alarm (docs: gmail-push.md#watch)
     "maintenance.check_invariants": timedelta(hours=1),  # what contradicts itself is a bug, and must be heard of

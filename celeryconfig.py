@@ -8,12 +8,13 @@ from kombu import Exchange
 from kombu import Queue as BrokerQueue
 
 from beat_schedule import SCHEDULE
-from domain.jobs.queues import Queue
+from domain.jobs.queues import BrokerNames, Queue
 from settings import load_or_end
 
 _settings = load_or_end()
 
 broker_url = _settings.broker_url.get_secret_value()
+NAMES = BrokerNames(_settings.queue_prefix)
 IS_RABBITMQ = _settings.broker_is_rabbitmq
 broker_connection_retry_on_startup = True
 broker_connection_max_retries = None  # a worker outlives any outage of its broker
@@ -32,6 +33,9 @@ broker_transport_options = {
     "visibility_timeout": 120,
 }
 
+control_exchange = NAMES.control_exchange
+event_exchange = event_queue_prefix = NAMES.event_exchange
+
 # In RabbitMQ an exclusive queue stays locked after its connection was lost silently, until the broker notices that.
 control_queue_exclusive = False
 control_queue_durable = True
@@ -40,12 +44,19 @@ control_queue_durable = True
 QUEUE_ARGUMENTS = {"x-queue-type": "quorum"} if IS_RABBITMQ else None
 
 # The anonymous exchange needs no binding, so a broker that lost its data still takes hints at once.
+# By their aliases, `worker -Q` and `-X` know the queues without the prefix.
 task_queues = [
-    BrokerQueue(queue.value, Exchange(""), routing_key=queue.value, queue_arguments=QUEUE_ARGUMENTS) for queue in Queue
+    BrokerQueue(
+        NAMES.name(queue.value),
+        Exchange(""),
+        routing_key=NAMES.name(queue.value),
+        queue_arguments=QUEUE_ARGUMENTS,
+        alias=queue.value,
+    )
+    for queue in Queue
 ]
-task_default_queue = Queue.DEFAULT.value
+task_default_queue = task_default_routing_key = NAMES.name(Queue.DEFAULT.value)
 task_default_exchange = ""
-task_default_routing_key = Queue.DEFAULT.value
 task_create_missing_queues = False
 
 accept_content = ["json"]

@@ -11,8 +11,8 @@ from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from domain.urls.artifact_urls import ArtifactsUrl
-from domain.urls.broker_urls import BrokerUrl, LimitsUrl, ResultsUrl, is_rabbitmq, is_redis
-from domain.urls.origins import is_address, origin_of, with_lower_scheme
+from domain.urls.broker_urls import BrokerUrl, LimitsUrl, QueuePrefix, ResultsUrl, is_rabbitmq, is_redis
+from domain.urls.origins import is_address, origin_of
 
 CLAIM_MARGIN = 1 / 12
 """The share of the lease that must be left after the longest call, to record its result (of 60 s: 5 s).
@@ -45,14 +45,11 @@ class Settings(BaseSettings):
     )
     database_url: SecretStr = Field(
         SecretStr("postgresql://postgres@127.0.0.1:5432/postroom"),
-        description="The owner's connection, for migrations. The ledger's and the tenant's are derived from it.",
+        description="The owner's connection, for migrations. From it follow the logins of roles that are not given.",
     )
-    ledger_database_url: SecretStr | None = Field(
-        None, description="The engine's own login (role postroom_ledger). Default: derived from the database URL."
-    )
-    tenant_database_url: SecretStr | None = Field(
-        None, description="The handlers' login (role postroom_tenant). Default: derived from the database URL."
-    )
+    ledger_database_url: SecretStr | None = Field(None, description="The engine's login (role postroom_ledger).")
+    tenant_database_url: SecretStr | None = Field(None, description="The handlers' login (role postroom_tenant).")
+    auditor_database_url: SecretStr | None = Field(None, description="That of audit.enrich (role postroom_auditor).")
     database_pool_size: int = Field(
         10, ge=1, le=500, description="Connections per process and role, at most; a worker's loop has one more."
     )
@@ -65,6 +62,11 @@ class Settings(BaseSettings):
     broker_url: BrokerUrl = Field(
         SecretStr("redis://127.0.0.1:6379/0"),
         description="One Redis, Valkey or RabbitMQ, also by `rediss://` and `amqps://`; it carries hints only.",
+    )
+    queue_prefix: QueuePrefix = Field(
+        "",
+        description="Stands before the names of the queues in the broker, `staging:` for `staging:critical`, so that"
+        " several fleets can share one. All processes of a fleet need the same. `worker -Q` takes the plain names.",
     )
     results_url: ResultsUrl = Field(
         SecretStr(""),
@@ -297,11 +299,6 @@ class Settings(BaseSettings):
         return min(1.0, self.hint_timeout_s / 15)
 
     @property
-    def gmail_endpoint(self) -> str | None:
-        """Another address of the Gmail API; None for Google's."""
-        return self.google_url
-
-    @property
     def google_token_uri(self) -> str:
         """Where codes are exchanged and tokens are refreshed."""
         return f"{self.google_url}/token" if self.google_url else "https://oauth2.googleapis.com/token"
@@ -339,11 +336,6 @@ class Settings(BaseSettings):
         if self.alert_format == "webhook" and not self.alert_secret.get_secret_value():
             raise ValueError("alert_secret: a receiver of your own needs one, or it could not tell who sent an alert")
         return self
-
-    @field_validator("broker_url", "results_url", "limits_url")
-    @classmethod
-    def _has_a_lower_scheme(cls, url: SecretStr | None) -> SecretStr | None:
-        return None if url is None else SecretStr(with_lower_scheme(url.get_secret_value()))
 
     @field_validator("public_url")
     @classmethod

@@ -17,6 +17,7 @@ from commands.jobs import jobs
 from commands.keys import keys
 from commands.mail.rules import rules
 from commands.operations import AREAS
+from commands.planning import planning
 from commands.secrets import secrets
 from engine.worker import inspection  # noqa: F401  # inspect sends only the names that its own process knows
 
@@ -28,6 +29,7 @@ __all__ = [
     "doctor",
     "jobs",
     "keys",
+    "planning",
     "rules",
     "secrets",
 ]

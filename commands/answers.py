@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from domain.instants import written
 from domain.jobs.failures import Failure, Invalid
 from domain.jobs.job import ActorType, JsonObject, Origin
 from domain.mail.rule_language.defects import RefusedRules
@@ -158,4 +159,4 @@ def _print_json(document: object) -> None:
 
 
 def _plain(value: object) -> str:
-    return value.isoformat() if isinstance(value, datetime) else str(value)
+    return written(value) if isinstance(value, datetime) else str(value)

@@ -8,9 +8,18 @@ import click
 
 from commands.answers import json_option, operator_option, show_document
 from commands.operations import AREAS, call_of
-from domain.exchange.artifacts import ANY_BYTES, UPLOAD, NewArtifact, check_unpacked, checked_facts, place_of
+from domain.exchange.artifacts import (
+    ANY_BYTES,
+    UPLOAD,
+    ArtifactFacts,
+    NewArtifact,
+    check_unpacked,
+    checked_facts,
+    place_of,
+)
 from domain.jobs.failures import Failure, Invalid
-from operations.exchange.artifacts import keep_artifact
+from operations.call import Call
+from operations.exchange.artifacts import ArtifactView, keep_artifact
 from providers.artifacts.obstore_store import ObstoreArtifacts
 from settings import Settings
 from storage.postgres.readiness import Check
@@ -58,7 +67,12 @@ def put_artifact(  # noqa: PLR0913, PLR0917 - one parameter per option
 ) -> None:
     """Store a FILE as an artifact of an org."""
     facts = checked_facts(kind, name or file.name, media_type)
-    call = call_of(operator_name, org)
+    kept = store_file(call_of(operator_name, org), file, facts)
+    show_document("artifact", kept.model_dump(), as_json=as_json)
+
+
+def store_file(call: Call, file: Path, facts: ArtifactFacts) -> ArtifactView:
+    """Store a file as an artifact of the caller's org; raises `Invalid` for one that is empty, too long or packed."""
     most = call.settings.artifact_bytes
     with file.open("rb") as opened:
         data = opened.read(most + 1)
@@ -67,4 +81,4 @@ def put_artifact(  # noqa: PLR0913, PLR0917 - one parameter per option
     check_unpacked(data)
     made = NewArtifact(uuid4(), facts, len(data), hashlib.sha256(data).hexdigest())
     ObstoreArtifacts(call.settings.artifacts_url).put(place_of(call.org, made.artifact_id), [data])
-    show_document("artifact", keep_artifact(call, made).model_dump(), as_json=as_json)
+    return keep_artifact(call, made)

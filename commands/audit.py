@@ -1,68 +1,26 @@
-"""`celery -A tasks audit`: look up what happened, and write the audit log to files so that it may leave."""
+"""`celery -A tasks audit`: `export` writes the audit log to files so that it may leave, and `exports` lists these."""
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
 
 import click
 
-from commands.answers import FleetGroup, json_option, show_rows
+from commands.answers import json_option, show_rows
 from commands.export_files import Written, check_folder, write
+from commands.operations import AREAS
 from domain.jobs.contract import parse_time
 from domain.jobs.failures import Conflict, Invalid, Transient
 from engine.runtime import runtime
-from storage.audit import counting, events, exports
-from storage.ledger import orgs
-from storage.postgres.database import Transaction
+from storage.audit import counting, exports
 
 LOOK_EVERY_S = 0.2
-LINE = ("id", "at", "event", "known_as", "actor_id", "job_type", "job_id", "attempt", "data")
 EXPORTED = ("file", "events", "sha256")
 EXPORTS = ("after_id", "upto_id", "exported_at", "events", "newest_at", "deleted", "emptied_at")
 
 
-@click.group(cls=FleetGroup)
-def audit() -> None:
-    """Look up what happened, and write the audit log to files."""
-
-
-@contextmanager
-def reading(org: str | None) -> Iterator[Transaction]:
-    """A transaction that reads one org's rows, or without an org those of all."""
-    with runtime().database.ledger() as tx:
-        org_id = orgs.find_named(tx, org)
-        if org_id is None:
-            yield tx
-            return
-    with runtime().database.tenant(org_id) as tx:
-        yield tx
-
-
-@audit.command("list")
-@click.option("--correlation", help="All events of the jobs that this request caused, in order.")
-@click.option("--org", help="Only this org: its id or name.")
-@click.option("--before", type=click.IntRange(1), help="Only events before this number, to read on.")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="How many at most.")
-@json_option
-def list_events(
-    correlation: str | None,
-    org: str | None,
-    before: int | None,
-    limit: int,
-    as_json: bool,  # noqa: FBT001 - a flag of the command line
-) -> None:
-    """List what people did and what happened besides the moves of jobs, the newest first; or what a request caused."""
-    if correlation and (org is not None or before is not None):
-        raise Invalid("options", "give --correlation, or --org and --before")
-    with reading(org) as tx:
-        if correlation:
-            found = events.of_correlation(tx, correlation, limit=limit)
-        else:
-            found = events.besides_moves(tx, before=before, limit=limit)
-    show_rows(found, LINE, as_json=as_json)
+audit: click.Group = AREAS.audit
 
 
 @audit.command("export")

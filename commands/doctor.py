@@ -15,7 +15,7 @@ from commands.settings_checks import one_broker_check, settings_checks
 from domain.alerts.due import is_long
 from domain.jobs.failures import Failure, Invalid
 from domain.jobs.gate_causes import Cause
-from domain.jobs.queues import Queue
+from domain.jobs.queues import BrokerNames, Queue
 from engine.broker.broker_use import diagnose_use
 from engine.broker.connection_errors import CONNECTION_ERRORS
 from engine.broker.publisher import transport_options
@@ -170,11 +170,12 @@ def queue_checks(settings: Settings) -> Sequence[Check]:
     found, silence = ask_workers(settings, lambda app: app.control.inspect(timeout=INSPECTION_S).active_queues())
     if silence:
         return [unasked("workers", silence)]
-    consumers = {queue.value: 0 for queue in Queue}
-    for queues in (found or {}).values():
-        for name in {each["name"] for each in queues} & set(consumers):
-            consumers[name] += 1
-    return [_consumed(name, workers) for name, workers in consumers.items()]
+    consumers = Counter(
+        BrokerNames(settings.queue_prefix).queue(name)
+        for queues in (found or {}).values()
+        for name in {each["name"] for each in queues}
+    )
+    return [_consumed(queue.value, consumers[queue]) for queue in Queue]
 
 
 def ask_workers(settings: Settings, question: Callable[[Celery], Any]) -> tuple[Any, str]:
@@ -182,7 +183,8 @@ def ask_workers(settings: Settings, question: Callable[[Celery], Any]) -> tuple[
     url = settings.broker_url.get_secret_value()
     # An application of its own, so that a dead broker is not waited for.
     with AskingApp("doctor", broker=url, amqp=FleetAmqp, set_as_current=False) as app:
-        app.conf.update(broker_transport_options=transport_options())
+        names = BrokerNames(settings.queue_prefix)
+        app.conf.update(broker_transport_options=transport_options(), control_exchange=names.control_exchange)
         try:
             return question(app), ""
         except CONNECTION_ERRORS as error:

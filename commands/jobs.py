@@ -8,7 +8,7 @@ import click
 
 from commands.answers import console, json_object, json_option, operator, operator_option, show_document, show_rows
 from commands.operations import AREAS, call_of
-from domain.jobs.contract import LONGEST_RETRY_S, MOST_ATTEMPTS, parse_time
+from domain.jobs.contract import LONGEST_RETRY_S, MOST_ATTEMPTS, OLDEST_VERSION, parse_time
 from domain.jobs.failures import Invalid
 from domain.jobs.job import KeysOf
 from engine.catalogue import catalogue
@@ -52,6 +52,13 @@ MORE = {
 @click.argument("job_type")
 @click.option("--org", required=True, help="The org's id or name.")
 @click.option("--payload", default="{}", help="A JSON object, or - to read it from standard input.")
+@click.option(
+    "--payload-version",
+    type=click.IntRange(1, 1000),
+    default=OLDEST_VERSION,
+    show_default=True,
+    help="The payload's shape.",
+)
 @click.option("--run-at", help="Not before this RFC 3339 time.")
 @click.option("--priority", type=click.IntRange(-100, 100), default=0, help="Higher goes first.")
 @click.option(
@@ -70,6 +77,7 @@ def enqueue_job(  # noqa: PLR0913, PLR0917 - one parameter per option
     job_type: str,
     org: str,
     payload: str,
+    payload_version: int,
     run_at: str | None,
     priority: int,
     key: str | None,
@@ -83,7 +91,7 @@ def enqueue_job(  # noqa: PLR0913, PLR0917 - one parameter per option
     known = catalogue.find(job_type)
     if known is None:
         raise Invalid("type", f"{job_type} is no known job type; known are {', '.join(one.name for one in catalogue)}")
-    given = json_object(payload, "payload")
+    given = known.payload.upcast(json_object(payload, "payload"), payload_version)
     due = parse_time(run_at, "run_at") if run_at else None
     with runtime().database.ledger() as tx:
         org_id = orgs.find(tx, org)

@@ -21,6 +21,7 @@ from commands.answers import (
     show_rows,
 )
 from domain.access.api_keys import Role
+from domain.instants import written
 from domain.jobs.failures import Failure
 from engine.enqueue import enqueue
 from engine.runtime import runtime
@@ -105,7 +106,7 @@ def show(title: str, answer: Any, operation: Operation[..., Any], *, as_json: bo
     columns = operation.record.columns or tuple(operation.record.model_fields)
     show_rows([one.model_dump() for one in answer.items], columns, as_json=as_json)
     if answer.next_cursor:
-        looked = f"looked back to {answer.looked_back_to.isoformat()}; " if answer.looked_back_to else ""
+        looked = f"looked back to {written(answer.looked_back_to)}; " if answer.looked_back_to else ""
         click.echo(f"{looked}more: --cursor {answer.next_cursor}", err=True)
 
 

@@ -21,6 +21,7 @@ from domain.payloads.shape import shape_of
 from engine.context import JobContext
 from storage.ledger.job_types import JobType
 from storage.postgres.database import Transaction
+from storage.postgres.logins import TENANT_ROLE
 
 DEADLINE = timedelta(minutes=30)
 """How long an attempt may take when its type says nothing (docs: seeds.md#003-24)."""
@@ -53,6 +54,7 @@ class Job(Generic[P]):
     audits: tuple[str, ...] = ()
     finds: Mapping[str, Finder] = field(default_factory=dict)
     holds: Hold | None = None
+    role: str = TENANT_ROLE
 
     def finder(self, key: str) -> Finder | None:
         """Who can ask about the effect of a key; None when nobody can."""
@@ -116,6 +118,7 @@ def job(  # noqa: PLR0913  # the facts of a job type, by keyword
     audits: tuple[str, ...] = (),
     finds: Mapping[str, Finder] | None = None,
     holds: Hold | None = None,
+    role: str = TENANT_ROLE,
 ) -> Callable[[Handler[P]], Job[P]]:
     """Make a function the handler of a job type. Its second parameter's payload class names the type.
 
@@ -124,12 +127,13 @@ def job(  # noqa: PLR0913  # the facts of a job type, by keyword
     ends a job of this type.
     `audits` lists the events that the handler may append to the audit log; the database refuses others. `finds` says,
     by the first word of an effect's key, how its provider is asked when a job of this type has ended in doubt.
-    `holds` locks what its jobs write about.
+    `holds` locks what its jobs write about. `role` is the login of the handler's transactions: as `AUDITOR_ROLE` they
+    may write details of the audit log and nothing else, so that `Done(writes=…)`, which settles the job, is refused.
     """
 
     def register(handler: Handler[P]) -> Job[P]:
         payload = _payload_of(handler)
-        made = Job(payload, handler, queue, retry, deadline, providers, on_end, audits, finds or {}, holds)
+        made = Job(payload, handler, queue, retry, deadline, providers, on_end, audits, finds or {}, holds, role)
         catalogue.add(made.name, made.declared.aliases, made)
         return made
 

@@ -23,6 +23,7 @@ from engine.runtime import Runtime
 from providers.ports import Meter
 from storage.ledger import effects, ledger
 from storage.postgres.database import TenantTransaction, Transaction
+from storage.postgres.logins import TENANT_ROLE
 from storage.secrets.sealing import Sealer
 
 T = TypeVar("T")
@@ -32,10 +33,17 @@ class JobContext:
     """One attempt at one job. Every write it makes names the attempt's claim (promise P4)."""
 
     def __init__(
-        self, runtime: Runtime, job: ClaimedJob, began_at: datetime | None = None, *, providers: Sequence[str] = ()
+        self,
+        runtime: Runtime,
+        job: ClaimedJob,
+        began_at: datetime | None = None,
+        *,
+        providers: Sequence[str] = (),
+        role: str = TENANT_ROLE,
     ) -> None:
-        """Bind the attempt to the process it runs in; `providers` are those that its job type names."""
+        """Bind the attempt to the process it runs in; `providers` and `role` are those that its job type names."""
         self._runtime = runtime
+        self._role = role
         self._providers = providers
         self.job = job
         self.began_at = began_at or runtime.clock()
@@ -114,7 +122,8 @@ class JobContext:
         Raises `ClaimLost`, and what ends the job. Keep the network out.
         """
         job = self.job
-        with self._runtime.database.claimed(job.org_id, job.job_id, job.token, job.project_id) as transaction:
+        claim = (job.org_id, job.job_id, job.token, job.project_id)
+        with self._runtime.database.claimed(*claim, role=self._role) as transaction:
             self._effects.begin_transaction(transaction)
             yield transaction
 
@@ -126,7 +135,7 @@ class JobContext:
         """
         job, database = self.job, self._runtime.database
         opened = database.claimed if locks else database.reading
-        with opened(job.org_id, job.job_id, job.token, job.project_id) as transaction:
+        with opened(job.org_id, job.job_id, job.token, job.project_id, role=self._role) as transaction:
             yield transaction
 
     @contextmanager
@@ -143,7 +152,7 @@ class JobContext:
         """As `read`, for what is read in several statements and must have been so at one moment."""
         job = self.job
         with self._runtime.database.reading(
-            job.org_id, job.job_id, job.token, job.project_id, is_snapshot=True
+            job.org_id, job.job_id, job.token, job.project_id, is_snapshot=True, role=self._role
         ) as transaction:
             yield transaction
 

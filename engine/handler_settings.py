@@ -15,7 +15,7 @@ class HandlerSettings:
     Each field is the field of the same name of `Settings`.
     """
 
-    gmail_endpoint: str | None
+    google_url: str | None
     google_token_uri: str
     google_client_id: str
     google_client_secret: SecretStr

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any, Protocol, TypeVar, runtime_checkable
 from uuid import uuid4
 
+from domain.jobs.queues import BrokerNames
 from domain.scheduling.limits import check_amounts
 from engine.broker.metering import Meters
 from engine.broker.publisher import Publisher
@@ -124,6 +125,11 @@ class Runtime:
         self._shared: dict[str, Any] = {}
 
     @property
+    def broker_names(self) -> BrokerNames:
+        """What the queues are called in the broker."""
+        return BrokerNames(self.settings.queue_prefix)
+
+    @property
     def hint_timeout(self) -> timedelta:
         """How long a published hint may stay unclaimed."""
         return timedelta(seconds=self.settings.hint_timeout_s)
@@ -177,7 +183,7 @@ class Runtime:
     @cached_property
     def publisher(self) -> Publisher:
         """This process's way to the broker."""
-        return Publisher(self.settings.broker_url.get_secret_value())
+        return Publisher(self.settings.broker_url.get_secret_value(), self.broker_names)
 
 
 _runtime: Runtime | None = None

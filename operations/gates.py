@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
+from domain.instants import written
 from domain.jobs.contract import parse_time
 from domain.jobs.failures import Gone, Invalid
 from domain.jobs.gate_causes import Cause
@@ -89,7 +90,7 @@ def close_gate(
         if scope is GateScope.ACCOUNT:
             target_to_write(tx, gate.key, None)
         gates.close(tx, gate)
-        facts = {"scope": scope.value, "key": gate.key, "reason": reason, "until": end and end.isoformat()}
+        facts = {"scope": scope.value, "key": gate.key, "reason": reason, "until": end and written(end)}
         call.audit(tx, SYSTEM_ORG, facts)
         return GateView.model_validate(gates.held(tx, gate))
 

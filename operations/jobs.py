@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import AfterValidator, AwareDatetime, Field
 
 from domain.access.api_keys import Role
-from domain.event_names import with_other_names
+from domain.audit.event_names import with_other_names
 from domain.jobs.failures import Conflict, Gone, Invalid
 from domain.jobs.job import ActorType, JsonObject, State
 from domain.jobs.queues import Queue

@@ -7,6 +7,7 @@ from uuid import UUID
 from pydantic import Field
 
 from domain.access.api_keys import check_job_type
+from domain.jobs.contract import OLDEST_VERSION
 from domain.jobs.failures import Invalid
 from domain.jobs.job import ActorType, JsonObject
 from domain.payloads import payload_types
@@ -70,6 +71,7 @@ def add_schedule(  # noqa: PLR0913 - one parameter per field
     ],
     zone: Annotated[str, Field(max_length=100, description="Whose clocks are meant, such as Europe/Berlin.")] = "UTC",
     payload: Annotated[JsonObject | None, Field(description="What the job is to carry.")] = None,
+    payload_version: Annotated[int, Field(ge=1, le=1000, description="The version of its shape.")] = OLDEST_VERSION,
     missed: Annotated[
         Missed, Field(description="What becomes of due times that went by while nobody looked.")
     ] = Missed.SKIP,
@@ -81,11 +83,11 @@ def add_schedule(  # noqa: PLR0913 - one parameter per field
     declared = known.declaration
     if call.origin.actor_type is ActorType.API_KEY:
         check_job_type(declared)
-    timetable = Timetable(cron, zone, missed)
+    timetable, given = Timetable(cron, zone, missed), known.upcast(payload or {}, payload_version)
     with call.writing() as tx:
-        if known.renamed(payload or {}).words is not None:
+        if known.renamed(given).words is not None:
             raise Invalid("payload", f"{declared.job_type} has other words each time: a schedule cannot carry them")
-        named = payload_names.resolve(tx, known, payload or {}, org_id=call.org)
+        named = payload_names.resolve(tx, known, given, org_id=call.org)
         # As the class writes it: a reconnection finds the schedules of an account by the text of its id.
         document = known.read(named, declared.version).document()
         target_to_write(tx, read_uuid(document.get("account_id")), call.org)

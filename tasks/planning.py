@@ -2,11 +2,10 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import timedelta
-from typing import Any
 from uuid import UUID
 
-from domain.jobs.failures import Invalid
 from domain.jobs.job import Done, JsonObject, Outcome
 from domain.jobs.queues import Queue
 from domain.jobs.retry import PLANNING
@@ -25,15 +24,18 @@ from engine.catalogue import job
 from engine.context import JobContext
 from observability.on_demand import on_demand
 from providers.ports.solver import Solver
-from storage.planning import plans, projects, run_sheets
+from storage.planning import plans, run_sheets
 from storage.planning.plans import Suggested
-from storage.planning.projects import Project, ProjectRef
 from storage.postgres.database import Transaction
+from tasks.exchange.artifact_files import keep_document, record_file, reference_to
+from tasks.exchange.projects import project_of
 
 MOST_LISTED = 200
 """Conflicts in a job's output; all are counted."""
 MOST_CANDIDATES = 10
 """People of each slot in a proposal's reasons, the chosen first, then the nearest; the others are counted."""
+MOST_IN_FILE = 200_000
+"""The same in the artifact, of all slots of all its plans: ten plans of 200 slots and 100 people, some 40 MB."""
 SLACK = timedelta(minutes=5)
 """For reading, building and explaining a plan, and for a solver that looks at its time between long steps."""
 
@@ -43,14 +45,14 @@ def scan_conflicts(ctx: JobContext, payload: ScanConflictsPayload) -> Outcome:
     """Find the rules that the plan breaks in a time. A conflict has the same id in each scan."""
     window = Span(payload.since, payload.until)
     with ctx.read_snapshot() as tx:
-        found = plans.find_conflicts(tx, _project(ctx, tx, payload.project_id), window)
+        found = plans.find_conflicts(tx, project_of(ctx, tx, payload.project_id), window)
     counts = Counter(one.kind for one in found)
-    output: JsonObject = {
-        "counts": {kind.value: counts[kind] for kind in ConflictKind},
-        "conflicts": [_described(one) for one in found[:MOST_LISTED]],
-        "left_out": max(0, len(found) - MOST_LISTED),
-    }
-    return Done(output)
+    told: JsonObject = {"counts": {kind.value: counts[kind] for kind in ConflictKind}}
+    conflicts = [_described(one) for one in found]
+    document = payload.document() | told | {"conflicts": conflicts}
+    made = keep_document(ctx, "conflicts", "conflicts.json", document, project_id=payload.project_id)
+    listed = {"conflicts": conflicts[:MOST_LISTED], "left_out": max(0, len(conflicts) - MOST_LISTED)}
+    return Done(told | listed | reference_to(made), writes=lambda tx: record_file(tx, ctx.org_id, made))
 
 
 @job(
@@ -61,12 +63,30 @@ def scan_conflicts(ctx: JobContext, payload: ScanConflictsPayload) -> Outcome:
 def suggest_assignments(ctx: JobContext, payload: SuggestAssignmentsPayload) -> Outcome:
     """Find the best plans, proved or with how much better a plan could be, and keep each as a proposal."""
     with ctx.read_snapshot() as tx:
-        project = _project(ctx, tx, payload.project_id)
+        project = project_of(ctx, tx, payload.project_id)
         if payload.run_sheet_id is not None:
             run_sheets.find(tx, project.ref, payload.run_sheet_id)
         plan = plans.load(tx, project, payload.run_sheet_id, Weights.from_json(payload.weights or {}))
-    if not plan.slots:
-        return Done({"proposals": [], "ended": "no_slots"})
+    found, ended = _solved(ctx, plan, payload) if plan.slots else ((), "no_slots")
+    document, reasons = _whole(plan, found)
+    about = payload.document() | {"weights": asdict(plan.weights), "ended": ended, "proposals": document}
+    made = keep_document(ctx, "suggestion", "suggestion.json", about, project_id=payload.project_id)
+    by = Suggested(project.ref, ctx.job.job_id, payload.run_sheet_id, plan)
+
+    def keep(tx: Transaction) -> JsonObject:
+        record_file(tx, ctx.org_id, made)
+        pairs = zip(found, reasons, strict=True)
+        added = [
+            _summary(plans.add_proposal(tx, by, proposal, rank=rank, reasons=said), proposal, said)
+            for rank, (proposal, said) in enumerate(pairs, 1)
+        ]
+        return {"proposals": added}
+
+    return Done({"ended": ended, **reference_to(made)}, writes=keep)
+
+
+def _solved(ctx: JobContext, plan: Plan, payload: SuggestAssignmentsPayload) -> tuple[Sequence[Proposal], str]:
+    """The best plans, and why there are no more."""
     solver: Solver = on_demand("providers.highs.solver:HighsSolver")()
     solved: list[int] = []
 
@@ -77,26 +97,30 @@ def suggest_assignments(ctx: JobContext, payload: SuggestAssignmentsPayload) -> 
         return answer
 
     suggestion = suggest(plan, solve, alternatives=payload.alternatives, differ=payload.differ)
-    reasons = [_reasons(plan, one) for one in suggestion.proposals]
-    ctx.check()
-    by = Suggested(project.ref, ctx.job.job_id, payload.run_sheet_id, plan)
-
-    def keep(tx: Transaction) -> JsonObject:
-        pairs = zip(suggestion.proposals, reasons, strict=True)
-        made = [
-            _summary(plans.add_proposal(tx, by, proposal, rank=rank, reasons=said), proposal, said)
-            for rank, (proposal, said) in enumerate(pairs, 1)
-        ]
-        return {"proposals": made}
-
-    return Done({"ended": suggestion.ended.value}, writes=keep)
+    return suggestion.proposals, suggestion.ended.value
 
 
-def _project(ctx: JobContext, tx: Transaction, project_id: UUID) -> Project:
-    """The project of the payload, which is the job's where the job names one; raises `Invalid`, and `Gone`."""
-    if ctx.job.project_id not in {None, project_id}:
-        raise Invalid("payload.project_id", "is not the project of the job")
-    return projects.project(tx, ProjectRef(ctx.org_id, project_id))
+def _whole(plan: Plan, found: Sequence[Proposal]) -> tuple[list[JsonObject], list[JsonObject]]:
+    """Each plan as the artifact has it, with all its reasons; and the shorter reasons that stand in its row."""
+    document: list[JsonObject] = []
+    rows: list[JsonObject] = []
+    most = max(MOST_CANDIDATES, MOST_IN_FILE // max(1, len(plan.slots) * len(found)))
+    for rank, proposal in enumerate(found, 1):
+        slots: list[JsonObject] = describe(plan, explain(plan, proposal.choices))
+        kept = [_described(one) | {"words": words(one, plan)} for one in kept_conflicts(plan, proposal.choices)]
+        rows.append({"slots": _shortened(slots, MOST_CANDIDATES), "kept_conflicts": kept})
+        facts = {"rank": rank, "points": asdict(proposal.points), "total": proposal.points.total}
+        proof = {"most": proposal.most, "is_proved": proposal.is_proved, "gap_percent": proposal.gap_percent}
+        document.append({**facts, **proof, "slots": _shortened(slots, most), "kept_conflicts": kept})
+    return document, rows
+
+
+def _shortened(slots: Sequence[JsonObject], most: int) -> list[JsonObject]:
+    """The slots with so many candidates each, and how many others there are."""
+    return [
+        slot | {"candidates": slot["candidates"][:most], "others": max(0, len(slot["candidates"]) - most)}
+        for slot in slots
+    ]
 
 
 def _described(conflict: Conflict) -> JsonObject:
@@ -108,16 +132,6 @@ def _described(conflict: Conflict) -> JsonObject:
         "detail": conflict.detail,
         "minutes": conflict.minutes,
     }
-
-
-def _reasons(plan: Plan, proposal: Proposal) -> JsonObject:
-    """Why the plan is so, slot by slot, and the rules that pinned assignments break."""
-    slots: list[dict[str, Any]] = describe(plan, explain(plan, proposal.choices))
-    for slot in slots:
-        candidates = slot["candidates"]
-        slot |= {"candidates": candidates[:MOST_CANDIDATES], "others": max(0, len(candidates) - MOST_CANDIDATES)}
-    kept = kept_conflicts(plan, proposal.choices)
-    return {"slots": slots, "kept_conflicts": [_described(one) | {"words": words(one, plan)} for one in kept]}
 
 
 def _summary(proposal_id: UUID, proposal: Proposal, reasons: JsonObject) -> JsonObject:

@@ -17,7 +17,7 @@ ENGINE_MAY = {
     "domain.scheduling",
     "domain.clean_text",
     "domain.diagnosis",
-    "domain.log_limit",
+    "observability.log_limit",
     "domain.redaction",
     "domain.secrets",
     "domain.urls",
@@ -77,6 +77,7 @@ ONLY_IN = {  # third parties that belong to some rooms only
     **dict.fromkeys(("highspy", "numpy"), SOLVER),  # packages of the extras: only in modules that are loaded on demand
     **dict.fromkeys(("icalendar", "recurring_ical_events"), CALENDAR),
     "typst": PRINTER,
+    "jsonpatch": {"tests"},
     "pypdfium2": {"tools", "tests"},
 }
 READS_ENVIRONMENT = {"settings", "sandbox", "bench", "tests"}

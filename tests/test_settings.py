@@ -60,6 +60,16 @@ def test_a_public_address_is_kept_as_google_compares_it(url: str, kept: str) -> 
     assert Settings.model_validate({"public_url": url}).public_url == kept
 
 
+@pytest.mark.parametrize(
+    "prefix", ["amq.", "amq.gen:", " ", "a b", "a,b", "ü:", ":", "-", "a\n", "a\0", "a\x06", "x" * 61, "{a}:"]
+)
+def test_a_prefix_that_a_broker_or_a_command_line_would_not_take_is_refused(prefix: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        Settings.model_validate({"queue_prefix": prefix})
+    assert refused_settings(caught.value).startswith("settings: POSTROOM_QUEUE_PREFIX: ")
+    assert Settings.model_validate({"queue_prefix": "q:"}).queue_prefix == "q:"
+
+
 def test_a_list_of_brokers_is_refused_and_not_shown() -> None:
     with pytest.raises(ValidationError) as caught:
         Settings.model_validate({"broker_url": "rediss://:hunter2@one;rediss://two"})

@@ -27,7 +27,7 @@ KEY = re.compile(rf"sk-postroom-([0-9a-f]{{{2 * PREFIX_BYTES}}})-([0-9a-f]{{{2 *
 NOTE_USE_EVERY = timedelta(minutes=5)
 """How old `last_used_at` may become: to write it with each request would make each reading request a writing one."""
 
-HOUSEKEEPING = frozenset({"maintenance", "deadletter", "budgets"})
+HOUSEKEEPING = frozenset({"maintenance", "deadletter", "budgets", "audit"})
 """Families whose jobs the fleet makes for itself; they look across orgs, or end what another job began."""
 
 

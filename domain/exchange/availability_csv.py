@@ -1,7 +1,7 @@
 """Availability from a table: one row for each time, with everything that is wrong with any row."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date, datetime
 from zoneinfo import ZoneInfo
 
@@ -20,14 +20,20 @@ file comes again; without it that is the row with the same person, times and kin
 LONGEST_ID = 200
 
 
-def read_table(data: bytes, *, zone: str, encoding: str = "utf-8", needs_collaborator: bool) -> FoundAvailability:
+Whose = Callable[[str], str]
+"""The id of the person whom a file names; raises `ValueError` with the reason."""
+
+
+def read_table(
+    data: bytes, *, zone: str, encoding: str = "utf-8", needs_collaborator: bool, whose: Whose = str
+) -> FoundAvailability:
     """The entries of a file and all its faults; raises `Invalid` for a zone or an encoding that does not exist."""
     found, where = FoundAvailability(), known_zone(zone)
     columns = COLUMNS if needs_collaborator else COLUMNS[1:]
     seen: dict[tuple[str, str], int] = {}
     for record in read_records(data, columns, encoding, found.faults):
         found.read += 1
-        entry = _entry(record, where, found, needs_collaborator=needs_collaborator)
+        entry = _entry(record, where, found, whose if needs_collaborator else None)
         if entry is None:
             continue
         earlier = seen.setdefault((entry.collaborator, entry.external_id), record.row)
@@ -42,11 +48,9 @@ def read_table(data: bytes, *, zone: str, encoding: str = "utf-8", needs_collabo
     return found
 
 
-def _entry(
-    record: Record, zone: ZoneInfo, found: FoundAvailability, *, needs_collaborator: bool
-) -> AvailabilityEntry | None:
+def _entry(record: Record, zone: ZoneInfo, found: FoundAvailability, whose: Whose | None) -> AvailabilityEntry | None:
     values = {name: str(value).strip() for name, value in record.values.items()}
-    wrong = list(_wrong_fields(values, needs_collaborator=needs_collaborator))
+    wrong = list(_wrong_fields(values, whose))
     if not wrong:
         times = {column: _time(values[column]) for column in ("from", "until")}
         found.floating += sum(isinstance(one, datetime) and one.utcoffset() is None for one in times.values())
@@ -55,20 +59,25 @@ def _entry(
         except ValueError as error:
             wrong.append(("until", str(error)))
         else:
-            who = values.get("collaborator", "")
-            return AvailabilityEntry(who, values.get("id") or _external_id(who, availability), availability)
+            who = "" if whose is None else whose(values["collaborator"])
+            return AvailabilityEntry(who, values.get("id") or _external_id(availability), availability)
     for column, why in wrong:
         found.faults.add(record.row, column, record.texts.get(column, ""), why)
     return None
 
 
-def _wrong_fields(values: Mapping[str, str], *, needs_collaborator: bool) -> Iterator[tuple[str, str]]:
+def _wrong_fields(values: Mapping[str, str], whose: Whose | None) -> Iterator[tuple[str, str]]:
     """The fields that are wrong by themselves, and why."""
-    if needs_collaborator and not values.get("collaborator"):
-        yield "collaborator", "is missing"
     if len(values.get("id", "")) > LONGEST_ID:
         yield "id", f"has more than {LONGEST_ID} characters"
-    for column, read in (("kind", lambda _: _kind(values)), ("from", _time), ("until", _time)):
+    readers: list[tuple[str, Callable[[str], object]]] = [
+        ("kind", lambda _: _kind(values)),
+        ("from", _time),
+        ("until", _time),
+    ]
+    if whose is not None:
+        readers.insert(0, ("collaborator", lambda text: whose(_stated(text))))
+    for column, read in readers:
         try:
             read(values.get(column, ""))
         except ValueError as error:
@@ -82,10 +91,15 @@ def _kind(values: Mapping[str, str]) -> AvailabilityKind:
     return AvailabilityKind(kind)
 
 
-def _time(text: str) -> datetime | date:
-    """A clock time, a moment, or a day; raises `ValueError` with the reason."""
+def _stated(text: str) -> str:
     if not text:
         raise ValueError("is missing")
+    return text
+
+
+def _time(text: str) -> datetime | date:
+    """A clock time, a moment, or a day; raises `ValueError` with the reason."""
+    _stated(text)
     try:
         return date.fromisoformat(text)
     except ValueError:
@@ -115,6 +129,7 @@ def _moment(time: datetime, zone: ZoneInfo) -> datetime:
     return moment_of(time, zone) if time.utcoffset() is None else time
 
 
-def _external_id(who: str, entry: Availability) -> str:
-    words = f"{who}\n{entry.span.starts_at.isoformat()}\n{entry.span.ends_at.isoformat()}\n{entry.kind}"
+def _external_id(entry: Availability) -> str:
+    """Of a row without one; the person is known besides, by whatever name the file calls them."""
+    words = f"{entry.span.starts_at.isoformat()}\n{entry.span.ends_at.isoformat()}\n{entry.kind}"
     return hashlib.sha256(words.encode()).hexdigest()

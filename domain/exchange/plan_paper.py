@@ -30,6 +30,8 @@ NOT_PRINTED = dict.fromkeys(
     "",
 )
 """Characters that turn the direction of what follows (Unicode, UAX 9 section 2), and those that control terminals."""
+LONGEST_NAME = 150
+"""Characters of a project's name in the name of a file."""
 MOST_SHOWN = 20
 """Characters without a font that the paper names."""
 HEAD = ("Time", "Slot", "Place", "People")
@@ -184,3 +186,9 @@ def _translated(value: Any, table: dict[int, str]) -> Any:  # noqa: ANN401 - JSO
             return {name: _translated(one, table) for name, one in value.items()}
         case _:
             return value
+
+
+def file_name(words: str, revision: int, ending: str) -> str:
+    """What a file of a plan is called: no part of a project's name makes a path or breaks a line."""
+    plain = "".join(sign if sign.isprintable() and sign not in "/\\" else "-" for sign in words)
+    return f"{plain[:LONGEST_NAME].strip()}, revision {revision}.{ending}"

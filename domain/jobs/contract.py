@@ -6,10 +6,11 @@ from datetime import datetime
 from typing import Annotated, Any, Self
 from uuid import UUID
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
 from domain.clean_text import UNSTORABLE, clean_text
+from domain.instants import read_instant
 from domain.jobs.failures import Invalid
 from domain.jobs.job import ActorType, JsonObject, KeysOf, NewJob, Origin
 from domain.jobs.nesting import MOST_LEVELS, nests_too_deep
@@ -20,6 +21,10 @@ LONGEST_JOB_TYPE = 100
 
 LARGEST_PAYLOAD = 262144
 """Bytes as JSON: ids and plain values, no mail and no files."""
+
+OLDEST_VERSION = 1
+"""Of a payload that names no version, whoever sends the payload: its caller wrote it before there was another version.
+So a new version never changes what such a caller means (docs: seeds.md#004-59)."""
 
 MOST_ATTEMPTS = 100
 """As the table of jobs bounds it: who wants more wants another job."""
@@ -38,6 +43,9 @@ WORDS = {
 """What is said of all errors whose kind begins so."""
 
 Text = Field(min_length=1, max_length=200)
+
+Instant = Annotated[datetime, BeforeValidator(read_instant)]
+"""A field of a contract or a payload: RFC 3339 with an offset, kept in UTC."""
 
 OTHER_NAMES: Mapping[str, str] = {"tenantId": "org_id", "jobType": "job_type", "input": "payload"}
 """Names of one source document for fields of the contract (docs: seeds.md#002-40)."""
@@ -78,11 +86,11 @@ class JobContract(BaseModel):
     request_id: str = Text
     correlation_id: str = Text
     idempotency_key: str = Field(min_length=1, max_length=400)
-    created_at: AwareDatetime
+    created_at: Instant
     payload: Annotated[dict[str, Any], AfterValidator(readable)]
-    payload_version: int = Field(ge=1, le=1000)
-    scheduled_for: AwareDatetime | None = None
-    expires_at: AwareDatetime | None = None
+    payload_version: int | None = Field(None, ge=1, le=1000)
+    scheduled_for: Instant | None = None
+    expires_at: Instant | None = None
     priority: int = Field(0, ge=-100, le=100)
     max_attempts: int | None = Field(None, ge=1, le=MOST_ATTEMPTS)
     retry_base_s: int | None = Field(None, ge=1, le=LONGEST_RETRY_S)
@@ -168,14 +176,11 @@ def misfit(field: str, reason: str) -> PydanticCustomError:
 
 
 def parse_time(text: str, field: str) -> datetime:
-    """Read an RFC 3339 time with its zone; raises `Invalid`."""
+    """Read an RFC 3339 time with its offset, in UTC; raises `Invalid`."""
     try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        raise Invalid(field, "is no RFC 3339 time, such as 2026-11-24T09:30:00Z") from None
-    if time.tzinfo is None:
-        raise Invalid(field, "has no time zone: end it with Z, or an offset such as +01:00")
-    return time
+        return read_instant(text)
+    except ValueError as error:
+        raise Invalid(field, str(error)) from None
 
 
 def check_text(field: str, text: str, most: int = LONGEST_REASON) -> str:

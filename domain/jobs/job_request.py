@@ -5,13 +5,14 @@ import json
 from typing import Annotated, Any, Self
 from uuid import UUID
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from domain.jobs.contract import (
     JOB_TYPE_PATTERN,
     LONGEST_JOB_TYPE,
     LONGEST_RETRY_S,
     MOST_ATTEMPTS,
+    Instant,
     first_problem,
     own_names,
     readable,
@@ -31,8 +32,8 @@ class JobRequest(BaseModel):
     payload: Annotated[dict[str, Any], AfterValidator(readable)]
     payload_version: int | None = Field(None, ge=1, le=1000)
     project_id: UUID | None = None
-    run_at: AwareDatetime | None = None
-    expires_at: AwareDatetime | None = None
+    run_at: Instant | None = None
+    expires_at: Instant | None = None
     priority: int = Field(0, ge=-100, le=100)
     max_attempts: int | None = Field(None, ge=1, le=MOST_ATTEMPTS)
     retry_base_s: int | None = Field(None, ge=1, le=LONGEST_RETRY_S)

@@ -1,10 +1,11 @@
-"""The seven named queues, and what each is for (docs: seeds.md#004-30)."""
+"""The seven named queues, what each is for, and their names in a broker (docs: seeds.md#004-30)."""
 
+from dataclasses import dataclass
 from enum import StrEnum
 
 
 class Queue(StrEnum):
-    """A named channel of work; its value is the queue's name in the broker."""
+    """A named channel of work; its value is the queue's name everywhere but in a shared broker."""
 
     CRITICAL = "critical"
     """Unblocks a person who waits; keep it small, so that it never starves the others."""
@@ -20,3 +21,41 @@ class Queue(StrEnum):
     """Scheduled housekeeping."""
     DEADLETTER = "deadletter"
     """Poison jobs, and the task that raises their alert."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerNames:
+    """What a fleet's queues are called in its broker, which other fleets may share.
+
+    No name of one fleet is a name of another with another prefix, because no queue's name ends with another queue's.
+    """
+
+    prefix: str = ""
+    """`POSTROOM_QUEUE_PREFIX`; stands before each name as it is."""
+
+    @property
+    def control_exchange(self) -> str:
+        """Where commands to all workers go: by one exchange for all fleets, `control shutdown` would end each."""
+        return self.prefix + "celery"
+
+    @property
+    def event_exchange(self) -> str:
+        """Where task events go: by one exchange for all fleets, each Flower would show the tasks of all."""
+        return self.prefix + "celeryev"
+
+    def name(self, queue: str) -> str:
+        """The name of a queue in the broker."""
+        return self.prefix + queue
+
+    def queue(self, name: object) -> Queue | None:
+        """The fleet's queue with this name in the broker; None where the name is none of the fleet's."""
+        if not isinstance(name, str) or not name.startswith(self.prefix):
+            return None
+        plain = name.removeprefix(self.prefix)
+        return Queue(plain) if plain in _PLAIN_NAMES else None
+
+
+PLAIN = BrokerNames()
+"""Of a fleet that has its broker for itself."""
+
+_PLAIN_NAMES = frozenset(queue.value for queue in Queue)

@@ -1,11 +1,11 @@
 """The payloads of the dead-letter family."""
 
-from datetime import datetime
 from typing import Annotated, Literal
 from uuid import UUID
 
 from pydantic import Field
 
+from domain.jobs.contract import Instant
 from domain.jobs.uniqueness import for_ttl
 from domain.payloads.payload import Payload
 
@@ -26,7 +26,7 @@ class SendAlertPayload(Payload, job_type="deadletter.send_alert", unique=for_ttl
 
     kind: Literal["dead_letter", "dead_letters", "consent", "consent_back", "credentials", "provider", "effects"]
     subject: Annotated[str, Field(max_length=LONGEST_SUBJECT)]
-    since: Annotated[datetime, Field(examples=["2026-11-24T09:00:00Z"])]
+    since: Annotated[Instant, Field(examples=["2026-11-24T09:00:00Z"])]
     count: int = 1
     detail: Annotated[str, Field(max_length=LONGEST_DETAIL)] = ""
     reference: Annotated[str, Field(max_length=LONGEST_REFERENCE)] = ""

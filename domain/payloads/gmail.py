@@ -1,12 +1,12 @@
 """The payloads of the Gmail family."""
 
 import re
-from datetime import datetime
 from typing import Annotated, Literal
 from uuid import UUID
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
+from domain.jobs.contract import Instant
 from domain.jobs.uniqueness import while_active, while_queued
 from domain.payloads.other_names import AccountId
 from domain.payloads.payload import Payload
@@ -92,8 +92,8 @@ class BackfillPayload(
     account_id: AccountId
     query: Annotated[str, Field(max_length=LONGEST_QUERY)] = ""
     """Gmail's search words, as in its search field."""
-    since: Annotated[datetime | None, Field(examples=["2026-01-01T00:00:00Z"])] = None
-    until: Annotated[datetime | None, Field(examples=["2026-11-01T00:00:00Z"])] = None
+    since: Annotated[Instant | None, Field(examples=["2026-01-01T00:00:00Z"])] = None
+    until: Annotated[Instant | None, Field(examples=["2026-11-01T00:00:00Z"])] = None
     """Nothing later than the job's first attempt, in any case: newer mail is history's to report."""
     classify: bool = False
     most: Annotated[int, Field(ge=1, le=MOST_BACKFILLED)] = MOST_BACKFILLED

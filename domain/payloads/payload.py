@@ -9,7 +9,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from domain.jobs.contract import first_problem, readable
+from domain.jobs.contract import OLDEST_VERSION, first_problem, readable
 from domain.jobs.failures import Invalid
 from domain.jobs.job import SYSTEM_ORG, JsonObject, KeysOf, NewJob, Origin
 from domain.jobs.uniqueness import Unique
@@ -66,15 +66,7 @@ class Payload(BaseModel):
     @classmethod
     def read(cls, stored: JsonObject, stored_version: int) -> Self:
         """Upcast a stored payload step by step and validate it; raises `Invalid` with the field and the reason."""
-        declared = cls.declaration
-        if stored_version > declared.version:
-            raise Invalid("payload_version", f"{stored_version} is newer than this worker knows ({declared.version})")
-        if stored_version < 1:
-            raise Invalid("payload_version", "Input should be greater than or equal to 1")
-        document = stored
-        for step in range(stored_version, declared.version):
-            document = _upcast(declared.upcasts[step], document, step)
-        renamed = cls.renamed(document)
+        renamed = cls.renamed(cls.upcast(stored, stored_version))
         for one in renamed.unresolved:
             raise Invalid(f"payload.{one.other.name}", f"is looked up where a job is enqueued: give {one.field}")
         if renamed.words is not None:
@@ -83,6 +75,18 @@ class Payload(BaseModel):
             return cls.model_validate(renamed.payload)
         except ValidationError as error:
             raise first_problem(error, under="payload.") from None
+
+    @classmethod
+    def upcast(cls, document: JsonObject, version: int) -> JsonObject:
+        """A document of a version in the shape of this class; raises `Invalid` with the field and the reason."""
+        declared = cls.declaration
+        if version > declared.version:
+            raise Invalid("payload_version", f"{version} is newer than this worker knows ({declared.version})")
+        if version < 1:
+            raise Invalid("payload_version", "Input should be greater than or equal to 1")
+        for step in range(version, declared.version):
+            document = _upcast(declared.upcasts[step], document, step)
+        return document
 
     @classmethod
     def renamed(cls, document: JsonObject) -> Renamed:
@@ -103,27 +107,26 @@ class Payload(BaseModel):
     def accept(cls, document: JsonObject, version: int | None) -> "AcceptedPayload":
         """A payload from an entry point, as it is to be stored; raises `Invalid` with the field and the reason.
 
-        A payload of this class's version is written as the class writes it. An older one must be readable, and stays
-        as the caller wrote it; the ledger checks it by the shapes that workers published. The ledger also checks a
-        newer one, which another worker may know, and one without a version, which may be of an older shape. A payload
-        with names that are to be looked up, or words that a row is to take in, stays as it is until
+        Without a version it is of the oldest. A payload of this class's version is written as the class writes it. An
+        older one must be readable, and stays as the caller wrote it; the ledger checks it by the shapes that workers
+        published. The ledger also checks a newer one, which another worker may know. A payload with names that are to
+        be looked up, or words that a row is to take in, is brought to this class's version and stays as it is until
         `storage.ledger.payload_names` has done so.
         """
-        declared = cls.declaration
-        if version is not None and version != declared.version:
-            if version < declared.version:
-                cls.read(document, version)
+        own, version = cls.declaration.version, OLDEST_VERSION if version is None else version
+        if version > own:
             return AcceptedPayload(document, version, is_checked=False)
-        renamed = cls.renamed(document)
+        current = cls.upcast(document, version)
+        renamed = cls.renamed(current)
         try:
             read = cls.model_validate_json(json.dumps(renamed.stand_in), strict=True)
         except ValidationError as error:
-            if version is None and declared.version > 1:
-                return AcceptedPayload(document, None, is_checked=False)
             raise first_problem(error, under="payload.") from None
         if not renamed.is_whole:
-            return AcceptedPayload(document, declared.version, is_checked=False)
-        return AcceptedPayload(read.document(), declared.version, is_checked=True)
+            return AcceptedPayload(current, own, is_checked=False)
+        if version < own:
+            return AcceptedPayload(document, version, is_checked=False)
+        return AcceptedPayload(read.document(), own, is_checked=True)
 
     @classmethod
     def template(cls, varying: str, fixed: Mapping[str, object]) -> JsonObject:
@@ -184,8 +187,7 @@ class AcceptedPayload(NamedTuple):
     """A payload from an entry point, and what is known of it."""
 
     payload: JsonObject
-    version: int | None
-    """None: the newest one whose shape fits; the ledger knows the shapes."""
+    version: int
     is_checked: bool
 
 

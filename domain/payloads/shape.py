@@ -46,6 +46,8 @@ def _field(given: Mapping[str, Any], definitions: Mapping[str, Any], *, required
         field["types"] = types
     if any(one.get("format") == "uuid" for one in alternatives):
         field["spelling"] = "uuid"
+    elif any(one.get("format") == "date-time" for one in alternatives):
+        field["spelling"] = "instant"
     elif all(one in alternatives for one in DIGITS):
         field["spelling"] = "number"
     if required:

@@ -1,4 +1,4 @@
-"""What the URLs of the broker, of the Redis that counts calls and of the one for results may say.
+"""What the URLs of the broker, of the Redis that counts calls and of the one for results may say, and names of queues.
 
 kombu and redis-py both read them, each in its own way, and find a mistake only when they connect: that is too late for
 a command that has committed already, and the error may hold the password.
@@ -10,6 +10,8 @@ from typing import Annotated
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from pydantic import AfterValidator, SecretStr
+
+from domain.urls.origins import with_lower_scheme
 
 REDIS = ("redis", "rediss")
 SOCKET = ("unix",)
@@ -35,6 +37,8 @@ OF_SOCKET: Options = {"db": ()}
 BLANK = re.compile(r"\s")
 HOST = re.compile(r"[\w.-]+")
 NUMBER = re.compile("[0-9]+")
+PREFIX = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,59}")
+"""Of a queue's name: no comma, which stands between the queues of `worker -Q`, and nothing that Redis Cluster reads."""
 DATABASE = re.compile(f"/?|/{NUMBER.pattern}")
 """The path to a database of Redis. kombu takes no other; redis-py and limits take some, each another one."""
 
@@ -50,7 +54,10 @@ def is_rabbitmq(url: str) -> bool:
 
 
 def checked_broker_url(url: SecretStr) -> SecretStr:
-    """The same URL; raises `ValueError` that says what is wrong with it, without the URL or a part of its password."""
+    """The same URL with its scheme in lower case.
+
+    Raises `ValueError` that says what is wrong with the URL, without the URL or a part of its password.
+    """
     return _checked(url, (*REDIS, *RABBITMQ))
 
 
@@ -64,6 +71,16 @@ def checked_results_url(url: SecretStr) -> SecretStr:
     return _checked(url, (*REDIS, *SOCKET)) if url.get_secret_value() else url
 
 
+def checked_prefix(prefix: str) -> str:
+    """A prefix for names of queues that each broker and each command line takes; raises `ValueError`."""
+    if prefix and not PREFIX.fullmatch(prefix):
+        raise ValueError("must be at most 60 letters, digits and . _ : -, and begin with a letter or a digit")
+    if prefix.startswith("amq."):
+        raise ValueError("must not begin with amq., which RabbitMQ keeps for itself")
+    return prefix
+
+
+QueuePrefix = Annotated[str, AfterValidator(checked_prefix)]
 BrokerUrl = Annotated[SecretStr, AfterValidator(checked_broker_url)]
 LimitsUrl = Annotated[SecretStr | None, AfterValidator(checked_limits_url)]
 ResultsUrl = Annotated[SecretStr, AfterValidator(checked_results_url)]
@@ -76,7 +93,7 @@ def _scheme(url: str) -> str:
 def _checked(url: SecretStr, schemes: Sequence[str]) -> SecretStr:
     for problem in _problems(url.get_secret_value(), schemes):
         raise ValueError(problem)
-    return url
+    return SecretStr(with_lower_scheme(url.get_secret_value()))
 
 
 def _problems(url: str, schemes: Sequence[str]) -> Iterator[str]:

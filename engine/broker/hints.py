@@ -50,6 +50,8 @@ class HintMessage:
     task: str
     """A job type, or `CLAIM_BACKLOG`."""
     named: tuple[Named, ...]
+    queue: str
+    """The queue that the message came from, by the fleet's own name."""
 
 
 class Unreadable(Exception):
@@ -106,11 +108,10 @@ def read_message(queue: str, headers: Message) -> HintMessage:
     if not isinstance(task, str) or len(task) > LONGEST_JOB_TYPE or not JOB_TYPE.fullmatch(task):
         raise Unreadable("task", "is no job type")
     if task == CLAIM_BACKLOG:
-        return HintMessage(task, tuple(_read_demand(queue, headers.get(DEMAND)).items()))
+        return HintMessage(task, tuple(_read_demand(queue, headers.get(DEMAND)).items()), queue)
     names = headers.get(TOGETHER)
-    return HintMessage(
-        task, tuple((job_id, 1) for job_id in _read_ids([headers.get("id")] if names is None else names))
-    )
+    job_ids = _read_ids([headers.get("id")] if names is None else names)
+    return HintMessage(task, tuple((job_id, 1) for job_id in job_ids), queue)
 
 
 def _read_ids(names: object) -> Sequence[UUID]:

@@ -9,6 +9,7 @@ from kombu import Connection, Producer
 from kombu.pools import ProducerPool
 
 from domain.jobs.job import Hint
+from domain.jobs.queues import PLAIN, BrokerNames
 from domain.scheduling.backlog_demand import Demand
 from engine.broker.broker_silence import BrokerSilence
 from engine.broker.connection_errors import AWAY, MISTAKES, NotMade, log_failure, making
@@ -58,10 +59,16 @@ class Publisher:
     """Sends hints to the broker; what it cannot send, the relay sends later."""
 
     def __init__(
-        self, broker_url: str, *, answer_within_s: float = ANSWER_WITHIN_S, health_check_s: float = HEALTH_CHECK_S
+        self,
+        broker_url: str,
+        names: BrokerNames = PLAIN,
+        *,
+        answer_within_s: float = ANSWER_WITHIN_S,
+        health_check_s: float = HEALTH_CHECK_S,
     ) -> None:
         """Prepare for a process of its own; nothing is made of the URL yet, so that nothing of it raises."""
         self._broker_url = broker_url
+        self._names = names
         self._answer_within_s = answer_within_s
         self._health_check_s = health_check_s
         self._silence = BrokerSilence()
@@ -105,7 +112,7 @@ class Publisher:
                 for queue, message in messages:
                     producer.publish(
                         BODY,
-                        routing_key=queue,
+                        routing_key=self._names.name(queue),
                         exchange="",
                         headers=message,
                         content_type="application/json",

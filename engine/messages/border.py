@@ -2,19 +2,20 @@
 
 from typing import Any
 
-from domain.jobs.queues import Queue
+from domain.jobs.queues import PLAIN, BrokerNames
 from engine.broker.hints import HintMessage, Unreadable, is_ours, read_message
 from engine.messages.foreign import ForeignMessage, RefusedMessage, is_storable, read_foreign, wants_result
 
-QUEUES = frozenset(queue.value for queue in Queue)
 
-
-def read(message: Any) -> HintMessage | ForeignMessage | RefusedMessage:  # noqa: ANN401 - a kombu message
+def read(
+    message: Any,  # noqa: ANN401 - a kombu message
+    names: BrokerNames = PLAIN,
+) -> HintMessage | ForeignMessage | RefusedMessage:
     """What a message says. Never raises: the same message would come again, and raise again."""
     if not isinstance(message.headers, dict):
         return refuse(message, Unreadable("headers", "are no table"))
     try:
-        return _read_ours(message) if is_ours(message.headers) else read_foreign(message)
+        return _read_ours(message, names) if is_ours(message.headers) else read_foreign(message)
     except Unreadable as problem:
         return refuse(message, problem)
 
@@ -29,12 +30,12 @@ def refuse(message: Any, problem: Unreadable) -> RefusedMessage:  # noqa: ANN401
     )
 
 
-def _read_ours(message: Any) -> HintMessage:  # noqa: ANN401 - as above
+def _read_ours(message: Any, names: BrokerNames) -> HintMessage:  # noqa: ANN401 - as above
     route = message.delivery_info
-    queue = route.get("routing_key") if isinstance(route, dict) else None
-    if not isinstance(queue, str) or queue not in QUEUES:
+    queue = names.queue(route.get("routing_key")) if isinstance(route, dict) else None
+    if queue is None:
         raise Unreadable("delivery_info", "names no queue of the fleet")
-    return read_message(queue, message.headers)
+    return read_message(queue.value, message.headers)
 
 
 def _kept(name: object) -> str:

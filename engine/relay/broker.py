@@ -9,13 +9,13 @@ from typing import Any
 import structlog
 
 import celeryconfig
-from domain.log_limit import LogLimit
 from domain.urls.broker_urls import is_rabbitmq, is_redis
 from engine.broker.broker_silence import BrokerSilence
 from engine.broker.connection_errors import AWAY, MISTAKES, NotMade, cause_of, is_mistake, making
 from engine.broker.publisher import ANSWER_WITHIN_S, connect_to
 from engine.broker.redis_client import connect_to_redis
 from engine.runtime import Runtime
+from observability.log_limit import LogLimit
 
 log = structlog.get_logger(__name__)
 
@@ -43,6 +43,7 @@ class Broker:
     def __init__(self, runtime: Runtime) -> None:
         """Take the broker's address from the process's settings; nothing connects yet."""
         self._url = runtime.settings.broker_url.get_secret_value()
+        self._names = runtime.broker_names
         self._silence = BrokerSilence()
         self._said = {question: LogLimit() for question in (EPOCH, DEPTHS)}
         """One for each: a broker that takes no writes answers the second question and not the first."""
@@ -64,7 +65,7 @@ class Broker:
                 return {queue: self._declared_depth(queue) for queue in queues}
             pipeline = self._redis.pipeline(transaction=False)
             for queue in queues:
-                pipeline.llen(queue)
+                pipeline.llen(self._names.name(queue))
             return dict(zip(queues, pipeline.execute(), strict=True))
 
     def close(self) -> None:
@@ -111,7 +112,7 @@ class Broker:
     def _declared_depth(self, queue: str) -> int:
         channel = self._connection.channel()
         try:
-            return int(channel.queue_declare(queue=queue, passive=True).message_count)
+            return int(channel.queue_declare(queue=self._names.name(queue), passive=True).message_count)
         except self._connection.channel_errors:
             return 0  # no worker has declared it yet
         finally:

@@ -184,7 +184,11 @@ def _checked(received: ForeignMessage) -> ForeignMessage | RefusedMessage:
     if known.declared.asked_by is not None:
         return received.refused("job_type", f"is enqueued by the fleet itself: ask by {known.declared.asked_by}")
     try:
-        payload, _, is_checked = known.payload.accept(contract.payload, contract.payload_version)
+        payload, version, is_checked = known.payload.accept(contract.payload, contract.payload_version)
     except Invalid as problem:
         return received.refused(problem.field, problem.reason)
-    return replace(received, contract=contract.model_copy(update={"payload": payload}), is_checked=is_checked)
+    return replace(
+        received,
+        contract=contract.model_copy(update={"payload": payload, "payload_version": version}),
+        is_checked=is_checked,
+    )

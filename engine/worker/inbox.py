@@ -21,6 +21,7 @@ class Envelope:
     message: Any
     task: str
     """A job type, or `CLAIM_BACKLOG`."""
+    queue: str
     named: list[Named]
     """What was not taken yet, the next one last."""
     left: int
@@ -39,8 +40,7 @@ class Envelope:
     @property
     def hints(self) -> Sequence[Hint]:
         """The jobs that it names and that were not taken yet; none where it names backlogs."""
-        queue = self.message.delivery_info["routing_key"]
-        return [Hint(what, self.task, queue) for what, _ in reversed(self.named) if isinstance(what, UUID)]
+        return [Hint(what, self.task, self.queue) for what, _ in reversed(self.named) if isinstance(what, UUID)]
 
 
 class TakenHints(NamedTuple):
@@ -100,7 +100,7 @@ class Inbox:
         count = sum(number for _, number in hints.named)
         named = list(reversed(hints.named))
         is_shareable = count > 1 or not isinstance(named[0][0], UUID)
-        self._envelopes.append(Envelope(message, hints.task, named, count, count, now, is_shareable))
+        self._envelopes.append(Envelope(message, hints.task, hints.queue, named, count, count, now, is_shareable))
         self.hints += count
         self.messages += 1
         self.bundled += (1 - INERTIA) * (count - self.bundled)

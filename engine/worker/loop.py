@@ -58,6 +58,7 @@ class LedgerLoop:
         self._monotonic = monotonic
         self._pace = Pace()
         self._held = HeldJobs()
+        self._names = process.broker_names
         self._claims = Claims(process, monotonic)
         self._settlements = Settlements(process, self._held, self._release)
         self._adoption = Adoption(process)
@@ -91,7 +92,7 @@ class LedgerLoop:
 
     def received(self, message: Any) -> None:  # noqa: ANN401 - a kombu message
         """Note what a message says: the jobs of a hint are claimed in the next turn that has room for them."""
-        said = border.read(message)
+        said = border.read(message, self._names)
         if isinstance(said, HintMessage):
             self._claims.receive(message, said)
         else:

@@ -64,7 +64,7 @@ def run_attempt(runtime: Runtime, job_type: Job[Any], job: ClaimedJob, began_at:
 
 
 def _run(runtime: Runtime, job_type: Job[Any], job: ClaimedJob, began_at: datetime) -> AttemptResult:
-    context = JobContext(runtime, job, began_at, providers=job_type.providers)
+    context = JobContext(runtime, job, began_at, providers=job_type.providers, role=job_type.role)
     children: str | None = None
     outcome = execute(context, job_type)
     is_apart = isinstance(outcome, Done) and outcome.writes is not None

@@ -18,8 +18,8 @@ from celery.exceptions import WorkerShutdown
 from celery.platforms import EX_FAILURE
 
 from domain.jobs.liveness import LOOP_STANDS_STILL, STOP_MARGIN_S, Symptom, WorkerCondition, symptoms
-from domain.log_limit import LogLimit
 from engine.runtime import Runtime
+from observability.log_limit import LogLimit
 
 log = structlog.get_logger(__name__)
 

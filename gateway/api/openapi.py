@@ -11,6 +11,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 
 from domain.access.api_keys import is_internal
+from domain.jobs.contract import OLDEST_VERSION
 from domain.jobs.job_request import JobRequest
 from domain.mail.triage.safety_policy import PolicyDocument
 from domain.notifications.template import Template
@@ -93,7 +94,8 @@ def _choice(schemas: dict[str, Any], kind: type[Payload]) -> dict[str, Any]:
     request["properties"]["job_type"] = {"enum": [declared.job_type, *declared.aliases], "title": "Job Type"}
     request["properties"]["payload"] = {"$ref": SCHEMAS.format(model=payload)}
     request["properties"]["payload_version"]["description"] = (
-        f"The version of the payload's shape; {declared.version} by default, and described here."
+        f"The version of the payload's shape, {declared.version} as described here;"
+        f" without it, {OLDEST_VERSION} is meant."
     )
     name = f"request.{declared.job_type}"
     _add(schemas, name, request)

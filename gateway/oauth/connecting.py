@@ -105,7 +105,7 @@ def _prove(resources: Resources, request: ConsentRequest, code: str, verifier: s
         access_token=given.access_token,
         timeout_s=timeout_s,
         meter=_unmetered,
-        endpoint=settings.gmail_endpoint,
+        endpoint=settings.google_url,
     ) as mailbox:
         email = mailbox.profile().email.lower()
     consent = Consent(

@@ -7,13 +7,14 @@ from uuid import UUID
 from pydantic import AwareDatetime, Field
 
 from domain.access.api_keys import Role
+from domain.exchange.imports import BY_HAND
 from domain.planning.model import AvailabilityKind, Span
 from operations.call import Call
 from operations.operation import Record, Route
 from operations.pages import Page, Window
 from operations.planning.projects import PLANNING, audit_of, ref_of
 from storage.planning import projects
-from storage.planning.projects import BY_HAND, AvailabilityPosition
+from storage.planning.projects import AvailabilityPosition
 
 AVAILABILITIES = "/projects/{project_id}/collaborators/{collaborator_id}/availabilities"
 

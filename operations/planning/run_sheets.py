@@ -1,7 +1,6 @@
 """Run sheets, their slots, and who is in them by a person's own decision."""
 
 from datetime import datetime
-from functools import partial
 from typing import Annotated, ClassVar
 from uuid import UUID
 
@@ -9,6 +8,8 @@ from pydantic import AwareDatetime, BaseModel, Field
 
 from domain.access.api_keys import Role
 from domain.jobs.failures import Gone
+from domain.jobs.job import JsonObject
+from domain.payloads.audit import EnrichPayload
 from domain.planning.model import MOST_HEADCOUNT, MOST_PRIORITY, Slot, Span
 from operations.call import Call
 from operations.operation import Record, Route
@@ -271,7 +272,12 @@ def unassign_person(
 def editor_of(tx: Transaction, call: Call, project_id: UUID) -> Editor:
     """The caller as who changes run sheets of a project; raises `Gone` for another org's."""
     project = projects.project(tx, ProjectRef(call.org, project_id))
-    return Editor(project, call.origin, partial(call.audit, tx, call.org, event=CHANGED, project_id=project_id))
+
+    def audit(data: JsonObject) -> None:
+        call.audit(tx, call.org, data, event=CHANGED, project_id=project_id)
+        call.enqueue(tx, EnrichPayload(), org_id=call.org, origin=call.origin)
+
+    return Editor(project, call.origin, audit)
 
 
 def _kept(tx: Transaction, call: Call, editor: Editor, run_sheet_id: UUID) -> RunSheet:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from domain.event_names import OTHER_EVENT_NAMES
+from domain.audit.event_names import OTHER_EVENT_NAMES
 from domain.jobs.job import JsonObject
 from storage.postgres.database import TenantTransaction, Transaction
 from storage.postgres.execution import Row
@@ -21,6 +21,7 @@ class Event:
     id: int
     at: datetime
     event: str
+    org_id: UUID
     actor_type: str
     actor_id: str
     job_type: str | None
@@ -32,15 +33,16 @@ class Event:
     """The event's name in a source document, if it has another there."""
 
 
-def of_correlation(tx: Transaction, correlation_id: str, *, limit: int) -> Sequence[Event]:
-    """All events of the jobs that one request caused, and what happened besides, in order."""
+def of_correlation(tx: Transaction, correlation_id: str, *, after: int | None = None, limit: int) -> Sequence[Event]:
+    """All events of the jobs that one request caused, and what happened besides, in order, after an event's number."""
+    root_id = _as_id(correlation_id)
     rows = tx.run(
-        "list_events_of_correlation", correlation_id=correlation_id, root_id=_as_id(correlation_id), limit=limit
+        "list_events_of_correlation", correlation_id=correlation_id, root_id=root_id, after=after or 0, limit=limit
     )
     return [_event(row) for row in rows]
 
 
-def besides_moves(tx: Transaction, *, before: int | None, limit: int) -> Sequence[Event]:
+def besides_moves(tx: Transaction, *, before: int | None = None, limit: int) -> Sequence[Event]:
     """What people did, and what happened besides the moves of jobs: the newest first, before an event's number.
 
     A tenant's transaction lists what happened in its org, the ledger's what happened in all.
@@ -48,6 +50,23 @@ def besides_moves(tx: Transaction, *, before: int | None, limit: int) -> Sequenc
     is_of_org = isinstance(tx, TenantTransaction)
     rows = tx.run("list_other_events_of_org" if is_of_org else "list_other_events", before=before or LAST, limit=limit)
     return [_event(row) for row in rows]
+
+
+def of_subject(
+    tx: Transaction, org_id: UUID, subject_id: UUID, *, before: int | None = None, limit: int
+) -> Sequence[Event]:
+    """What changed a thing, as far as there are details: the newest first, before an event's number."""
+    rows = tx.run("list_events_of_subject", org_id=org_id, subject_id=subject_id, before=before or LAST, limit=limit)
+    return [_event(row) for row in rows]
+
+
+def find(tx: Transaction, event_id: int, *, org_id: UUID | None = None) -> Event | None:
+    """One of the events of `besides_moves`, of an org or of all."""
+    if org_id is None:
+        rows = tx.run("find_other_event", event_id=event_id)
+    else:
+        rows = tx.run("find_other_event_of_org", event_id=event_id, org_id=org_id)
+    return _event(rows[0]) if rows else None
 
 
 def _event(row: Row) -> Event:

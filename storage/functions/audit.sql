@@ -117,6 +117,23 @@ $$;
 create or replace trigger audit_entries_exported_first after delete on audit_entries referencing old table as gone
   for each statement execute function postroom.refuse_unexported();
 
+-- Details say what an entry changed, so they leave in the statement that deletes it.
+create or replace function postroom.drop_details() returns trigger
+language plpgsql set search_path = pg_catalog, public, pg_temp as $$
+begin
+  delete from public.audit_details d using gone g where d.org_id = g.org_id and d.event_id = g.id and g.event = 'run_sheet.changed';
+  return null;
+end
+$$;
+create or replace trigger audit_entries_take_details_along after delete on audit_entries referencing old table as gone
+  for each statement execute function postroom.drop_details();
+create or replace trigger audit_details_append_only before update on audit_details
+  for each row execute function postroom.refuse_change();
+create or replace trigger audit_details_no_truncate before truncate on audit_details
+  for each statement execute function postroom.refuse_change();
+create or replace trigger audit_details_no_deletion before delete on audit_details
+  for each statement execute function postroom.refuse_deletion();
+
 -- Deletes the entries of one export in the next blocks, at least `most` of these where there are so many, and returns how many entries.
 -- The export's entries must all be older than `keep_for`, and counted. The entries of a job leave when its row has left the ledger, and
 -- none of them is younger, not exported or not counted. `more` says whether to call again at once.

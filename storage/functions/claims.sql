@@ -14,7 +14,7 @@ begin
   end if;
 end
 $$;
-grant execute on function postroom.hold_claim to postroom_ledger, postroom_tenant;
+grant execute on function postroom.hold_claim to postroom_ledger, postroom_tenant, postroom_auditor;
 
 -- The same without a lock, for who only reads: the claim may be lost at any time after. Returns why the job should stop, or NULL.
 create or replace function postroom.look_at_claim(held_job uuid, held_token uuid) returns text
@@ -31,7 +31,7 @@ begin
   return reason;
 end
 $$;
-grant execute on function postroom.look_at_claim to postroom_ledger, postroom_tenant;
+grant execute on function postroom.look_at_claim to postroom_ledger, postroom_tenant, postroom_auditor;
 
 -- Writes when claimed jobs began. One that has ended meanwhile, lost its claim, or is locked by a transaction of its own
 -- handler is passed over: nobody may wait here for a handler. A function, so that its caller need not be allowed to choose the

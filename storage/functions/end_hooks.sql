@@ -54,7 +54,7 @@ drop function if exists postroom.end_old_sessions;
 create function postroom.end_old_sessions(margin interval) returns bigint
 language sql as $$
   select count(*) filter (where pg_terminate_backend(s.pid)) from pg_stat_activity s
-  where s.datname = current_database() and s.usename = 'postroom_tenant'
+  where s.datname = current_database() and s.usename in ('postroom_tenant', 'postroom_auditor')
     and s.xact_start < clock_timestamp() - (select max(t.deadline) from job_types t) - margin
 $$;
 call postroom.adopt_end_hook('postroom.end_old_sessions(interval)', 'postroom_ledger');

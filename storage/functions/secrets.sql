@@ -20,7 +20,7 @@ begin
     or words <> lowered and words ~ '[MNO][DTjz][AEIMQUYcgk][wxyz0-5]|SK[0-9a-f]{4}|[01]\.A|M\.[CR][0-9]|Ew[A-D]|Q~';
 end
 $$;
-grant execute on function postroom.begins_secret to postroom_ledger, postroom_tenant;
+grant execute on function postroom.begins_secret to postroom_ledger, postroom_tenant, postroom_auditor;
 
 -- Whether a text may hold the name of a secret; what stands between the letters of a name is passed over, as postroom.names_secret
 -- does: `pass_word` is a password's name.
@@ -34,7 +34,7 @@ begin
     or strpos(letters, 'jwt') > 0 or strpos(letters, 'token') > 0 or strpos(letters, 'key') > 0 or strpos(letters, 'clientstate') > 0;
 end
 $$;
-grant execute on function postroom.mentions_secret to postroom_ledger, postroom_tenant;
+grant execute on function postroom.mentions_secret to postroom_ledger, postroom_tenant, postroom_auditor;
 
 -- What every job has is known to be none, or its checks would cost as much as all the rest of its row: an id, a derived key
 -- (postroom.unique_key), and a short word. Each secret needs more letters, or others.
@@ -59,7 +59,7 @@ begin
       where postroom.names_secret(found.named[1]) and found.named[1] !~* '^(?:[?&]|&amp;)(?:token|pwd)$');
 end
 $$;
-grant execute on function postroom.looks_secret to postroom_ledger, postroom_tenant;
+grant execute on function postroom.looks_secret to postroom_ledger, postroom_tenant, postroom_auditor;
 
 -- Whether a field's name is that of a secret.
 create or replace function postroom.names_secret(field text) returns boolean
@@ -71,7 +71,7 @@ begin
     and bare !~ '(?:page|next|sync|continuation|draft)token$';
 end
 $$;
-grant execute on function postroom.names_secret to postroom_ledger, postroom_tenant;
+grant execute on function postroom.names_secret to postroom_ledger, postroom_tenant, postroom_auditor;
 
 -- The name of a field that names or holds a secret, at any depth; null when none does. What stands in a list belongs to the field that
 -- holds the list. In PL/pgSQL, for a check is made ready anew in each statement that writes: a function in SQL would be read there.
@@ -102,7 +102,7 @@ begin
     limit 1);
 end
 $$;
-grant execute on function postroom.carries_secret to postroom_ledger, postroom_tenant;
+grant execute on function postroom.carries_secret to postroom_ledger, postroom_tenant, postroom_auditor;
 
 -- For checks: each names the field, which a check by itself cannot. All take the value, or PostgreSQL would call them when it plans.
 create or replace function postroom.refuse_secret(payload jsonb) returns boolean language plpgsql immutable as $$

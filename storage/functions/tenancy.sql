@@ -29,7 +29,7 @@ begin
   return org::uuid;
 end
 $$;
-grant execute on function postroom.current_org to postroom_ledger, postroom_tenant;
+grant execute on function postroom.current_org to postroom_ledger, postroom_tenant, postroom_auditor;
 
 -- The project of a tenant's transaction; null when it may see all projects of its org.
 create or replace function postroom.current_project() returns uuid
@@ -72,12 +72,13 @@ begin
 end
 $$;
 
--- Whether only one org's rows may be touched: a handler's login is at work, by whatever name it logs in (a member of the tenant
--- role and of no higher one), or an end-of-job hook is, for which the engine has set an org.
+-- Whether only one org's rows may be touched: a handler's login is at work, by whatever name it logs in (a member of the tenant's or the
+-- auditor's role and of no higher one), or an end-of-job hook is, for which the engine has set an org.
 create or replace function postroom.is_tenant() returns boolean
 language sql stable set search_path = pg_catalog, pg_temp as $$
   select coalesce(current_setting('postroom.org', true), '') <> ''
-    or (pg_has_role(session_user, 'postroom_tenant', 'usage') and not pg_has_role(session_user, 'postroom_ledger', 'usage'))
+    or ((pg_has_role(session_user, 'postroom_tenant', 'usage') or pg_has_role(session_user, 'postroom_auditor', 'usage'))
+      and not pg_has_role(session_user, 'postroom_ledger', 'usage'))
 $$;
 
 -- Puts one table under row-level security: the ledger sees every row, the tenant its own org's. `seen_if` says which of these, and

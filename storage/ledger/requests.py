@@ -3,11 +3,12 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import zip_longest
 from typing import NewType
 from uuid import UUID
 
+from domain.instants import in_utc
 from domain.jobs.failures import Invalid
 from domain.jobs.job import JsonObject, NewJob, Origin
 
@@ -91,12 +92,10 @@ def _times(job: NewJob) -> Sequence[tuple[str, datetime]]:
 
 
 def _in_utc(field: str, at: datetime) -> datetime:
-    if at.utcoffset() is None:
-        raise Invalid(field, "has no time zone")
     try:
-        return at.astimezone(UTC)
-    except OverflowError:
-        raise Invalid(field, "is too far from the present") from None
+        return in_utc(at)
+    except ValueError as error:
+        raise Invalid(field, str(error)) from None
 
 
 def _request(job: NewJob, job_id: UUID | None) -> JsonObject:

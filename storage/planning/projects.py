@@ -9,6 +9,7 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 from pydantic import AwareDatetime
 
+from domain.exchange.imports import BY_HAND
 from domain.jobs.failures import Conflict, Gone, Invalid
 from domain.planning.model import AvailabilityKind, Span
 from storage.postgres.database import Transaction
@@ -16,8 +17,6 @@ from storage.postgres.execution import Row
 
 MOST_PLACES = 1_000
 MOST_COLLABORATORS = 1_000
-BY_HAND = "hand"
-"""The source of what nobody has imported."""
 MOST_AVAILABILITIES = 10_000
 """Of one person: as many as an import takes from a calendar."""
 

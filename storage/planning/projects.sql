@@ -120,3 +120,27 @@ where org_id = %(org_id)s and project_id = %(project_id)s and collaborator_id = 
   and (%(starts_at)s::timestamptz is null or (lower(during), id) > (%(starts_at)s, %(availability_id)s::uuid))
 order by lower(during), id
 limit %(limit)s
+
+-- name: find_imported
+-- What an earlier import of a source has written for people and their events.
+select a.collaborator_id, a.external_uid, a.kind, lower(a.during) as starts_at, upper(a.during) as ends_at
+from unnest(%(collaborator_ids)s::uuid[], %(external_uids)s::text[]) as n (collaborator_id, external_uid)
+join availabilities a on a.org_id = %(org_id)s and a.project_id = %(project_id)s and a.collaborator_id = n.collaborator_id
+  and a.source = %(source)s and a.external_uid = n.external_uid
+
+-- name: count_availabilities
+select collaborator_id, count(*)::integer as number
+from availabilities
+where org_id = %(org_id)s and project_id = %(project_id)s and collaborator_id = any (%(collaborator_ids)s::uuid[])
+group by collaborator_id
+
+-- name: import_availabilities
+-- A row for what is new, and for what differs; nothing for what is so already. In the order of the key: two imports wait for each other.
+insert into availabilities as a (org_id, project_id, collaborator_id, kind, during, source, external_uid)
+select %(org_id)s, %(project_id)s, n.collaborator_id, n.kind, tstzrange(n.starts_at, n.ends_at), %(source)s, n.external_uid
+from unnest(%(collaborator_ids)s::uuid[], %(external_uids)s::text[], %(kinds)s::text[], %(starts)s::timestamptz[], %(ends)s::timestamptz[])
+  as n (collaborator_id, external_uid, kind, starts_at, ends_at)
+order by n.collaborator_id, n.external_uid
+on conflict (org_id, project_id, collaborator_id, source, external_uid) where external_uid is not null
+do update set kind = excluded.kind, during = excluded.during where (a.kind, a.during) is distinct from (excluded.kind, excluded.during)
+returning a.xmax::text = '0' as is_new

@@ -121,7 +121,8 @@ def _note(tx: Transaction, editor: Editor, sheet: RunSheet, was: Sheet, has: She
     ((revision,),) = tx.run("raise_revision", **sheet.ref._asdict(), run_sheet_id=sheet.run_sheet_id)
     first, second = changed_parts(was, has)
     facts = {"project_id": str(sheet.project_id), "run_sheet_id": str(sheet.run_sheet_id), "revision": revision}
-    editor.audit({**facts, "before": first, "after": second})
+    # With the zone of now: whoever reads of it later sees the clocks by which it was meant.
+    editor.audit({**facts, "zone": editor.project.zone, "before": first, "after": second})
     lines = lines_by_person(was, has, ZoneInfo(editor.project.zone))
     rows = tx.run("users_of_collaborators", **sheet.ref._asdict(), collaborator_ids=sorted(map(UUID, lines)))
     for row in rows:

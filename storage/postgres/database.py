@@ -19,7 +19,7 @@ from settings import Settings
 from storage.postgres.bounded import ANSWER_MARGIN_S, connect_bounded
 from storage.postgres.engines import autocommitting_engine, make_engine, timeouts_ms
 from storage.postgres.execution import ConnectionLost, DatabaseError, DatabaseUnavailable, Row, fetch, translated
-from storage.postgres.logins import LEDGER_ROLE, TENANT_ROLE, role_url
+from storage.postgres.logins import AUDITOR_ROLE, LEDGER_ROLE, TENANT_ROLE, role_url
 from storage.postgres.queries import statement
 from storage.postgres.sessions import (
     Entry,
@@ -175,17 +175,14 @@ class PinnedConnection:
 
 
 class Database:
-    """The two engines of a process. Build it after any fork; a forked child must not use its parent's."""
+    """The engines of a process, one a role. Build it after any fork; a forked child must not use its parent's."""
 
     def __init__(self, settings: Settings) -> None:
         """Prepare the engines; nothing connects yet."""
         self._ledger = autocommitting_engine(
             role_url(settings, LEDGER_ROLE), settings, settings.database_pool_size, lock_timeout_s=LOCK_TIMEOUT_S
         )
-        self._tenants = make_engine(
-            role_url(settings, TENANT_ROLE), settings, settings.database_pool_size, is_for_handlers=True
-        )
-        event.listen(self._tenants, "reset", reset_session)
+        self._handlers = {role: _handlers_engine(settings, role) for role in (TENANT_ROLE, AUDITOR_ROLE)}
         self._pinned = PinnedConnection(
             autocommitting_engine(
                 self._ledger.url, settings, 1, most_s=PINNED_TIMEOUT_S, lock_timeout_s=PINNED_LOCK_TIMEOUT_S
@@ -223,12 +220,15 @@ class Database:
         return self._pinned.transaction()
 
     @contextmanager
-    def tenant(self, org_id: UUID, project_id: UUID | None = None) -> Iterator[TenantTransaction]:
+    def tenant(
+        self, org_id: UUID, project_id: UUID | None = None, *, role: str = TENANT_ROLE
+    ) -> Iterator[TenantTransaction]:
         """Open a transaction that can see and touch one org's rows and no others (promise P6).
 
-        With a project, of the tables of projects it sees and touches that project's rows alone.
+        With a project, of the tables of projects it sees and touches that project's rows alone. As the auditor it may
+        write nothing but details of the audit log.
         """
-        with self._sealed(Entry(self._facts(org_id, {}, project_id))) as transaction:
+        with self._sealed(Entry(self._facts(org_id, {}, project_id), role=role)) as transaction:
             yield transaction
 
     @contextmanager
@@ -240,26 +240,34 @@ class Database:
 
     @contextmanager
     def claimed(
-        self, org_id: UUID, job_id: UUID, token: UUID, project_id: UUID | None = None
+        self, org_id: UUID, job_id: UUID, token: UUID, project_id: UUID | None = None, *, role: str = TENANT_ROLE
     ) -> Iterator[TenantTransaction]:
         """Open a tenant's transaction that holds a job's claim until its end; raises `ClaimLost` (promise P4).
 
         What it enqueues is in the job's name, and of its project.
         """
         facts = self._facts(org_id, {"job": str(job_id)}, project_id)
-        with self._sealed(Entry(facts, (job_id, token))) as transaction:
+        with self._sealed(Entry(facts, (job_id, token), role=role)) as transaction:
             yield transaction
 
     @contextmanager
     def reading(
-        self, org_id: UUID, job_id: UUID, token: UUID, project_id: UUID | None = None, *, is_snapshot: bool = False
+        self,
+        org_id: UUID,
+        job_id: UUID,
+        token: UUID,
+        project_id: UUID | None = None,
+        *,
+        is_snapshot: bool = False,
+        role: str = TENANT_ROLE,
     ) -> Iterator[TenantTransaction]:
         """As `claimed`, for a transaction that only reads: nobody waits for it, and its commit waits for no disk.
 
         With `is_snapshot`, all that it reads is as it was when the transaction began.
         """
         facts = self._facts(org_id, {"job": str(job_id)}, project_id)
-        with self._sealed(Entry(facts, (job_id, token), is_reading=True, is_snapshot=is_snapshot)) as transaction:
+        entry = Entry(facts, (job_id, token), is_reading=True, is_snapshot=is_snapshot, role=role)
+        with self._sealed(entry) as transaction:
             yield transaction
 
     def _facts(self, org_id: UUID, facts: Mapping[str, str], project_id: UUID | None = None) -> Mapping[str, str]:
@@ -319,18 +327,20 @@ class Database:
     def renew(self) -> None:
         """Let go of the connections that rest in the pools: the URL may lead to another server by now."""
         self._ledger.dispose()
-        self._tenants.dispose()
+        for engine in self._handlers.values():
+            engine.dispose()
 
     def dispose(self, *, close: bool = True) -> None:
         """Drop all connections; without closing them after a fork, for they are the parent's."""
         self._ledger.dispose(close=close)
-        self._tenants.dispose(close=close)
+        for engine in self._handlers.values():
+            engine.dispose(close=close)
         if close:
             self._pinned.close()
 
     @contextmanager
     def _opened(self, entry: Entry) -> Iterator[TenantTransaction]:
-        with _connected(self._tenants) as connection:
+        with _connected(self._handlers[entry.role]) as connection:
             transaction = TenantTransaction(connection, entry)
             yield transaction
             commit(connection, is_clean=transaction.is_clean)
@@ -349,6 +359,13 @@ class Database:
     def _read_seal_key(self) -> str:
         with self.ledger() as transaction:
             return str(transaction.raw("select secret from tenant_seal")[0][0])
+
+
+def _handlers_engine(settings: Settings, role: str) -> Engine:
+    """An engine whose connections are cleaned before another org's handler gets them; nothing connects yet."""
+    made = make_engine(role_url(settings, role), settings, settings.database_pool_size, is_for_handlers=True)
+    event.listen(made, "reset", reset_session)
+    return made
 
 
 @contextmanager

@@ -16,6 +16,10 @@ from settings import Settings
 
 LEDGER_ROLE = "postroom_ledger"
 TENANT_ROLE = "postroom_tenant"
+AUDITOR_ROLE = "postroom_auditor"
+"""A handler that may write details of the audit log and nothing else."""
+ROLES = (LEDGER_ROLE, TENANT_ROLE, AUDITOR_ROLE)
+"""Those that log in, beside the owner."""
 SCHEMES = frozenset({"postgresql", "postgres", "postgresql+psycopg"})
 MIGRATE = "run `celery -A tasks database migrate`"
 
@@ -103,7 +107,7 @@ def read_url(given: SecretStr, setting: str) -> URL:
 
 def role_url(settings: Settings, role: str) -> URL:
     """The URL by which a role logs in: its own setting, or the owner's URL with the role's name and password."""
-    setting = "ledger_database_url" if role == LEDGER_ROLE else "tenant_database_url"
+    setting = f"{role.removeprefix('postroom_')}_database_url"
     given: SecretStr | None = getattr(settings, setting)
     if given is not None:
         return read_url(given, setting)

@@ -24,7 +24,7 @@ from storage.postgres.blocking_session import look_for_blocker
 from storage.postgres.bounded import ANSWER_MARGIN_S, BoundedConnection, connect_bounded
 from storage.postgres.database import Transaction
 from storage.postgres.execution import DatabaseUnavailable, StatementAborted, prepare_connection, translated
-from storage.postgres.logins import LEDGER_ROLE, TENANT_ROLE, read_url, role_url
+from storage.postgres.logins import LEDGER_ROLE, ROLES, read_url, role_url
 from storage.postgres.migration_rights import refuse_without_rights
 from storage.postgres.writes import QUESTION, why_refused
 
@@ -170,7 +170,7 @@ def _run_missing(engine: Engine, migrations: Path) -> None:
 def _admit_roles(settings: Settings, engine: Engine) -> None:
     with engine.begin() as connection:
         raw = _driver(connection)
-        for role in (LEDGER_ROLE, TENANT_ROLE):
+        for role in ROLES:
             password = _given_password(settings, role)
             if password is not None:
                 # Not the password: statements stand in the server's log and in pg_stat_activity.

@@ -11,7 +11,7 @@ from domain.jobs.job import SYSTEM_ORG
 from storage.postgres.database import Database, Transaction
 from storage.postgres.execution import DatabaseError, diagnosis_of
 from storage.postgres.functions import find_differences
-from storage.postgres.logins import LEDGER_ROLE, MIGRATE, SILENT, TENANT_ROLE
+from storage.postgres.logins import AUDITOR_ROLE, LEDGER_ROLE, MIGRATE, SILENT, TENANT_ROLE
 from storage.postgres.writes import QUESTION, why_refused
 
 REVISIONS = Path(__file__).resolve().parent.parent / "migrations" / "versions"
@@ -52,6 +52,7 @@ def database_checks(database: Database, job_types: Collection[str] = ()) -> tupl
     return (
         ledger,
         _guarded("tenant role", lambda: _logged_in(database.tenant(SYSTEM_ORG), TENANT_ROLE)),
+        _guarded("auditor role", lambda: _logged_in(database.tenant(SYSTEM_ORG, role=AUDITOR_ROLE), AUDITOR_ROLE)),
         _guarded("writes", lambda: _writes(database)),
         _guarded("migrations", lambda: _migrations(database)),
         _guarded("catalogue", lambda: _catalogue(database, job_types)),
@@ -63,6 +64,7 @@ def silent_checks() -> tuple[Check, ...]:
     return (
         _away("ledger role", SILENT),
         not_answered("tenant role"),
+        not_answered("auditor role"),
         not_answered("writes"),
         not_answered("migrations"),
         not_answered("catalogue"),

@@ -16,6 +16,7 @@ from sqlalchemy.pool import ConnectionPoolEntry, PoolResetState
 from domain.jobs.failures import Forbidden
 from storage.postgres.bounded import BoundedConnection, connect_bounded
 from storage.postgres.execution import fetch
+from storage.postgres.logins import TENANT_ROLE
 
 SETTINGS: Mapping[str, str] = {
     # pg_temp last: unnamed, it would be searched first.
@@ -105,6 +106,8 @@ class Entry(NamedTuple):
     """Whether the transaction only reads: the claim is looked at then, and not locked."""
     is_snapshot: bool = False
     """Whether a transaction that only reads sees everything as it was when it began."""
+    role: str = TENANT_ROLE
+    """Who logs in."""
 
 
 def enter(connection: Connection, entry: Entry) -> datetime:

@@ -5,6 +5,7 @@ that dies in between leaves bytes that nothing points to, and those are swept (d
 """
 
 import hashlib
+import json
 from collections.abc import Iterable
 from datetime import timedelta
 from functools import partial
@@ -12,6 +13,7 @@ from uuid import UUID, uuid4
 
 from domain.exchange.artifacts import KEEP_FOR, ArtifactFacts, NewArtifact, place_of
 from domain.jobs.failures import Gone, Permanent
+from domain.jobs.job import JsonObject
 from engine.context import JobContext
 from observability.on_demand import on_demand
 from providers.ports.artifact_store import ArtifactStore
@@ -27,9 +29,17 @@ def store_of(ctx: JobContext) -> ArtifactStore:
 
 
 def keep_file(
-    ctx: JobContext, facts: ArtifactFacts, pieces: Iterable[bytes], *, keep_for: timedelta = KEEP_FOR
+    ctx: JobContext,
+    facts: ArtifactFacts,
+    pieces: Iterable[bytes],
+    *,
+    project_id: UUID | None = None,
+    keep_for: timedelta = KEEP_FOR,
 ) -> NewArtifact:
-    """Put a file's bytes into the store. The job gives the result to `record_file` in its `Done(writes=…)`."""
+    """Put a file's bytes into the store. The job gives the result to `record_file` in its `Done(writes=…)`.
+
+    The file is of the named project, else of the job's.
+    """
     ctx.check()
     artifact_id, digest, size = uuid4(), hashlib.sha256(), 0
     kept: list[bytes] = []
@@ -44,9 +54,21 @@ def keep_file(
         size,
         digest.hexdigest(),
         keep_for=keep_for,
-        project_id=ctx.job.project_id,
+        project_id=project_id or ctx.job.project_id,
         job_id=ctx.job.job_id,
     )
+
+
+def keep_document(ctx: JobContext, kind: str, name: str, document: JsonObject, *, project_id: UUID) -> NewArtifact:
+    """As `keep_file`, for a document as JSON: the same document is the same bytes."""
+    text = json.dumps(document, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    facts = ArtifactFacts(kind=kind, name=name, media_type="application/json")
+    return keep_file(ctx, facts, [text.encode()], project_id=project_id)
+
+
+def reference_to(made: NewArtifact) -> JsonObject:
+    """What a job's output says of the file that it made."""
+    return {"artifact_id": str(made.artifact_id), "size": made.size, "sha256": made.sha256}
 
 
 def record_file(tx: Transaction, org_id: UUID, made: NewArtifact) -> None:

@@ -134,7 +134,7 @@ def open_mailbox(
             access_token=held.access_token.get_secret_value(),
             timeout_s=settings.google_request_timeout_s,
             meter=_meter(ctx, str(account_id), share),
-            endpoint=settings.gmail_endpoint,
+            endpoint=settings.google_url,
             clock=ctx.clock,
         ) as mailbox:
             yield mailbox

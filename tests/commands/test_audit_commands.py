@@ -21,6 +21,7 @@ from domain.jobs.job import ActorType, Origin
 from domain.jobs.lifecycle import settlement_of
 from domain.jobs.retry import STANDARD
 from engine.runtime import Runtime
+from operations.pages import write_cursor
 from sandbox.servers.child_process import ChildProcess, Command
 from storage.audit import exports
 from storage.ledger import ledger
@@ -271,8 +272,8 @@ def test_what_happened_in_an_org_besides_jobs(process: Runtime, org: UUID) -> No
         ("secret.set", "erp.api_key"),
         ("secret.set", "crm.api_key"),
     ]
-    assert answer(audit, "list", "--org", org, "--before", rows[0]["id"]) == rows[1:]
-    assert "give --correlation" in refusal(audit, "list", "--correlation", "c", "--org", org)
+    after_first = write_cursor((rows[0]["id"],))
+    assert answer(audit, "list", "--org", org, "--cursor", after_first) == rows[1:]
 
 
 def test_what_people_did_in_all_orgs_is_one_list(process: Runtime, database: Connection, org: UUID) -> None:
@@ -284,7 +285,7 @@ def test_what_people_did_in_all_orgs_is_one_list(process: Runtime, database: Con
     rows = answer(audit, "list")
     assert [row["event"] for row in rows] == ["secret.set", "job.replayed"]
     assert [row["event"] for row in answer(audit, "list", "--org", org)] == ["job.replayed"]
-    assert answer(audit, "list", "--before", rows[0]["id"]) == rows[1:]
+    assert answer(audit, "list", "--cursor", write_cursor((rows[0]["id"],))) == rows[1:]
 
 
 def test_an_event_is_shown_with_its_name_in_a_source_document(

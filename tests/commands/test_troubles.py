@@ -138,7 +138,7 @@ def test_an_unmigrated_database_ends_every_command_with_one_line(
     settings: Settings, empty_database_url: str, broker_url: str
 ) -> None:
     found = told(settings, database_url=empty_database_url)
-    for name in ("tenant role", "writes", "migrations", "catalogue"):
+    for name in ("tenant role", "auditor role", "writes", "migrations", "catalogue"):
         assert found[name].finding == "PostgreSQL: the database is not migrated to this release"
         assert found[name].remedy == "run `celery -A tasks database migrate`"
     environment = {"POSTROOM_DATABASE_URL": empty_database_url, "POSTROOM_BROKER_URL": broker_url}

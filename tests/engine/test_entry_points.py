@@ -1,7 +1,7 @@
 """Every entry point takes the same jobs and writes the same rows, and refuses the same mistakes by the same field."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
@@ -10,25 +10,32 @@ import pytest
 from psycopg import Connection
 from psycopg.types.json import Jsonb
 
-from domain.access.api_keys import Role
 from domain.jobs.contract import LARGEST_PAYLOAD
 from domain.jobs.failures import Invalid
-from domain.jobs.job import ActorType, JsonObject, NewJob, Origin
+from domain.jobs.job import JsonObject, NewJob
 from domain.payloads.shape import shape_of
 from engine.enqueue import enqueue_jobs
 from engine.messages import border
-from engine.messages.foreign import ForeignMessage, RefusedMessage
+from engine.messages.foreign import ForeignMessage
 from engine.runtime import Runtime
 from engine.worker.adoption import Adoption
-from gateway.api import enqueueing
-from gateway.http.resources import Resources
-from storage.access.api_keys import Caller
 from tasks.gmail import sync
 from tests.doubles.factories import make_job_type, make_org
 from tests.doubles.inline_worker import run_job
 from tests.doubles.odd_messages import as_redis_message, body, contract, envelope, task_headers
+from tests.engine.entry_points import (
+    ACCOUNT,
+    AT_EACH,
+    ENTRY_POINTS,
+    GOOD,
+    Answered,
+    EntryPoint,
+    Given,
+    celery,
+    refusal,
+    sql,
+)
 
-ACCOUNT = UUID("00000000-0000-4000-8000-00000000abcd")
 SPELLINGS = {
     "plain": str(ACCOUNT),
     "upper case": str(ACCOUNT).upper(),
@@ -37,82 +44,6 @@ SPELLINGS = {
     "braces": f"{{{ACCOUNT}}}",
 }
 
-Given = Mapping[str, Any]
-EntryPoint = Callable[[Runtime, UUID, Given], UUID]
-"""Enqueues a gmail.sync with these fields of the job contract; returns the job's id, or raises `Invalid`."""
-
-
-def python(process: Runtime, org: UUID, given: Given) -> UUID:
-    """A job whose payload no class has checked."""
-    fields = dict(given)
-    origin = Origin(ActorType.SYSTEM, fields.pop("actor_id", "postroom"), fields.pop("request_id", None))
-    with process.database.ledger() as tx:
-        return enqueue_jobs(tx, [NewJob("gmail.sync", org, origin=origin, **fields)])[0].job_id
-
-
-def child(process: Runtime, org: UUID, given: Given) -> UUID:
-    """The same from a handler: its transaction is its org's."""
-    fields = dict(given)
-    origin = Origin(ActorType.SYSTEM, fields.pop("actor_id", "postroom"), fields.pop("request_id", None))
-    with process.database.tenant(org) as tx:
-        return enqueue_jobs(tx, [NewJob("gmail.sync", org, origin=origin, **fields)])[0].job_id
-
-
-def sql(process: Runtime, org: UUID, given: Given) -> UUID:
-    """As a service's own login calls it."""
-    fields = dict(given) | {"payload": Jsonb(given["payload"])}
-    named = ", ".join(f"{name} => %({name})s" for name in fields)
-    with process.database.ledger() as tx:
-        rows = tx.raw(f"select postroom.enqueue('gmail.sync', %(org)s, {named}) as id", fields | {"org": org})
-    return UUID(str(rows[0].id))
-
-
-class Answered:
-    """A message that anybody may answer."""
-
-    def ack_log_error(self, *_given: object) -> None: ...
-
-    def reject_log_error(self, *_given: object) -> None: ...
-
-
-def celery(process: Runtime, org: UUID, given: Given) -> UUID:
-    """A foreign client's message."""
-    asked = contract(org_id=str(org), job_type="gmail.sync", **given)
-    asked = {name: value for name, value in asked.items() if value is not None}
-    document = envelope(body(asked), task_headers("gmail.sync"))
-    said = border.read(as_redis_message(json.dumps(document).encode()))
-    if isinstance(said, RefusedMessage):
-        raise Invalid(said.field, said.reason)
-    assert isinstance(said, ForeignMessage)
-    adoption = Adoption(process)
-    adoption.attach(())
-    adoption.receive(Answered(), said)
-    adoption.write()
-    with process.database.ledger() as tx:
-        refused = tx.raw("select field, reason from refused_messages order by id desc limit 1")
-        if refused:
-            raise Invalid(refused[0].field, refused[0].reason)
-        key = asked["idempotency_key"]
-        guard = "select job_id from idempotency_keys where key = %(key)s and kind = 'named'"
-        return UUID(str(tx.raw(guard, {"key": key})[0].job_id))
-
-
-def http(process: Runtime, org: UUID, given: Given) -> UUID:
-    """The gateway's route, behind its reading of bytes and keys."""
-    fields = dict(given)
-    origin = Origin(ActorType.API_KEY, fields.pop("actor_id", "a key"), fields.pop("request_id", None))
-    caller = Caller(uuid4(), org, Role.WRITER, note=False)
-    resources = Resources.of(process.settings)
-    try:
-        asked = enqueueing.understand({"job_type": "gmail.sync"} | fields, None, caller, origin)
-        return enqueueing.enqueue(resources, asked).job_id
-    finally:
-        resources.database.dispose()
-
-
-ENTRY_POINTS: Mapping[str, EntryPoint] = {"python": python, "child": child, "sql": sql, "celery": celery, "http": http}
-
-GOOD = {"account_id": str(ACCOUNT)}
 DEEP: dict[str, Any] = {}
 for _ in range(70):
     DEEP = {"a": DEEP}
@@ -173,15 +104,7 @@ OF_PAYLOAD: Mapping[str, tuple[Given, str, str, str | None]] = {
 }
 """Mistakes in a payload: field, reason, and SQL's reason; None where SQL takes the job, which dies."""
 
-AT_EACH = pytest.mark.parametrize("enqueue", ENTRY_POINTS.values(), ids=ENTRY_POINTS)
 IN_PYTHON = {name: one for name, one in ENTRY_POINTS.items() if one is not sql}
-
-
-def refusal(process: Runtime, org: UUID, enqueue: EntryPoint, given: Given) -> tuple[str, str]:
-    """The field and the reason by which an entry point refuses a job."""
-    with pytest.raises(Invalid) as refused:
-        enqueue(process, org, given)
-    return refused.value.field, refused.value.reason.removeprefix(f"{refused.value.field}: ")
 
 
 @AT_EACH
@@ -263,22 +186,21 @@ def shape(*required: str, **properties: Mapping[str, object]) -> JsonObject:
     return shape_of({"properties": properties, "required": required, "additionalProperties": False})
 
 
-def test_who_names_no_version_means_the_newest_that_fits(process: Runtime, org: UUID, database: Connection) -> None:
-    """So a caller of the old shape goes on through a deploy, and through a rollback."""
+def test_who_names_no_version_means_the_oldest(process: Runtime, org: UUID, database: Connection) -> None:
+    """Whatever else fits: what a caller of the old shape means stays, through a deploy and a rollback."""
     number = {"type": "integer"}
     make_job_type(process.database, "probe.run", payload_version=1, payload_shape=shape("cents", cents=number))
     make_job_type(process.database, "probe.run", payload_version=2, payload_shape=shape("euros", euros=number))
-    make_job_type(process.database, "probe.run", payload_version=1, payload_shape=shape("cents", cents=number))
-    for document in ({"euros": 1}, {"cents": 100}):
-        database.execute("select postroom.enqueue('probe.run', %s, %s)", (org, Jsonb(document)))
+    database.execute("select postroom.enqueue('probe.run', %s, %s)", (org, Jsonb({"cents": 100})))
+    database.execute("select postroom.enqueue('probe.run', %s, %s, payload_version => 2)", (org, Jsonb({"euros": 1})))
     assert database.execute("select payload_version, payload from jobs order by 1").fetchall() == [
         (1, {"cents": 100}),
         (2, {"euros": 1}),
     ]
-    with process.database.ledger() as tx, pytest.raises(Invalid, match=r"payload\.euros: "):
+    with process.database.ledger() as tx, pytest.raises(Invalid, match=r"payload\.cents: "):
         enqueue_jobs(tx, [NewJob("probe.run", org, {})])
     with process.database.ledger() as tx, pytest.raises(Invalid, match=r"payload\.euros: "):
-        enqueue_jobs(tx, [NewJob("probe.run", org, {"euros": 1}, payload_version=1)])
+        enqueue_jobs(tx, [NewJob("probe.run", org, {"euros": 1})])
 
 
 def test_an_older_worker_does_not_turn_the_catalogue_back(process: Runtime, database: Connection) -> None:

@@ -15,7 +15,7 @@ from storage.ledger import effects, ledger
 from storage.postgres.database import Transaction
 from tasks.gmail import sync
 from tests.doubles.factories import claim_one, make_job_type
-from tests.engine.test_entry_points import ENTRY_POINTS, GOOD, EntryPoint, Given
+from tests.engine.entry_points import ENTRY_POINTS, GOOD, EntryPoint, Given
 from tests.storage.ledger.test_ledger import finish
 
 KEY = "import-4711"

@@ -6,7 +6,7 @@ import pytest
 from psycopg import Connection
 
 from engine.runtime import Runtime
-from tests.engine.test_entry_points import ENTRY_POINTS, GOOD, EntryPoint
+from tests.engine.entry_points import ENTRY_POINTS, GOOD, EntryPoint
 
 
 @pytest.mark.parametrize("enqueue", ENTRY_POINTS.values(), ids=ENTRY_POINTS)

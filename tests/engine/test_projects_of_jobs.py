@@ -6,7 +6,7 @@ from psycopg import Connection
 
 from engine.runtime import Runtime
 from tests.doubles.factories import make_org, make_project
-from tests.engine.test_entry_points import AT_EACH, GOOD, EntryPoint, Given, celery, http, refusal
+from tests.engine.entry_points import AT_EACH, GOOD, EntryPoint, Given, celery, http, refusal
 
 
 @AT_EACH

@@ -31,7 +31,14 @@ def test_metrics_and_health_have_a_port_of_their_own(settings: Settings) -> None
 
 
 def test_a_migrated_database_with_a_catalogue_makes_it_ready(gateway: str) -> None:
-    ready = {"ledger role": True, "tenant role": True, "writes": True, "migrations": True, "catalogue": True}
+    ready = {
+        "ledger role": True,
+        "tenant role": True,
+        "auditor role": True,
+        "writes": True,
+        "migrations": True,
+        "catalogue": True,
+    }
     assert checks(gateway) == (200, ready)
 
 

@@ -257,7 +257,7 @@ def test_a_list_that_stops_looking_says_how_far_it_looked(gateway: TestClient, s
     assert [one["number"] for one in second["notes"]] == [1]
     assert (second["next_cursor"], second["looked_back_to"]) == (None, None)
     shown = call(command_of(search_notes), "--org", org)
-    assert shown.stderr.startswith("looked back to 2026-11-26T00:00:00+00:00; more: --cursor ")
+    assert shown.stderr.startswith("looked back to 2026-11-26T00:00:00Z; more: --cursor ")
     assert answer(command_of(search_notes), "--org", org, "--cursor", shown.stderr.split()[-1])[0]["number"] == 1
 
 

@@ -44,12 +44,12 @@ def test_a_reminder_from_its_beginning_to_its_end_by_command(told: ToldPeople) -
         COMMANDS, "add", *org, "--to", told.user_id, "--title", "Water the plants", "--at", "2036-07-01T09:00",
         "--zone", "Europe/Berlin", "--rule", "freq=daily;count=9", "--as", "ada",
     )  # fmt: skip
-    assert (made["due_at"], made["rule"]) == ("2036-07-01T07:00:00+00:00", "FREQ=DAILY;COUNT=9")
+    assert (made["due_at"], made["rule"]) == ("2036-07-01T07:00:00Z", "FREQ=DAILY;COUNT=9")
     name = made["reminder_id"]
     assert [one["reminder_id"] for one in answer(COMMANDS, "list", *org)] == [name]
     assert answer(COMMANDS, "list", *org, "--user-id", uuid4()) == []
     moved = answer(COMMANDS, "edit", name, *org, "--zone", "Asia/Tokyo", "--rule", "")
-    assert (moved["due_at"], moved["at"], moved["rule"]) == ("2036-07-01T00:00:00+00:00", "2036-07-01T09:00:00", None)
+    assert (moved["due_at"], moved["at"], moved["rule"]) == ("2036-07-01T00:00:00Z", "2036-07-01T09:00:00", None)
     until = (datetime.now(UTC) + timedelta(hours=1)).replace(microsecond=0)
     late = answer(COMMANDS, "snooze", name, *org, "--until", until.isoformat())
     assert datetime.fromisoformat(late["due_at"]) == datetime.fromisoformat(late["snoozed_until"]) == until

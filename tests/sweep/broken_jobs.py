@@ -1,8 +1,10 @@
 """Job types that break a promise each, so that the sweep can be seen to find it."""
 
 from datetime import timedelta
-from uuid import UUID
+from hashlib import sha256
+from uuid import UUID, uuid4
 
+from domain.exchange.artifacts import ArtifactFacts, NewArtifact, place_of
 from domain.jobs.job import Done, Outcome
 from domain.jobs.queues import Queue
 from domain.jobs.retry import RetryPolicy
@@ -15,6 +17,7 @@ from engine.runtime import runtime
 from providers.ports import ModelRequest
 from storage.accounts import accounts
 from storage.ledger import audit
+from tasks.exchange.artifact_files import record_file, store_of
 from tasks.mail.language_model import shared_model
 from tasks.mail.mailbox_session import open_mailbox
 from tests.doubles.mail_environment import letter
@@ -125,5 +128,19 @@ def garrulous(ctx: JobContext, _payload: Garrulous) -> Outcome:
     return Done()
 
 
-for broken in (unguarded, hasty, chattering, unfenced, unfenced_reader, spendthrift, garrulous):
+class Boastful(ThreadPayload, job_type="broken_jobs.boastful"): ...
+
+
+@job(queue=Queue.DEFAULT, retry=AT_ONCE)
+def boastful(ctx: JobContext, _payload: Boastful) -> Outcome:
+    """Write an artifact's row, and its bytes in the first attempt alone."""
+    data = b"a plan"
+    facts = ArtifactFacts(kind="plan", name="plan.txt", media_type="text/plain")
+    made = NewArtifact(uuid4(), facts, len(data), sha256(data).hexdigest())
+    if ctx.job.attempt == 1:
+        store_of(ctx).put(place_of(ctx.org_id, made.artifact_id), [data])
+    return Done(writes=lambda tx: record_file(tx, ctx.org_id, made))
+
+
+for broken in (unguarded, hasty, chattering, unfenced, unfenced_reader, spendthrift, garrulous, boastful):
     register(broken)

@@ -190,8 +190,8 @@ class WatchedPublisher(Publisher):
         return super().publish_demand(queue, parts)
 
 
-SHORT_LIVED = re.compile(r"(?<=/attachments/).+")
-"""Ids that Gmail gives anew at each look (docs: gmail.md#sending)."""
+SHORT_LIVED = re.compile(r"(?<=/attachments/).+|(?<=/postroom/)[0-9a-f-]{36}/[0-9a-f-]{36}")
+"""Ids that Gmail gives anew at each look (docs: gmail.md#sending), and those of artifacts, new in each attempt."""
 
 
 def tap(watch: Callable[[], Watch | None], respond: Respond, provider: str) -> Respond:

@@ -1,6 +1,7 @@
 """What is outside a process: the emulators behind taps, kept and brought back, and what was done there."""
 
 import copy
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -47,11 +48,13 @@ REPEATABLE = frozenset(
         "emails.send",
         "login.token",
         "objects.delete_many",
+        "objects.put",
     }
 )
 """Calls that have the same effect when they are made twice, and alerts, which carry their id.
 
-Every other one may be made once only. `emails.send` has a key: that it made one mail, the state shows."""
+Every other one may be made once only. `emails.send` has a key: that it made one mail, the state shows. Each attempt's
+`objects.put` has an id of its own: which bytes an artifact has, the state shows."""
 
 PAID = frozenset({"anthropic messages.create"})
 """Nothing changes outside, and each costs money: once, unless the process died before it could keep the answer."""
@@ -152,8 +155,23 @@ class Outside:
             "graph": [(one["isDraft"], one["subject"]) for one in written],
             "twilio": [(one["to"], one["body"]) for one in TwilioControl(self.twilio.url).messages()],
             "fcm": [(one["token"], one["notification"]) for one in FcmControl(self.fcm.url).messages()],
-            "s3": sorted(self.bucket.objects),
         }
+
+    def files(self, digests: Mapping[str, str]) -> list[str]:
+        """What lies in the bucket, by what the rows of artifacts say: each place with its digest.
+
+        Bytes of this trial that no row names are left out: nobody can be shown them, and they are swept when they are
+        old (docs: artifacts.md#bytes-first).
+        """
+        lying, before = self.bucket.objects, self._objects
+        shown = [f"{place}: as before" for place in before if place in lying and place not in digests]
+        for place, digest in digests.items():
+            found = "nothing lies there"
+            if place in lying:
+                is_right = hashlib.sha256(lying[place].data).hexdigest() == digest
+                found = "as its row says" if is_right else "other bytes than its row says"
+            shown.append(f"{place if place in before else 'made by the job'}: {found}")
+        return sorted(shown)
 
     def _copied(self, mailboxes: Mapping[str, Mailbox]) -> dict[str, Mailbox]:
         shared = [self.service.clock, *(one.lock for one in mailboxes.values())]

@@ -41,6 +41,7 @@ from tests.sweep.prepared.approvals import (
     to_be_reminded_of,
 )
 from tests.sweep.prepared.artifacts import ended_artifacts, mail_with_file, orphaned_bytes
+from tests.sweep.prepared.audit import changed_sheet, org_that_lacks_details
 from tests.sweep.prepared.drafts import (
     asked_by_hand,
     discarded_draft,
@@ -92,7 +93,13 @@ from tests.sweep.prepared.notifications import (
     to_be_sent_by,
 )
 from tests.sweep.prepared.places import Prepare, enqueue, stored_question
-from tests.sweep.prepared.planning import double_booked, to_be_planned
+from tests.sweep.prepared.planning import (
+    double_booked,
+    faults_in_a_file,
+    times_in_a_file,
+    to_be_exported,
+    to_be_planned,
+)
 from tools.reference import fleet
 
 GOLDEN = ROOT / "tests" / "golden"
@@ -191,6 +198,8 @@ SCENARIOS: dict[str, dict[str, Prepare]] = {
         "resend_with_file": mail_with_file(EmailProvider.RESEND),
         "graph_with_file": mail_with_file(EmailProvider.GRAPH),
     },
+    "exports.project_plan": {"to_be_exported": to_be_exported},
+    "imports.availability": {"times": times_in_a_file, "faults": faults_in_a_file},
     "gmail.ingest": {"unseen_letter": unseen_letter},
     "gmail.renew_watch": {"stale_token": stale_token},
     "gmail.sync": {"history": history_with_news, "full": whole_mailbox},
@@ -222,6 +231,8 @@ SCENARIOS: dict[str, dict[str, Prepare]] = {
         "new": new_mail_to_send,
         "automatic": answer_to_send,
     },
+    "audit.enrich": {"changed_sheet": changed_sheet},
+    "audit.catch_up": {"org_that_lacks_details": org_that_lacks_details},
     "planning.scan_conflicts": {"double_booked": double_booked},
     "planning.suggest_assignments": {"to_be_planned": to_be_planned},
     "threads.cleanup": {"done": finished_thread, "sent": sent_draft, "discarded": discarded_draft},

@@ -74,6 +74,7 @@ def test_every_named_scenario_is_of_a_job_type() -> None:
         ),
         (broken_jobs.spendthrift, "P3: anthropic messages.create /v1/messages was done 2 times instead of 1"),
         (broken_jobs.garrulous, "job.started cannot follow running"),
+        (broken_jobs.boastful, "made by the job: nothing lies there"),
     ],
     ids=lambda value: value.name if isinstance(value, Job) else "",
 )

@@ -82,11 +82,12 @@ def ending_of(trial: Trial) -> Ending:
     events = database.execute("select event from audit_log where event not like 'job.%' and event not like 'effect.%'")
     unknown = database.execute("select count(*) from idempotency_keys where status = 'unknown'").fetchone()
     assert unknown is not None
+    files = database.execute("select org_id || '/' || id, sha256 from artifacts").fetchall()
     return Ending(
         jobs=Counter(row[0] for row in jobs),
         rows=Counter(_rows(database)),
         events=Counter(row[0] for row in events),
-        outside=_without_ids(trial.outside.state()),
+        outside=_without_ids(trial.outside.state() | {"s3": trial.outside.files(dict(files))}),
         calls=trial.outside.calls(),
         unknown=int(unknown[0]),
     )

@@ -9,6 +9,7 @@ import pytest
 from domain.mail.mailbox import INBOX
 from storage.mail import messages
 from storage.postgres.database import Database, TenantTransaction
+from storage.postgres.logins import TENANT_ROLE
 from tests.doubles.factories import claim_one
 from tests.doubles.mail_actions import stored_letter
 from tests.doubles.mail_environment import MailEnvironment
@@ -32,9 +33,9 @@ class Watched(Database):
 
     @contextmanager
     def claimed(
-        self, org_id: UUID, job_id: UUID, token: UUID, project_id: UUID | None = None
+        self, org_id: UUID, job_id: UUID, token: UUID, project_id: UUID | None = None, *, role: str = TENANT_ROLE
     ) -> Iterator[TenantTransaction]:
-        with super().claimed(org_id, job_id, token, project_id) as transaction:
+        with super().claimed(org_id, job_id, token, project_id, role=role) as transaction:
             before = set(transaction.raw(WRITES))
             yield transaction
             transaction.restore()

@@ -3,6 +3,7 @@ person's deed makes a proposal the plan.
 """
 
 import ast
+import json
 import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -25,8 +26,8 @@ from storage.planning.projects import Project
 from storage.planning.run_sheets import Editor
 from storage.postgres.queries import statements
 from tests.doubles.factories import make_org, make_project
+from tests.doubles.planning.planning_jobs import kept_file, run, stored
 from tests.doubles.planning.plans import given, person, person_id, slot, slot_id, small_plan
-from tests.doubles.planning.stored_plans import store_plan
 from tests.doubles.told_people import ToldPeople
 from tests.house import ROOT
 from tests.waiting import eventually
@@ -36,25 +37,14 @@ CREW = (person(1, skills=frozenset({"sound"})), person(2), person(3))
 PLAN = Plan((slot(1, 8, 12, skills=frozenset({"sound"})), slot(2, 9, 11, headcount=2)), CREW)
 
 
-def stored(told: ToldPeople, plan: Plan = PLAN) -> Project:
-    with told.process.database.ledger() as tx:
-        return store_plan(tx, told.org_id, plan)[0]
-
-
-def run(told: ToldPeople, payload: Any, project_id: UUID | None = None) -> tuple[str, dict[str, Any]]:  # noqa: ANN401 - any payload
-    """How a job ended, and its output or its error."""
-    with told.process.database.ledger() as tx:
-        (made,) = enqueue(tx, payload, org_id=told.org_id, project_id=project_id)
-    state = told.run(made.job_id)
-    query = "select coalesce(output, error) from jobs where id = %s"
-    ((said,),) = told.database.execute(query, (made.job_id,)).fetchall()
-    return state, said
-
-
 def suggest(told: ToldPeople, project: Project, **wanted: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - fields of a payload
     state, output = run(told, SuggestAssignmentsPayload(project_id=project.project_id, **wanted), project.project_id)
     assert state == "succeeded", output
     return list(output["proposals"])
+
+
+def artifact(told: ToldPeople, output: dict[str, Any], project: Project) -> dict[str, Any]:
+    return dict(json.loads(kept_file(told, output, project.project_id)))
 
 
 def caller(told: ToldPeople, role: Role = Role.OPERATOR, org_id: UUID | None = None) -> Call:
@@ -85,13 +75,17 @@ def test_a_scan_counts_and_names_what_breaks_a_rule(told: ToldPeople) -> None:
     skill, overlap = output["conflicts"]
     assert (skill["kind"], skill["detail"]) == ("skill", "sound")
     assert overlap["slot_ids"] == [str(slot_id(1)), str(slot_id(2))]
-    assert run(told, payload, project.project_id)[1] == output, "two scans can be compared"
+    again = run(told, payload, project.project_id)[1]
+    assert again | {"artifact_id": output["artifact_id"]} == output, "two scans can be compared, by their digest too"
+    kept = artifact(told, output, project)
+    assert (kept["counts"], kept["conflicts"]) == (output["counts"], output["conflicts"])
+    assert (kept["project_id"], kept["since"]) == (str(project.project_id), DAY["since"])
     later = {"since": "2026-03-04T00:00:00Z", "until": "2026-03-05T00:00:00Z"}
     assert run(told, ScanConflictsPayload(project_id=project.project_id, **later))[1]["conflicts"] == []
 
 
 def test_a_project_that_is_not_the_jobs_or_the_orgs_fails_the_job(told: ToldPeople) -> None:
-    project, other = stored(told), make_project(told.database, told.org_id)
+    project, other = stored(told, PLAN), make_project(told.database, told.org_id)
     state, error = run(told, ScanConflictsPayload(project_id=project.project_id, **DAY), other)
     assert (state, error["reason"]) == ("dead", "payload.project_id: is not the project of the job")
     for payload in (
@@ -126,7 +120,7 @@ def test_from_is_another_name_of_since_and_an_end_before_it_is_refused() -> None
 
 
 def test_a_suggestion_is_proved_explained_and_writes_no_assignment(told: ToldPeople) -> None:
-    project = stored(told)
+    project = stored(told, PLAN)
     first, *others = suggest(told, project, differ=1)
     assert (first["is_proved"], first["gap_percent"], first["open_places"]) == (True, 0, 0)
     assert [one["points"] for one in (first, *others)] == sorted(
@@ -142,7 +136,12 @@ def test_a_suggestion_is_proved_explained_and_writes_no_assignment(told: ToldPeo
     reasons = {one["slot"]: one for one in shown.reasons["slots"]}
     forbidden = {one["collaborator"]: one["rule"] for one in reasons["slot 1"]["candidates"] if not one["is_chosen"]}
     assert forbidden == {"person 2": "skill", "person 3": "skill"}
-    again = suggest(told, project, differ=1)
+    _, output = run(told, SuggestAssignmentsPayload(project_id=project.project_id, differ=1))
+    kept = artifact(told, output, project)
+    assert [one["total"] for one in kept["proposals"]] == [one["points"] for one in (first, *others)]
+    assert kept["proposals"][0]["slots"] == shown.reasons["slots"]
+    assert kept["weights"] == shown.weights
+    again = output["proposals"]
     assert [one["points"] for one in again] == [one["points"] for one in (first, *others)]
 
 
@@ -154,7 +153,17 @@ def test_what_nobody_can_do_stays_open_with_the_reason(told: ToldPeople) -> None
     assert said["why_open"] == "3 lack a skill"
     empty = make_project(told.database, told.org_id)
     state, output = run(told, SuggestAssignmentsPayload(project_id=empty))
-    assert (state, output) == ("succeeded", {"proposals": [], "ended": "no_slots"})
+    assert (state, output["proposals"], output["ended"]) == ("succeeded", [], "no_slots")
+
+
+def test_all_candidates_stand_in_the_artifact_and_the_nearest_in_the_row(told: ToldPeople) -> None:
+    crowd = tuple(person(number) for number in range(14))
+    project = stored(told, Plan((slot(1, 8, 12),), crowd))
+    _, output = run(told, SuggestAssignmentsPayload(project_id=project.project_id, alternatives=1))
+    (proposal,) = output["proposals"]
+    (short,) = proposals.show_proposal(caller(told), UUID(proposal["proposal_id"])).reasons["slots"]
+    (whole,) = artifact(told, output, project)["proposals"][0]["slots"]
+    assert [(len(one["candidates"]), one["others"]) for one in (short, whole)] == [(10, 4), (14, 0)]
 
 
 def test_a_cancel_while_plans_are_looked_for_leaves_no_proposal(told: ToldPeople) -> None:
@@ -172,6 +181,7 @@ def test_a_cancel_while_plans_are_looked_for_leaves_no_proposal(told: ToldPeople
     )
     assert told.run(made.job_id) == "canceled"
     assert told.database.execute("select count(*) from proposals").fetchone() == (0,)
+    assert told.database.execute("select count(*) from artifacts").fetchone() == (0,)
 
 
 def test_applying_a_proposal_assigns_tells_and_raises_the_revision(told: ToldPeople) -> None:
@@ -220,7 +230,7 @@ NEW_ASSIGNMENT = (
 def test_a_proposal_for_a_plan_that_has_changed_is_refused_with_the_difference(
     told: ToldPeople, change: str, line: str
 ) -> None:
-    first, *_ = suggest(told, stored(told), alternatives=1)
+    first, *_ = suggest(told, stored(told, PLAN), alternatives=1)
     names = {"slot": slot_id(2), "person": person_id(1)}
     told.database.execute(change.encode(), {key: one for key, one in names.items() if f"%({key})s" in change})
     before = assigned(told)
@@ -234,8 +244,7 @@ def test_a_proposal_for_a_plan_that_has_changed_is_refused_with_the_difference(
 def test_a_change_of_many_long_names_is_told_in_short(told: ToldPeople, letter: str) -> None:
     """A notification holds 16,384 bytes: of more, nobody would be told."""
     slots = tuple(replace(slot(one, one, one + 1), name=letter * 200) for one in range(20))
-    with told.process.database.ledger() as tx:
-        project, _ = store_plan(tx, told.org_id, Plan(slots, (person(1),)))
+    project = stored(told, Plan(slots, (person(1),)))
     told.database.execute("update collaborators set user_id = %s", (told.user_id,))
     editor = Editor(project, Origin(), lambda _facts: None)
     with told.process.database.ledger() as tx, run_sheets.changing(tx, editor, None):
@@ -285,7 +294,7 @@ def test_of_two_proposals_that_are_applied_at_once_the_later_is_outdated(
 
 
 def test_another_orgs_proposal_is_not_found(told: ToldPeople) -> None:
-    first, *_ = suggest(told, stored(told), alternatives=1)
+    first, *_ = suggest(told, stored(told, PLAN), alternatives=1)
     stranger = caller(told, org_id=make_org(told.database))
     for ask in (proposals.show_proposal, proposals.apply_proposal):
         with pytest.raises(Gone):

@@ -49,6 +49,11 @@ grant select, insert (
   replay_of, data
 ) on audit_entries to postroom_ledger;
 grant select on audit_entries to postroom_tenant;
+-- What postroom_auditor needs of its org's events to say what they changed.
+create policy auditor_own on audit_entries for select to postroom_auditor using (org_id = (select postroom.current_org()));
+grant select (id, at, event, org_id, data) on audit_entries to postroom_auditor;
+-- The events that are enriched, for who looks for those that lack details.
+create index audit_entries_changes on audit_entries (org_id, id) where event = 'run_sheet.changed';
 
 -- The audit log: a row per event, by the order of their ids, with the columns of `audit_entries` but `began_at`. An org's handlers see
 -- their own.
@@ -62,6 +67,36 @@ select id - 1, began_at, 'job.started', org_id, project_id, actor_type, actor_id
   worker_id, claimed_at, null, null, null
 from audit_entries where began_at is not null;
 grant select on audit_log to postroom_ledger, postroom_tenant;
+
+-- What events changed, for people to read: derived from an event by the rules of a version, beside the log and never in it. The newest
+-- version counts, and older ones stay. Details leave with their entry (docs/explanation/audit-details.md).
+create table audit_details (
+  org_id uuid not null references orgs (id),
+  rule_version smallint not null check (rule_version > 0),
+  event_id bigint not null check (event_id > 0),
+  -- The kind of thing that changed; its id and revision are null where the rules could not read them.
+  subject text not null check (subject ~ '^[a-z_]{1,40}$'),
+  subject_id uuid,
+  revision integer check (revision > 0),
+  -- A JSON Patch (RFC 6902) whose paths go by ids, never by the number of an item in a list. Each operation has `was`, too.
+  changes jsonb not null check (jsonb_typeof(changes) = 'array' and octet_length(changes::text) <= 1048576),
+  sentences jsonb not null check (jsonb_typeof(sentences) = 'array' and octet_length(sentences::text) <= 1048576),
+  -- The job that made them.
+  made_by uuid not null,
+  made_at timestamptz not null default now(),
+  primary key (org_id, rule_version, event_id),
+  constraint audit_details_carry_no_secret check (postroom.carries_secret(jsonb_build_object('changes', changes, 'sentences', sentences)) is null)
+);
+create index audit_details_of_event on audit_details (org_id, event_id, rule_version);
+create index audit_details_of_subject on audit_details (org_id, subject_id, event_id, rule_version) where subject_id is not null;
+-- They name no project: a transaction of a project sees none.
+call postroom.fence_table('audit_details', 'org_id', 'select', seen_if => '(select postroom.current_project()) is null');
+create policy auditor_sees_own on audit_details for select to postroom_auditor using (org_id = (select postroom.current_org()));
+create policy auditor_adds_own on audit_details for insert to postroom_auditor with check (org_id = (select postroom.current_org()));
+grant select on audit_details to postroom_ledger, postroom_tenant, postroom_auditor;
+-- Not `made_at`: the time is the database's.
+grant insert (org_id, rule_version, event_id, subject, subject_id, revision, changes, sentences, made_by) on audit_details
+  to postroom_auditor;
 
 -- The files that the log was written to, and how far each is deleted (docs/explanation/audit-log.md). An export begins where the last one
 -- ended, so every entry stands in one file. It is written down before its file is begun, so that a repetition after a crash makes the

@@ -84,7 +84,7 @@ create table availabilities (
   foreign key (org_id, project_id, collaborator_id) references collaborators (org_id, project_id, id)
 );
 create index availabilities_listed on availabilities (org_id, project_id, collaborator_id, lower(during), id);
-create unique index availabilities_event on availabilities (org_id, project_id, collaborator_id, source, external_uid, lower(during))
+create unique index availabilities_event on availabilities (org_id, project_id, collaborator_id, source, external_uid)
   where external_uid is not null;
 call postroom.fence_project_table('availabilities');
 grant select, insert, delete, update (kind, during) on availabilities to postroom_ledger;

@@ -33,6 +33,11 @@ def test_a_good_contract_becomes_a_job() -> None:
     assert new.run_at.utcoffset() is not None
 
 
+def test_the_fields_that_the_source_document_asks_for_are_enough() -> None:
+    new = JobContract.parse(contract(payload_version=...)).new_job()
+    assert (new.payload_version, new.payload) == (None, {"account_id": "a"})
+
+
 @pytest.mark.parametrize(
     ("changes", "field"),
     [

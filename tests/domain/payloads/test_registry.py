@@ -5,6 +5,7 @@ import copy
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
+from datetime import datetime
 from typing import Annotated, Any
 
 import pytest
@@ -54,7 +55,10 @@ FILES = st.builds(
     content_type=st.just("application/pdf"),
     data=st.binary(max_size=20).map(lambda data: base64.b64encode(data).decode()),
 )
+INSTANTS = st.datetimes(min_value=datetime(2, 1, 1), max_value=datetime(9998, 12, 31), timezones=st.timezones())  # noqa: DTZ001  # the zone is drawn
 OWN_VALUES: Mapping[str, Mapping[str, st.SearchStrategy[Any]]] = {
+    "gmail.backfill": {"since": st.none() | INSTANTS, "until": st.none() | INSTANTS},
+    "deadletter.send_alert": {"since": INSTANTS},
     "gmail.sync": {"history_id": st.none() | st.integers(1, 2**64 - 1)},
     "reminders.deliver": {"occurrence": st.none() | st.integers(1, 2**31 - 1)},
     "outbound.send": {

@@ -54,7 +54,9 @@ def test_a_message_about_several_names_them_all() -> None:
     job_ids = [uuid4() for _ in range(3)]
     headers = hint_message([Hint(job_id, "probe.a", "default") for job_id in job_ids])
     assert headers["id"] == str(job_ids[0])
-    assert read_message("default", headers) == HintMessage("probe.a", tuple((job_id, 1) for job_id in job_ids))
+    assert read_message("default", headers) == HintMessage(
+        "probe.a", tuple((job_id, 1) for job_id in job_ids), "default"
+    )
 
 
 @pytest.mark.parametrize(
@@ -77,7 +79,7 @@ def test_demand_arrives_as_it_was_sent() -> None:
     demand = {BacklogKey("exports", 5, uuid4()): 3, BacklogKey("exports", -1, uuid4()): 1}
     headers = json.loads(json.dumps(demand_message(demand)))
     assert headers["task"] == CLAIM_BACKLOG
-    assert read_message("exports", headers) == HintMessage(CLAIM_BACKLOG, tuple(demand.items()))
+    assert read_message("exports", headers) == HintMessage(CLAIM_BACKLOG, tuple(demand.items()), "exports")
 
 
 SOME_DEMAND = demand_message({BacklogKey("default", 0, uuid4()): 1})

@@ -228,6 +228,6 @@ def test_a_client_says_whether_it_wants_the_result(given: dict[str, Any]) -> Non
 
 def test_the_check_sees_what_is_not_closed() -> None:
     with pytest.raises(AssertionError):
-        check_received(HintMessage("a.b", ((UUID(int=1), True),)))
+        check_received(HintMessage("a.b", ((UUID(int=1), True),), "default"))
     with pytest.raises(AssertionError):
         check_received(base64)

@@ -25,7 +25,7 @@ def spread(named: list[Named]) -> list[object]:
 def received(messages: list[list[Named]]) -> Inbox:
     inbox = Inbox()
     for place, named in enumerate(messages):
-        inbox.receive(place, HintMessage("probe.a", tuple(named)), now=float(place))
+        inbox.receive(place, HintMessage("probe.a", tuple(named), "default"), now=float(place))
     return inbox
 
 

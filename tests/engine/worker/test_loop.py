@@ -130,9 +130,9 @@ def org(database: Connection, process: Runtime) -> UUID:
     return make_org(database)
 
 
-def fill(process: Runtime, org: UUID, count: int, job_type: str = "probe_jobs.noop") -> list[UUID]:
+def fill(process: Runtime, org: UUID, count: int, job_type: str = "probe_jobs.noop", version: int = 1) -> list[UUID]:
     with process.database.ledger() as tx:
-        jobs = [NewJob(job_type, org, {}) for _ in range(count)]
+        jobs = [NewJob(job_type, org, {}, version) for _ in range(count)]
         return [one.job_id for one in ledger.enqueue(tx, jobs, publisher=True, hint_timeout=HINT_TIMEOUT, burst=0)]
 
 

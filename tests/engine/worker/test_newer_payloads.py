@@ -24,7 +24,7 @@ def process(settings: Settings) -> Iterator[Runtime]:
 def test_a_job_of_a_newer_payload_is_left_to_a_newer_worker(process: Runtime, database: Connection) -> None:
     org, (loop, consumer) = make_org(database), make_loop(process)
     make_job_type(process.database, "probe_jobs.noop", payload_version=2)
-    fill(process, org, 1)
+    fill(process, org, 1, version=2)
     loop.received(Broker().message(demand_message({BacklogKey("default", 0, org): 1})))
     loop.turn()
     loop.turn()
@@ -38,7 +38,7 @@ def test_a_job_of_a_newer_payload_is_left_to_a_newer_worker(process: Runtime, da
 def test_a_job_that_no_worker_can_read_is_refused_in_the_end(process: Runtime, database: Connection) -> None:
     org, (loop, consumer) = make_org(database), make_loop(process)
     make_job_type(process.database, "probe_jobs.noop", payload_version=2)
-    job_ids = fill(process, org, 1)
+    job_ids = fill(process, org, 1, version=2)
     database.execute("update jobs set free_returns = %s", (MOST_RETURNS,))
     loop.received(Broker().message(demand_message({BacklogKey("default", 0, org): 1})))
     loop.turn()

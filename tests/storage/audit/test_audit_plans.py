@@ -103,7 +103,7 @@ def test_what_happened_is_found_by_indexes(store: Database, database: Connection
     add_entries(database, org, 5 * JOBS)
     database.execute("vacuum (analyze) audit_entries")
     asked: dict[str, dict[str, Any]] = {
-        "list_events_of_correlation": {"correlation_id": "c77", "root_id": None, "limit": 100},
+        "list_events_of_correlation": {"correlation_id": "c77", "root_id": None, "after": 0, "limit": 100},
         "list_other_events": {"before": 2**62, "limit": 100},
     }
     with plans_of(database) as reported:
@@ -111,4 +111,48 @@ def test_what_happened_is_found_by_indexes(store: Database, database: Connection
             database.execute(statement(name).encode(), given)
     assert {"audit_entries_correlation", "audit_entries_job", "audit_entries_deeds"} <= indexes(reported)
     assert not any("Seq Scan" in node["Node Type"] for node in scans(reported))
+    assert store
+
+
+def test_what_lacks_details_is_found_by_indexes_among_many_that_have_them(
+    store: Database, database: Connection, org: UUID
+) -> None:
+    add_entries(database, org, JOBS)
+    many, subject = 5_000, UUID(int=7)
+    orgs = [org, *(make_org(database, f"org {number}") for number in range(20))]
+    for one in orgs:
+        database.execute(
+            "insert into audit_entries (at, event, org_id, actor_type, actor_id, request_id, correlation_id, data)"
+            " select now() - n * interval '1 hour', 'run_sheet.changed', %s, 'user', 'ada', 'r', 'c', '{}'"
+            " from generate_series(%s, 1, -1) as n",
+            (one, many if one == org else 10),
+        )
+    database.execute(
+        "insert into audit_details (org_id, rule_version, event_id, subject, subject_id, changes, sentences, made_by)"
+        " select org_id, 1, id, 'run_sheet', %s, '[]', '[]', uuidv7() from audit_entries"
+        " where event = 'run_sheet.changed'",
+        (subject,),
+    )
+    database.execute("vacuum (analyze) audit_entries, audit_details")
+    asked: dict[str, dict[str, Any]] = {
+        "list_lacking_details": {"org_id": org, "rule_version": 1, "limit": 25},
+        "list_orgs_lacking_details": {"after": UUID(int=0), "rule_version": 1, "limit": 500},
+        "list_events_of_subject": {"org_id": org, "subject_id": subject, "before": 2**62, "limit": 51},
+        "list_details_of_events": {"org_ids": [org], "event_ids": list(range(20_002, 20_102, 2))},
+        "list_details_of_event": {"org_id": org, "event_id": 20_002},
+        "find_other_event_of_org": {"org_id": org, "event_id": 20_002},
+        "find_other_event": {"event_id": 20_002},
+    }
+    for name, given in asked.items():
+        with plans_of(database) as reported:
+            database.execute("set auto_explain.log_analyze = on")
+            database.execute(statement(name).encode(), given)
+        ran = [
+            node
+            for one in reported
+            for node in nodes(one["Plan"])
+            if str(node.get("Relation Name")).startswith("audit")
+        ]
+        assert not any("Seq Scan" in node["Node Type"] for node in ran), name
+        assert sum(map(rows_read, ran)) <= 500, (name, [(node["Node Type"], rows_read(node)) for node in ran])
     assert store

@@ -23,6 +23,9 @@ ROW_MAKERS = {
     "audit_entries": """
         insert into audit_entries (event, org_id, actor_type, actor_id, request_id, correlation_id)
         values ('probe.done', %(org)s, 'system', 'x', 'x', 'x')""",
+    "audit_details": """
+        insert into audit_details (org_id, rule_version, event_id, subject, changes, sentences, made_by)
+        values (%(org)s, 1, 1, 'run_sheet', '[]', '[]', %(job)s)""",
     "api_requests": """
         insert into api_requests (org_id, key, fingerprint, expires_at)
         values (%(org)s, %(word)s, sha256('x'), now())""",

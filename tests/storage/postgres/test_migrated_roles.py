@@ -15,7 +15,7 @@ from sandbox.servers.postgres_server import PostgresServer
 from settings import Settings
 from storage.postgres.database import Transaction
 from storage.postgres.execution import DatabaseUnavailable, StatementAborted
-from storage.postgres.logins import LEDGER_ROLE, TENANT_ROLE, role_password
+from storage.postgres.logins import AUDITOR_ROLE, LEDGER_ROLE, ROLES, TENANT_ROLE, role_password
 from storage.postgres.migrate import PAUSE_S, upgrade
 from tests.waiting import until_a_lock_is_waited_for
 
@@ -102,16 +102,16 @@ def test_no_statement_carries_a_password_and_the_password_is_set(own_postgres: P
         superuser.execute("alter system set log_statement = 'all'")
         superuser.execute("alter system set password_encryption = 'md5'")  # the weaker, which a server may prefer
         rules = own_postgres.data / "pg_hba.conf"
-        lines = (f"host all {role} 127.0.0.1/32 scram-sha-256\n" for role in (LEDGER_ROLE, TENANT_ROLE))
+        lines = (f"host all {role} 127.0.0.1/32 scram-sha-256\n" for role in ROLES)
         rules.write_text("".join(lines) + rules.read_text())
         superuser.execute("select pg_reload_conf()")
         upgrade(settings)
         changes = [line for line in own_postgres.process.read_log().splitlines() if "alter role" in line]
         kept = superuser.execute("select rolpassword from pg_authid where rolpassword is not null").fetchall()
-    passwords = PASSWORD, role_password(settings, TENANT_ROLE)
-    assert [line for line in changes if "hünter2" in line or passwords[1] in line] == []
+    passwords = PASSWORD, role_password(settings, TENANT_ROLE), role_password(settings, AUDITOR_ROLE)
+    assert [line for line in changes if any(one in line for one in ("hünter2", *passwords[1:]))] == []
     assert len([line for line in changes if "SCRAM-SHA-256$" in line]) == len(kept) == len(passwords)
-    for role, password in zip((LEDGER_ROLE, TENANT_ROLE), passwords, strict=True):
+    for role, password in zip(ROLES, passwords, strict=True):
         connect(own_postgres.url(), user=role, password=password, require_auth="scram-sha-256").close()
         with pytest.raises(OperationalError, match="password authentication failed"):
             connect(own_postgres.url(), user=role, password="another")  # the test's own

@@ -99,9 +99,13 @@ def test_an_administrator_may_make_the_roles(owned: Settings, superuser: Connect
     for statement in (
         "create role postroom_ledger login",
         "create role postroom_tenant login",
+        "create role postroom_auditor login",
         "create role postroom_hooks nologin",
-        f'grant postroom_ledger, postroom_tenant to "{OWNER}" with admin true, inherit false, set false',
-        "grant postroom_tenant to postroom_hooks",
+        *(
+            f'grant {role} to "{OWNER}" with admin true, inherit false, set false'
+            for role in ("postroom_ledger", "postroom_tenant", "postroom_auditor")
+        ),
+        "grant postroom_tenant, postroom_auditor to postroom_hooks",
         f'grant postroom_hooks to "{OWNER}" with inherit false, set true',
         f'grant set on parameter postroom.deletes_audit to "{OWNER}"',
     ):

@@ -59,8 +59,17 @@ def test_a_project_sees_its_own_rows_and_no_others(store: Database, projects: tu
             assert {row[0] for row in tx.raw(f"select {column} from {table}")} == {mine, theirs}, table
 
 
-WORDS = ("notifications", "digests", "digest_items", "deliveries", "inboxes", "inbox_items", "email_orders")
-"""Words to people, which may be of any project."""
+WORDS = (
+    "notifications",
+    "digests",
+    "digest_items",
+    "deliveries",
+    "inboxes",
+    "inbox_items",
+    "email_orders",
+    "audit_details",
+)
+"""Words to people and about what they did, which may be of any project."""
 OF_JOBS = ("jobs", "job_steps", "dead_letters")
 OWN_ENTRY = (
     "insert into audit_entries (event, org_id, project_id, actor_type, actor_id, request_id, correlation_id)"

@@ -18,6 +18,7 @@ from domain.mail.triage.rules import Rule
 from settings import Settings
 from storage.accounts.accounts import Account
 from storage.postgres.database import Database, TenantTransaction
+from storage.postgres.logins import TENANT_ROLE
 from storage.rules.trials import AT_ONCE, WITHIN_S, try_on_past_mail
 from tests.doubles.mail_factories import make_account, make_message, store_message
 
@@ -89,9 +90,11 @@ class Counting(Database):
     opened = 0
 
     @contextmanager
-    def tenant(self, org_id: UUID, project_id: UUID | None = None) -> Iterator[TenantTransaction]:
+    def tenant(
+        self, org_id: UUID, project_id: UUID | None = None, *, role: str = TENANT_ROLE
+    ) -> Iterator[TenantTransaction]:
         self.opened += 1
-        with super().tenant(org_id, project_id) as tx:
+        with super().tenant(org_id, project_id, role=role) as tx:
             yield tx
 
 

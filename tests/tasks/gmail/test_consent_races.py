@@ -13,6 +13,7 @@ from storage.accounts.accounts import Consent
 from storage.accounts.connecting import OrgMailbox
 from storage.ledger import gates
 from storage.postgres.database import Database, TenantTransaction
+from storage.postgres.logins import TENANT_ROLE
 from tests.doubles.mail_environment import OWNER, MailEnvironment
 
 
@@ -25,9 +26,9 @@ class QuickOwner(Database):
 
     @contextmanager
     def claimed(
-        self, org_id: UUID, job_id: UUID, token: UUID, project_id: UUID | None = None
+        self, org_id: UUID, job_id: UUID, token: UUID, project_id: UUID | None = None, *, role: str = TENANT_ROLE
     ) -> Iterator[TenantTransaction]:
-        with super().claimed(org_id, job_id, token, project_id) as transaction:
+        with super().claimed(org_id, job_id, token, project_id, role=role) as transaction:
             yield transaction
         env = self._env
         with self.ledger() as tx:

@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 from sandbox.emulator.control import FaultOrder
 from storage.accounts import tokens
 from storage.postgres.database import Database, TenantTransaction
+from storage.postgres.logins import TENANT_ROLE
 from tests.doubles.mail_environment import MailEnvironment
 from tests.doubles.triggers import refuse
 
@@ -23,9 +24,9 @@ class Rival(Database):
 
     @contextmanager
     def claimed(
-        self, org_id: UUID, job_id: UUID, token: UUID, project_id: UUID | None = None
+        self, org_id: UUID, job_id: UUID, token: UUID, project_id: UUID | None = None, *, role: str = TENANT_ROLE
     ) -> Iterator[TenantTransaction]:
-        with super().claimed(org_id, job_id, token, project_id) as transaction:
+        with super().claimed(org_id, job_id, token, project_id, role=role) as transaction:
             yield transaction
         if not self._env.gmail.journal("oauth.token"):
             return

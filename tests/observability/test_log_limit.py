@@ -1,6 +1,6 @@
 """A trouble that lasts is logged as it begins and then each minute, and so is its end."""
 
-from domain.log_limit import LogLimit
+from observability.log_limit import LogLimit
 
 
 def test_a_trouble_is_logged_at_once_and_then_each_minute() -> None:

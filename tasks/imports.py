@@ -1,0 +1,117 @@
+"""The imports family: files that say when people can (docs: files.md)."""
+
+from collections import Counter
+from dataclasses import asdict, replace
+from datetime import timedelta
+from typing import NamedTuple
+from uuid import UUID
+
+from domain.exchange.artifacts import ArtifactFacts, NewArtifact
+from domain.exchange.availability import CalendarOptions, FoundAvailability, compare
+from domain.exchange.availability_csv import read_table
+from domain.exchange.csv_columns import Column, ColumnType, write_lines
+from domain.exchange.imports import People, format_of, source_of
+from domain.jobs.failures import Invalid
+from domain.jobs.job import Done, JsonObject, Outcome
+from domain.jobs.queues import Queue
+from domain.jobs.retry import EXPORTS
+from domain.payloads.imports import AvailabilityPayload
+from engine.catalogue import job
+from engine.context import JobContext
+from observability.on_demand import on_demand
+from storage.planning import imports, projects
+from storage.planning.projects import MOST_AVAILABILITIES, MOST_COLLABORATORS, Project
+from storage.postgres.database import Transaction
+from tasks.exchange.artifact_files import keep_file, read_file, record_file, reference_to
+from tasks.exchange.projects import find_file_for, project_of
+
+MOST_LISTED = 50
+"""Faults in a job's output; the artifact has all that a file may have."""
+FAULTS = (Column("row", ColumnType.WHOLE), Column("column"), Column("value"), Column("why"))
+
+
+class Asked(NamedTuple):
+    """What an import works on."""
+
+    project: Project
+    people: People
+    source: str
+    format: str
+
+
+@job(queue=Queue.EXPORTS, retry=EXPORTS, deadline=timedelta(minutes=10))
+def availability(ctx: JobContext, payload: AvailabilityPayload) -> Outcome:
+    """Take people's times from a file, all or none: with any fault nothing is written, and all faults are told."""
+    found_file = find_file_for(ctx, payload.artifact_id, "payload.artifact_id", payload.project_id)
+    kind = format_of(payload.format, found_file.media_type, found_file.name)
+    with ctx.read() as tx:
+        asked = _asked(tx, project_of(ctx, tx, payload.project_id), payload, found_file.name, kind)
+    found = _read(ctx, asked, payload, read_file(ctx, found_file))
+    ctx.check()
+    entries = [replace(one, collaborator=one.collaborator or str(payload.collaborator_id)) for one in found.entries]
+    with ctx.read() as tx:
+        changes = compare(imports.stored(tx, asked.project.ref, asked.source, entries), entries)
+        for one in imports.too_many(tx, asked.project.ref, Counter(one.collaborator for one in changes.new)):
+            found.faults.add(0, "collaborator", one, f"would have more than {MOST_AVAILABILITIES} times")
+    counts: JsonObject = {"read": found.read, "ignored": dict(found.ignored), "floating": found.floating}
+    about = {"source": asked.source, "format": asked.format, **counts}
+    if found.faults:
+        return _refused(ctx, found, about, payload.project_id)
+    if payload.dry_run:
+        would = {"new": len(changes.new), "changed": len(changes.changed), "unchanged": changes.unchanged}
+        return Done({"result": "dry_run", **about, **would, "faults": []})
+
+    def write(tx: Transaction) -> JsonObject:
+        written = imports.write(tx, asked.project.ref, asked.source, entries)
+        return {**written._asdict(), "unchanged": len(entries) - written.new - written.changed}
+
+    return Done({"result": "imported", **about, "faults": []}, writes=write)
+
+
+def _asked(tx: Transaction, project: Project, payload: AvailabilityPayload, name: str, kind: str) -> Asked:
+    """What the import is about; raises `Gone` for a person of another project, and `Invalid`."""
+    if payload.collaborator_id is not None:
+        projects.collaborator(tx, project.ref, payload.collaborator_id)
+    elif kind == "icalendar":
+        raise Invalid("payload.collaborator_id", "is missing: a calendar does not say whose it is")
+    people = projects.collaborators(tx, project.ref, limit=MOST_COLLABORATORS)
+    named = People((one.collaborator_id, one.name) for one in people)
+    return Asked(project, named, source_of(payload.source, name), kind)
+
+
+def _read(ctx: JobContext, asked: Asked, payload: AvailabilityPayload, data: bytes) -> FoundAvailability:
+    zone = payload.zone or asked.project.zone
+    if asked.format == "csv":
+        return read_table(
+            data,
+            zone=zone,
+            encoding=payload.encoding,
+            needs_collaborator=payload.collaborator_id is None,
+            whose=asked.people.whose,
+        )
+    options = CalendarOptions(payload.free_events == "busy", payload.whole_days == "busy")
+    read_calendar = on_demand("providers.icalendar.availability:read_calendar")
+    found: FoundAvailability = read_calendar(data, zone=zone, now=ctx.now(), options=options, encoding=payload.encoding)
+    return found
+
+
+def _refused(ctx: JobContext, found: FoundAvailability, about: JsonObject, project_id: UUID) -> Done:
+    """Nothing of the file is taken; the artifact has its faults as a table."""
+    listed = found.faults.listed
+    made = _keep_faults(ctx, found, project_id)
+    output = {
+        "result": "refused",
+        **about,
+        "faults": [asdict(one) for one in listed[:MOST_LISTED]],
+        "left_out": max(0, len(listed) - MOST_LISTED) + found.faults.more,
+        **reference_to(made),
+    }
+    return Done(output, writes=lambda tx: record_file(tx, ctx.org_id, made))
+
+
+def _keep_faults(ctx: JobContext, found: FoundAvailability, project_id: UUID) -> NewArtifact:
+    rows = [(one.row, one.column, one.value, one.why) for one in found.faults.listed]
+    if found.faults.more:
+        rows.append((0, "", "", f"{found.faults.more} more faults"))
+    facts = ArtifactFacts(kind="import_faults", name="faults.csv", media_type="text/csv")
+    return keep_file(ctx, facts, (line.encode() for line in write_lines(FAULTS, rows)), project_id=project_id)
