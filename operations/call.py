@@ -100,11 +100,21 @@ class Call:
                 raise RuntimeError(f"the deed has written none of {', '.join(self.events)} into the audit log")
 
     def audit(
-        self, tx: Transaction, org_id: UUID, data: JsonObject, *, event: str = "", job: tuple[UUID, str] | None = None
+        self,
+        tx: Transaction,
+        org_id: UUID,
+        data: JsonObject,
+        *,
+        event: str = "",
+        project_id: UUID | None = None,
+        job: tuple[UUID, str] | None = None,
     ) -> None:
-        """Write the deed's event, with what the caller did; a deed with several events says which."""
+        """Write the deed's event, with what the caller did; a deed with several events says which.
+
+        What is about a project names it: jobs of other projects do not see the event.
+        """
         (chosen,) = [one for one in self.events if event in {"", one}]
-        deeds.record(tx, chosen, data, by=self.origin, org_id=org_id, job=job)
+        deeds.record(tx, chosen, data, by=self.origin, org_id=org_id, project_id=project_id, job=job)
         self.is_audited = True
 
     def once(self, tx: Transaction, make: Callable[[], Sequence[UUID]]) -> Sequence[UUID]:

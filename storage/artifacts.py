@@ -61,9 +61,9 @@ class DeletedArtifact(NamedTuple):
         return place_of(self.org_id, self.artifact_id)
 
 
-def add(tx: Transaction, org_id: UUID, made: NewArtifact) -> StoredArtifact:
+def add(tx: Transaction, org_id: UUID, made: NewArtifact) -> None:
     """Write that an artifact's bytes lie in the store."""
-    (row,) = tx.run(
+    tx.run(
         "add_artifact",
         artifact_id=made.artifact_id,
         org_id=org_id,
@@ -76,7 +76,6 @@ def add(tx: Transaction, org_id: UUID, made: NewArtifact) -> StoredArtifact:
         job_id=made.job_id,
         keep_for=made.keep_for,
     )
-    return _artifact(row)
 
 
 def find(tx: Transaction, artifact_id: UUID) -> StoredArtifact | None:
@@ -94,10 +93,9 @@ def listed(
     return [_artifact(row) for row in rows]
 
 
-def revoke_links(tx: Transaction, artifact_id: UUID) -> StoredArtifact:
-    """Make every link that was given so far good for nothing; the artifact must be there."""
-    (row,) = tx.run("revoke_artifact_links", artifact_id=artifact_id)
-    return _artifact(row)
+def revoke_links(tx: Transaction, artifact_id: UUID) -> None:
+    """Make every link that was given so far good for nothing."""
+    tx.run("revoke_artifact_links", artifact_id=artifact_id)
 
 
 def delete(tx: Transaction, artifact_id: UUID) -> bool:

@@ -3,37 +3,26 @@
 insert into artifacts (id, org_id, project_id, kind, name, media_type, size, sha256, job_id, expires_at)
 values (%(artifact_id)s, %(org_id)s, %(project_id)s, %(kind)s, %(name)s, %(media_type)s, %(size)s, %(sha256)s, %(job_id)s,
   now() + %(keep_for)s::interval)
-returning id as artifact_id, org_id, project_id, kind, name, media_type, size, sha256, state, job_id, link_number, created_at, expires_at,
-  deleted_at
 
 -- name: find_artifact
--- One artifact; its time is over from the moment, and not from the next tick of the housekeeping.
-select id as artifact_id, org_id, project_id, kind, name, media_type, size, sha256,
-  case when expires_at <= now() then 'deleted' else state end as state, job_id, link_number, created_at, expires_at,
-  coalesce(deleted_at, case when expires_at <= now() then expires_at end) as deleted_at
-from artifacts where id = %(artifact_id)s
+select * from artifact_lines where artifact_id = %(artifact_id)s
 
 -- name: list_artifacts
--- An org's artifacts after a position, the newest first; a filter that is null does not narrow the list.
-select id as artifact_id, org_id, project_id, kind, name, media_type, size, sha256,
-  case when expires_at <= now() then 'deleted' else state end as state, job_id, link_number, created_at, expires_at,
-  coalesce(deleted_at, case when expires_at <= now() then expires_at end) as deleted_at
-from artifacts
-where org_id = %(org_id)s and (%(after_time)s::timestamptz is null or (created_at, id) < (%(after_time)s::timestamptz, %(after_id)s::uuid))
-order by created_at desc, id desc
+-- An org's artifacts after a position, the newest first.
+select * from artifact_lines
+where org_id = %(org_id)s
+  and (%(after_time)s::timestamptz is null or (created_at, artifact_id) < (%(after_time)s::timestamptz, %(after_id)s::uuid))
+order by created_at desc, artifact_id desc
 limit %(limit)s
 
 -- name: revoke_artifact_links
 -- Makes every link to an artifact that was given so far good for nothing.
 update artifacts set link_number = link_number + 1 where id = %(artifact_id)s
-returning id as artifact_id, org_id, project_id, kind, name, media_type, size, sha256, state, job_id, link_number, created_at, expires_at,
-  deleted_at
 
 -- name: delete_artifact
 -- Deletes an artifact: from now on nobody reads it; a row only the first time.
 update artifacts set state = 'deleted', deleted_at = now() where id = %(artifact_id)s and state = 'ready'
-returning id as artifact_id, org_id, project_id, kind, name, media_type, size, sha256, state, job_id, link_number, created_at, expires_at,
-  deleted_at
+returning id
 
 -- name: expire_artifacts
 -- Deletes artifacts whose time is over, of all orgs, the longest over first.

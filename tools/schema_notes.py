@@ -15,7 +15,7 @@ _COLUMN = re.compile(
     r"^  (?P<name>[a-z0-9_]+) (?P<kind>(?:postroom\.)?[a-z_]+(?:\(\d+\))?(?:\[\])?)(?P<rest>[^\n]*)$", re.MULTILINE
 )
 _DOMAIN = re.compile(r"^create domain (?P<name>[a-z_.]+) as (?P<kind>[a-z]+)(?P<checks>[^;]*);", re.MULTILINE)
-_FENCE = re.compile(r"call postroom\.fence_(?:project_)?table\('(?P<table>\w+)'")
+_FENCE = re.compile(r"call postroom\.fence_\w+\('(?P<table>\w+)'")
 _CONSTRAINTS = frozenset({"constraint", "primary", "foreign", "unique", "check", "exclude"})
 
 

@@ -75,14 +75,16 @@ def place_of(org_id: UUID, artifact_id: UUID) -> str:
 
 
 def artifact_at(place: str) -> UUID | None:
-    """The artifact whose bytes would lie there; None for a place that is none of ours."""
-    org, _, name = place.partition("/")
+    """The artifact whose bytes, or the beginning of which, would lie there; None for a place that is none of ours."""
+    whole, _, part = place.partition("#")
+    org, _, name = whole.partition("/")
     try:
         UUID(org)
         found = UUID(name)
     except ValueError:
         return None
-    return found if place == place_of(UUID(org), found) else None
+    is_ours = whole == place_of(UUID(org), found) and (whole == place or part.isdecimal())
+    return found if is_ours else None
 
 
 def orphans_of(places: Iterable[str], kept: Iterable[UUID]) -> tuple[str, ...]:

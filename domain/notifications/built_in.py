@@ -1,6 +1,7 @@
 """Templates that every org has; an org that saves one of the same name uses its own."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
 
 from domain.jobs.failures import Invalid
 from domain.jobs.job import JsonObject
@@ -18,6 +19,9 @@ MOST_SHOWN = 50
 """Items of a digest that are written out; the others are counted."""
 LONGEST_ITEM = 500
 """Bytes: fifty items stay well below what a text may have."""
+
+LONGEST_BODY = 6_000
+"""Bytes of what somebody is told of a run sheet: as JSON each may take two, and a notification holds 16,384 in all."""
 
 BUILT_IN: Mapping[str, Template] = {
     VERIFICATION: Template(
@@ -114,3 +118,11 @@ def check_replacement(name: str, template: Template) -> None:
             raise Invalid(channel.value, f"is missing: {name} is said there, too")
     for channel in template.channels:
         words_of(template, channel, replaced.sample)
+
+
+def body_of(lines: Sequence[str]) -> str:
+    """The first lines, as many as fit into a message."""
+    more = "and more, in the run sheet"
+    sizes = accumulate(len(line.encode()) + 1 for line in lines)
+    kept = sum(size <= LONGEST_BODY - len(more) for size in sizes)
+    return "\n".join(lines if kept == len(lines) else [*lines[:kept], more])

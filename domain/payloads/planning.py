@@ -3,9 +3,9 @@
 from typing import Annotated, Literal, Self
 from uuid import UUID
 
-from pydantic import AwareDatetime, Field, model_validator
+from pydantic import Field, model_validator
 
-from domain.jobs.contract import misfit
+from domain.jobs.contract import Instant, misfit
 from domain.jobs.uniqueness import while_active
 from domain.payloads.other_names import OtherName
 from domain.payloads.payload import Payload
@@ -29,8 +29,8 @@ class ScanConflictsPayload(
     """The project, and from when until when: a conflict is told when one of its slots is in that time."""
 
     project_id: UUID
-    since: Annotated[AwareDatetime, OtherName("from"), Field(examples=["2026-05-01T00:00:00Z"])]
-    until: Annotated[AwareDatetime, Field(examples=["2026-05-02T00:00:00Z"])]
+    since: Annotated[Instant, OtherName("from"), Field(examples=["2026-05-01T00:00:00Z"])]
+    until: Annotated[Instant, Field(examples=["2026-05-02T00:00:00Z"])]
 
     @model_validator(mode="after")
     def _is_a_time(self) -> Self:

@@ -92,7 +92,9 @@ def link_artifact(
         found = _ready(tx, call, artifact_id)
         until = until_of(timedelta(seconds=lasts_s), ledger.read_time(tx), found.expires_at)
         link = ArtifactLink(found.artifact_id, found.org_id, until, found.link_number)
-        call.audit(tx, found.org_id, {"artifact_id": str(artifact_id), "until": until.isoformat()})
+        call.audit(
+            tx, found.org_id, {"artifact_id": str(artifact_id), "until": until.isoformat()}, project_id=found.project_id
+        )
     address = link.address(public_url, Sealer.of(call.settings).sign)
     return ArtifactLinkView(artifact_id=artifact_id, org_id=found.org_id, url=address, until=until)
 
@@ -104,8 +106,9 @@ def revoke_artifact_links(call: Call, artifact_id: UUID) -> ArtifactView:
     """Make every link to a file good for nothing that was given so far; the file stays."""
     with call.writing() as tx:
         found = _ready(tx, call, artifact_id)
-        call.audit(tx, found.org_id, {"artifact_id": str(artifact_id)})
-        return ArtifactView.model_validate(artifacts.revoke_links(tx, artifact_id))
+        call.audit(tx, found.org_id, {"artifact_id": str(artifact_id)}, project_id=found.project_id)
+        artifacts.revoke_links(tx, artifact_id)
+        return ArtifactView.model_validate(_found(tx, call, artifact_id))
 
 
 @ARTIFACTS.deed("delete", Route("DELETE", "/artifacts/{artifact_id}"), events=("artifact.deleted",))
@@ -114,7 +117,9 @@ def delete_artifact(call: Call, artifact_id: UUID) -> ArtifactView:
     with call.writing() as tx:
         found = _ready(tx, call, artifact_id)
         artifacts.delete(tx, artifact_id)
-        call.audit(tx, found.org_id, {"artifact_id": str(artifact_id), "sha256": found.sha256})
+        call.audit(
+            tx, found.org_id, {"artifact_id": str(artifact_id), "sha256": found.sha256}, project_id=found.project_id
+        )
         return ArtifactView.model_validate(_found(tx, call, artifact_id))
 
 
@@ -136,7 +141,7 @@ def keep_artifact(call: Call, made: NewArtifact) -> ArtifactView:
 def record_download(tx: Transaction, found: StoredArtifact, by: Origin, *, start: int, end: int) -> None:
     """Write that somebody reads bytes of a file by a link."""
     facts = {"artifact_id": str(found.artifact_id), "start": start, "end": end}
-    deeds.record(tx, "artifact.downloaded", facts, by=by, org_id=found.org_id)
+    deeds.record(tx, "artifact.downloaded", facts, by=by, org_id=found.org_id, project_id=found.project_id)
 
 
 def _found(tx: Transaction, call: Call, artifact_id: UUID) -> StoredArtifact:

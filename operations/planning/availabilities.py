@@ -8,12 +8,11 @@ from pydantic import AwareDatetime, Field
 
 from domain.access.api_keys import Role
 from domain.exchange.imports import BY_HAND
-from domain.jobs.job import JsonObject
 from domain.planning.model import AvailabilityKind, Span
 from operations.call import Call
 from operations.operation import Record, Route
 from operations.pages import Page, Window
-from operations.planning.projects import PLANNING, ref_of
+from operations.planning.projects import PLANNING, audit_of, ref_of
 from storage.planning import projects
 from storage.planning.projects import AvailabilityPosition
 
@@ -71,7 +70,8 @@ def add_availability(
 
         def make() -> list[UUID]:
             made = projects.add_availability(tx, ref_of(tx, call, project_id), collaborator_id, kind, span)
-            call.audit(tx, call.org, _facts(project_id, collaborator_id, made.availability_id))
+            facts = {"collaborator_id": str(collaborator_id), "availability_id": str(made.availability_id)}
+            audit_of(tx, call, project_id, **facts)
             return [made.availability_id]
 
         (availability_id,) = call.once(tx, make)
@@ -97,10 +97,6 @@ def remove_availability(call: Call, project_id: UUID, collaborator_id: UUID, ava
     with call.writing() as tx:
         ref = ref_of(tx, call, project_id)
         removed = projects.remove_availability(tx, ref, collaborator_id, availability_id)
-        call.audit(tx, call.org, _facts(project_id, collaborator_id, availability_id))
+        facts = {"collaborator_id": str(collaborator_id), "availability_id": str(availability_id)}
+        audit_of(tx, call, project_id, **facts)
     return AvailabilityView.model_validate(removed)
-
-
-def _facts(project_id: UUID, collaborator_id: UUID, availability_id: UUID) -> JsonObject:
-    named = {"project_id": project_id, "collaborator_id": collaborator_id, "availability_id": availability_id}
-    return {name: str(value) for name, value in named.items()}

@@ -14,7 +14,7 @@ from domain.payloads.exports import ExportFormat, PaperName, ProjectPlanPayload
 from domain.payloads.imports import AvailabilityPayload, Counted, ImportFormat
 from operations.call import Call
 from operations.operation import WORDS, Record, Route
-from operations.planning.projects import PLANNING, ref_of
+from operations.planning.projects import PLANNING, audit_of, ref_of
 from storage import artifacts
 from storage.planning import projects, run_sheets
 from storage.planning.projects import ProjectRef
@@ -140,5 +140,5 @@ def _ordered(
 ) -> UUID:
     project_id = payload.project_id
     (made,) = call.enqueue(tx, payload, org_id=call.org, origin=call.origin, project_id=project_id)
-    call.audit(tx, call.org, {"project_id": str(project_id), "job_id": str(made.job_id), **facts})
+    audit_of(tx, call, project_id, job_id=str(made.job_id), **facts)
     return made.job_id

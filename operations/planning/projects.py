@@ -113,7 +113,7 @@ def add_project(
 
         def make() -> list[UUID]:
             made = projects.add_project(tx, call.org, name, zone, speed_kmh)
-            call.audit(tx, call.org, {"project_id": str(made.project_id), "name": name})
+            audit_of(tx, call, made.project_id, name=name)
             return [made.project_id]
 
         (project_id,) = call.once(tx, make)
@@ -141,7 +141,7 @@ def set_project(
     with call.writing() as tx:
         changes = {"name": name, "zone": zone, "speed_kmh": speed_kmh}
         changed = projects.change_project(tx, ProjectRef(call.org, project_id), **changes)
-        call.audit(tx, call.org, {"project_id": str(project_id), **_given(changes)})
+        audit_of(tx, call, project_id, **_given(changes))
     return ProjectView.model_validate(changed)
 
 
@@ -178,7 +178,7 @@ def add_place(
 
         def make() -> list[UUID]:
             made = projects.add_place(tx, ref_of(tx, call, project_id), **facts)
-            call.audit(tx, call.org, {"project_id": str(project_id), "place_id": str(made.place_id), "name": name})
+            audit_of(tx, call, project_id, place_id=str(made.place_id), name=name)
             return [made.place_id]
 
         (place_id,) = call.once(tx, make)
@@ -209,7 +209,7 @@ def set_place(  # noqa: PLR0913 - the facts of a place
         facts = {"name": name, "latitude": latitude, "longitude": longitude, "minutes_to": minutes_to}
         _given(facts)
         changed = projects.change_place(tx, ref, place_id, **facts)
-        call.audit(tx, call.org, {"project_id": str(project_id), "place_id": str(place_id), "name": changed.name})
+        audit_of(tx, call, project_id, place_id=str(place_id), name=changed.name)
     return PlaceView.model_validate(changed)
 
 
@@ -253,7 +253,7 @@ def add_collaborator(  # noqa: PLR0913 - the facts of a person
 
         def make() -> list[UUID]:
             made = projects.add_collaborator(tx, ref_of(tx, call, project_id), skills or [], **facts)
-            call.audit(tx, call.org, {"project_id": str(project_id), "collaborator_id": str(made.collaborator_id)})
+            audit_of(tx, call, project_id, collaborator_id=str(made.collaborator_id))
             return [made.collaborator_id]
 
         (collaborator_id,) = call.once(tx, make)
@@ -294,8 +294,13 @@ def set_collaborator(  # noqa: PLR0913 - the facts of a person
             most_minutes_a_day=most_minutes_a_day,
             most_minutes_a_week=most_minutes_a_week,
         )
-        call.audit(tx, call.org, {"project_id": str(project_id), "collaborator_id": str(collaborator_id)})
+        audit_of(tx, call, project_id, collaborator_id=str(collaborator_id))
     return CollaboratorView.model_validate(changed)
+
+
+def audit_of(tx: Transaction, call: Call, project_id: UUID, *, event: str = "", **facts: object) -> None:
+    """Write the deed's event about a project: jobs of other projects do not see it."""
+    call.audit(tx, call.org, {"project_id": str(project_id), **facts}, event=event, project_id=project_id)
 
 
 class IdPosition(NamedTuple):

@@ -12,7 +12,7 @@ from domain.planning.model import Weights
 from operations.call import Call
 from operations.operation import Record, Route
 from operations.pages import Page, Window
-from operations.planning.projects import PLANNING, ref_of
+from operations.planning.projects import PLANNING, audit_of, ref_of
 from operations.planning.run_sheets import editor_of
 from storage.planning import plans, run_sheets
 from storage.planning.plans import ProposalPosition, StoredProposal
@@ -89,20 +89,19 @@ def apply_proposal(call: Call, proposal_id: UUID) -> AppliedProposal:
             raise Conflict(f"proposal_id: {found.applied_by} has applied it", code="proposal.applied")
         editor = editor_of(tx, call, found.project_id)
         named = None if found.run_sheet_id is None else [found.run_sheet_id]
-        sheets = [one.run_sheet_id for one in run_sheets.hold(tx, editor.project.ref, named)]
-        with run_sheets.changing(tx, editor, sheets):
+        with run_sheets.changing(tx, editor, named):
             assigned, unassigned, unchanged = _make_it_so(tx, editor, found, call.name)
         applied_at = plans.mark_applied(tx, call.org, proposal_id, call.name)
         if applied_at is None:
             raise Conflict("proposal_id: somebody else has just applied it", code="proposal.applied")
-        facts = {"project_id": str(found.project_id), "proposal_id": str(proposal_id), "rank": found.rank}
+        facts = {"proposal_id": str(proposal_id), "rank": found.rank}
         counts = {"assigned": assigned, "unassigned": unassigned}
-        call.audit(tx, call.org, {**facts, **counts}, event="proposal.applied")
+        audit_of(tx, call, found.project_id, event="proposal.applied", **facts, **counts)
     return AppliedProposal(proposal_id=proposal_id, unchanged=unchanged, applied_at=applied_at, **counts)
 
 
 def _make_it_so(tx: Transaction, editor: Editor, found: StoredProposal, by: str) -> tuple[int, int, int]:
-    """Assign and unassign, while the run sheets are locked; returns how many, and how many stay."""
+    """Assign and unassign, while nobody else changes who is where; returns how many, and how many stay."""
     ref = editor.project.ref
     plan = plans.load(tx, editor.project, found.run_sheet_id, Weights.from_json(found.weights))
     parts = parts_of(plan)

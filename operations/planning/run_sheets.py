@@ -14,7 +14,7 @@ from domain.planning.model import MOST_HEADCOUNT, MOST_PRIORITY, Slot, Span
 from operations.call import Call
 from operations.operation import Record, Route
 from operations.pages import Page, Window
-from operations.planning.projects import PLANNING, IdPosition, Name, NewName, Skills, after_id, ref_of
+from operations.planning.projects import PLANNING, IdPosition, Name, NewName, Skills, after_id, audit_of, ref_of
 from storage.planning import projects, run_sheets
 from storage.planning.projects import ProjectRef
 from storage.planning.run_sheets import CHANGED, Editor, RunSheet, SlotPosition, StoredSlot
@@ -99,8 +99,7 @@ def add_run_sheet(call: Call, project_id: UUID, *, name: Name) -> RunSheetView:
 
         def make() -> list[UUID]:
             made = run_sheets.add(tx, ref_of(tx, call, project_id), name)
-            facts = {"project_id": str(project_id), "run_sheet_id": str(made.run_sheet_id), "name": name}
-            call.audit(tx, call.org, facts)
+            audit_of(tx, call, project_id, run_sheet_id=str(made.run_sheet_id), name=name)
             return [made.run_sheet_id]
 
         (run_sheet_id,) = call.once(tx, make)
@@ -275,7 +274,7 @@ def editor_of(tx: Transaction, call: Call, project_id: UUID) -> Editor:
     project = projects.project(tx, ProjectRef(call.org, project_id))
 
     def audit(data: JsonObject) -> None:
-        call.audit(tx, call.org, data, event=CHANGED)
+        call.audit(tx, call.org, data, event=CHANGED, project_id=project_id)
         call.enqueue(tx, EnrichPayload(), org_id=call.org, origin=call.origin)
 
     return Editor(project, call.origin, audit)
@@ -285,8 +284,8 @@ def _kept(tx: Transaction, call: Call, editor: Editor, run_sheet_id: UUID) -> Ru
     """The run sheet as it is now; where all was so already, the audit log says that somebody asked."""
     sheet = run_sheets.find(tx, editor.project.ref, run_sheet_id)
     if not call.is_audited:
-        facts = {"project_id": str(sheet.project_id), "run_sheet_id": str(run_sheet_id), "revision": sheet.revision}
-        call.audit(tx, call.org, facts, event="run_sheet.kept")
+        facts = {"run_sheet_id": str(run_sheet_id), "revision": sheet.revision}
+        audit_of(tx, call, sheet.project_id, event="run_sheet.kept", **facts)
     return sheet
 
 

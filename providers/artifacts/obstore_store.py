@@ -7,10 +7,11 @@ import asyncio
 import heapq
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from operator import attrgetter
+from pathlib import Path
 from typing import Any, TypeVar
 
 import obstore
@@ -28,6 +29,9 @@ CONNECT_WITHIN_S = 5.0
 PAGE = 1000
 """Names that S3 lists at a time (https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListObjectsV2.html)."""
 
+UNFINISHED = "#"
+"""What follows a place in the name of a file that a put into a folder has begun."""
+
 T = TypeVar("T")
 
 
@@ -37,7 +41,8 @@ class ObstoreArtifacts:
     def __init__(self, url: SecretStr, *, within_s: float = ANSWER_WITHIN_S) -> None:
         """Prepare; a bucket is not asked. Raises `Transient` for a folder that cannot be made."""
         self._store = open_store(url, within_s)
-        self._is_folder = isinstance(self._store, LocalStore)
+        folder = read_artifacts_url(url).folder
+        self._folder = None if folder is None else Path(folder)
 
     def put(self, place: str, pieces: Iterable[bytes]) -> None:
         """Write all the pieces to a new place, or nothing.
@@ -55,19 +60,30 @@ class ObstoreArtifacts:
 
     def delete(self, places: Sequence[str]) -> None:
         """Remove what lies at these places; a bucket takes them at once, a folder refuses one that is gone."""
-        for some in [[one] for one in places] if self._is_folder else [places] if places else []:
+        if self._folder is None:
+            if places:
+                _translated(lambda: obstore.delete(self._store, places))
+            return
+        for one in places:
             with suppress(Gone):
-                _translated(partial(obstore.delete, self._store, some))
+                if UNFINISHED in one:
+                    _translated(self._folder.joinpath(one).unlink)
+                else:
+                    _translated(partial(obstore.delete, self._store, one))
 
     def listed(self, *, after: str, limit: int) -> Sequence[StoredBytes]:
-        """What lies at the places after this one. A bucket lists in order; a folder is walked as a whole."""
+        """What lies at the places after this one. A bucket lists in order; a folder is walked as a whole.
+
+        A folder's list has what puts have left that were cut off: obstore writes to the place and `#1`, and hides it.
+        """
         return _translated(lambda: self._listed(after, limit))
 
     def _listed(self, after: str, limit: int) -> Sequence[StoredBytes]:
         found = _entries(self._store, after)
-        if self._is_folder:
-            return heapq.nsmallest(limit, found, key=attrgetter("place"))
-        return list(islice(found, limit))
+        if self._folder is None:
+            return list(islice(found, limit))
+        unfinished = (one for one in _unfinished(self._folder) if one.place > after)
+        return heapq.nsmallest(limit, chain(found, unfinished), key=attrgetter("place"))
 
 
 class AsyncObstoreArtifacts:
@@ -143,6 +159,14 @@ def _entries(store: LocalStore | S3Store, after: str) -> Iterator[StoredBytes]:
     for page in obstore.list(store, offset=after or None, chunk_size=PAGE):
         for one in page:
             yield StoredBytes(one["path"], one["size"], one["last_modified"])
+
+
+def _unfinished(folder: Path) -> Iterator[StoredBytes]:
+    for path in folder.glob(f"*/*{UNFINISHED}*"):
+        with suppress(FileNotFoundError):
+            facts = path.stat()
+            written_at = datetime.fromtimestamp(facts.st_mtime, UTC)
+            yield StoredBytes(path.relative_to(folder).as_posix(), facts.st_size, written_at)
 
 
 def _translated(call: Callable[[], T]) -> T:

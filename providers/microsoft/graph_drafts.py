@@ -99,9 +99,9 @@ def compare_files(wanted: Sequence[EmailAttachment], listed: Sequence[ListedFile
     """
     left = sorted(listed, key=lambda one: one.size)
     missing = []
-    for index, one in sorted(enumerate(wanted), key=lambda pair: -len(pair[1].data)):
+    for index, one in sorted(enumerate(wanted), key=lambda pair: -pair[1].size):
         name = attachment_name(one.name)
-        found = next((file for file in left if file.name == name and file.size >= len(one.data)), None)
+        found = next((file for file in left if file.name == name and file.size >= one.size), None)
         if found is None:
             missing.append(index)
         else:
@@ -115,14 +115,14 @@ def file_document(one: EmailAttachment) -> dict[str, Any]:
         "@odata.type": "#microsoft.graph.fileAttachment",
         "name": attachment_name(one.name),
         "contentType": one.content_type,
-        "contentBytes": base64.b64encode(one.data).decode(),
+        "contentBytes": base64.b64encode(one.read()).decode(),
     }
 
 
 def upload_document(one: EmailAttachment) -> dict[str, Any]:
     """What announces a file that is uploaded in parts."""
     name = attachment_name(one.name)
-    item = {"attachmentType": "file", "name": name, "size": len(one.data), "contentType": one.content_type}
+    item = {"attachmentType": "file", "name": name, "size": one.size, "contentType": one.content_type}
     return {"AttachmentItem": item}
 
 
@@ -162,7 +162,7 @@ def _mime_request(email: OutgoingEmail, files: Sequence[EmailAttachment]) -> Dra
             token=None,
             date=None,
             reply_to=email.reply_to,
-            files=tuple(AttachmentBody(one.name, one.content_type, one.data) for one in files),
+            files=tuple(AttachmentBody(one.name, one.content_type, one.read()) for one in files),
             message_id=message_id_of(email),
             headers=email.headers,
         )

@@ -158,7 +158,7 @@ class GraphSender:
 
     def _attach(self, draft: DraftRef, index: int, email: OutgoingEmail) -> None:
         file = email.attachments[index]
-        if len(file.data) >= UPLOAD_FROM:
+        if file.size >= UPLOAD_FROM:
             self._uploads.upload(draft.draft_id, index, file)
         else:
             body = json_bytes(file_document(file))

@@ -61,7 +61,7 @@ class Uploads:
         session, start = self._resume(key)
         if session is None:
             session, start = self._begin(key, file), 0
-        while start is not None and start < len(file.data):
+        while start is not None and start < file.size:
             start = self._put(key, session, file, start)
         with self._lock:
             self._kept.pop(key, None)
@@ -100,10 +100,10 @@ class Uploads:
 
     def _put(self, key: Key, session: Session, file: EmailAttachment, start: int) -> int | None:
         """Send one part; returns the next byte that is expected, None when the file is attached."""
-        part = file.data[start : start + PART]
+        part = file.read()[start : start + PART]
         headers = {
             "Content-Type": "application/octet-stream",
-            "Content-Range": f"bytes {start}-{start + len(part) - 1}/{len(file.data)}",
+            "Content-Range": f"bytes {start}-{start + len(part) - 1}/{file.size}",
         }
         answer = self._graph.call_unsigned("uploads.put", "PUT", session.url.get_secret_value(), headers, part)
         if answer.status == CREATED:

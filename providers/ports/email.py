@@ -5,7 +5,7 @@ A handler sees which by the class: a `KeyedSender` is called in a `keyed_effect`
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol, Self
@@ -25,11 +25,12 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 @dataclass(frozen=True, slots=True)
 class EmailAttachment:
-    """A file that goes with a mail."""
+    """A file that goes with a mail. `read` is called where the bytes are needed: a draft is found without them."""
 
     name: str
     content_type: str
-    data: bytes = field(repr=False)
+    size: int
+    read: Callable[[], bytes] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)

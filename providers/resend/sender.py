@@ -118,7 +118,7 @@ def _file(one: EmailAttachment) -> dict[str, str]:
     return {
         "filename": attachment_name(one.name),
         "content_type": one.content_type,
-        "content": base64.b64encode(one.data).decode(),
+        "content": base64.b64encode(one.read()).decode(),
     }
 
 

@@ -9,23 +9,24 @@ from domain.redaction import redact
 from storage.postgres.database import Transaction
 
 
-def record(
+def record(  # noqa: PLR0913 - an event, and what it is about
     tx: Transaction,
     event: str,
     data: JsonObject,
     *,
     by: Origin,
     org_id: UUID,
+    project_id: UUID | None = None,
     job: tuple[UUID, str] | None = None,
 ) -> None:
-    """Append one event about an org, or about a job of it, given as its id and type."""
+    """Append one event about an org, about a project of it, or about a job of it, given as its id and type."""
     job_id, job_type = job or (None, None)
     request_id = by.request_id or str(uuid4())
     tx.run(
         "append_audit",
         event=event,
         org_id=org_id,
-        project_id=None,
+        project_id=project_id,
         actor_type=by.actor_type.value,
         actor_id=by.actor_id,
         request_id=request_id,

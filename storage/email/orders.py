@@ -74,10 +74,15 @@ class OrderPosition(NamedTuple):
     order_id: UUID
 
 
-def keep(tx: Transaction, org_id: UUID, order: EmailOrder) -> UUID:
-    """Keep the words of a mail, to be sent by a job; returns the order's id."""
-    words = Jsonb(order.document())
-    rows = tx.raw("select postroom.keep_email_order(%(org)s, %(words)s) as order_id", {"org": org_id, "words": words})
+def keep(tx: Transaction, org_id: UUID, order: EmailOrder, *, is_notification: bool = False) -> UUID:
+    """Keep the words of a mail, to be sent by a job; returns the order's id.
+
+    Those of a notification are shown to no job of a project: they may be of another one.
+    """
+    rows = tx.raw(
+        "select postroom.keep_email_order(%(org)s, %(words)s, null, %(is_notification)s) as order_id",
+        {"org": org_id, "words": Jsonb(order.document()), "is_notification": is_notification},
+    )
     return UUID(str(rows[0].order_id))
 
 

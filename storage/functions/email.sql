@@ -2,13 +2,14 @@
 
 -- Takes in the words of a mail and returns the order's id. Its id is made of key and words where the caller has named a key: the request
 -- that comes again finds its order, and another request with the key is another order, which the ledger refuses.
-create or replace function postroom.keep_email_order(of_org uuid, email jsonb, under_key text default null) returns uuid
-language plpgsql set search_path = pg_catalog, public, pg_temp as $$
+create or replace function postroom.keep_email_order(of_org uuid, email jsonb, under_key text default null, is_for_person boolean default false)
+returns uuid language plpgsql set search_path = pg_catalog, public, pg_temp as $$
 declare
   order_id uuid := case when under_key is null then uuidv7()
     else left(encode(sha256(convert_to(of_org || ' ' || under_key || ' ' || email::text, 'UTF8')), 'hex'), 32)::uuid end;
 begin
-  insert into email_orders (id, org_id, words, reference) values (order_id, of_org, email, left(email ->> 'reference', 100))
+  insert into email_orders (id, org_id, words, reference, is_notification)
+  values (order_id, of_org, email, left(email ->> 'reference', 100), is_for_person)
   on conflict (id) do nothing;
   return order_id;
 end

@@ -21,6 +21,8 @@ declare
   code text;
   words text;
   facts jsonb;
+  project text := coalesce(current_setting('postroom.project', true), '');
+  org_seal text := coalesce(current_setting('postroom.org_seal', true), '');
 begin
   if postroom.is_tenant() then
     if for_org is distinct from postroom.current_org() then
@@ -31,6 +33,10 @@ begin
   begin
     perform postroom.check_notification(for_org, recipient, by_template, given_data, in_bucket, by_channels, to_contact);
     hash := encode(sha256(convert_to(given_data::text, 'UTF8')), 'hex');
+    -- Its jobs are the org's and of no project: a digest has words of several.
+    if project <> '' then
+      perform set_config('postroom.project', '', true), set_config('postroom.org_seal', postroom.seal_of(for_org::text), true);
+    end if;
     select * into made from postroom.enqueue_job('notifications.deliver', for_org, jsonb_build_object('notification_id', new_id,
       'recipient_id', recipient, 'template_name', by_template, 'data_hash', hash, 'bucket', in_bucket),
       by_actor_type => origin ->> 'actor_type', by_actor => origin ->> 'actor_id', given_request => origin ->> 'request_id',
@@ -47,6 +53,9 @@ begin
         perform postroom.refuse('recipient_id', 'another job holds the key of this notification');
       end if;
     end if;
+    if project <> '' then
+      perform set_config('postroom.project', project, true), set_config('postroom.org_seal', org_seal, true);
+    end if;
     return query select new_id, made.created, null::text;
     return;
   exception when others then
@@ -59,8 +68,8 @@ begin
     words := 'the database refused it: ' || code;
     facts := jsonb_build_object('recipient_id', recipient, 'reason', words);
   end if;
-  insert into audit_entries (event, org_id, actor_type, actor_id, request_id, correlation_id, job_id, data)
-  values ('notification.refused', for_org, origin ->> 'actor_type', origin ->> 'actor_id', coalesce(origin ->> 'request_id', new_id::text),
+  insert into audit_entries (event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, data)
+  values ('notification.refused', for_org, nullif(project, '')::uuid, origin ->> 'actor_type', origin ->> 'actor_id', coalesce(origin ->> 'request_id', new_id::text),
     coalesce(origin ->> 'correlation_id', origin ->> 'request_id', new_id::text), (origin ->> 'job_id')::uuid, facts);
   return query select null::uuid, false, words;
 end

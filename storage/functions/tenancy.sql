@@ -81,28 +81,45 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
       and not pg_has_role(session_user, 'postroom_ledger', 'usage'))
 $$;
 
--- Puts one table under row-level security: the ledger sees every row, the tenant its own org's.
-create or replace procedure postroom.fence_table(target regclass, org_column text default 'org_id', tenant_may text default 'all')
+-- Puts one table under row-level security: the ledger sees every row, the tenant its own org's. `seen_if` says which of these, and
+-- `written_if` which the tenant may write, where that is another condition.
+create or replace procedure postroom.fence_table(
+  target regclass, org_column text default 'org_id', tenant_may text default 'all', seen_if text default null, written_if text default null)
 language plpgsql as $$
+declare
+  own text := format('%I = (select postroom.current_org())', org_column);
 begin
   execute format('alter table %s enable row level security', target);
   execute format('create policy ledger_all on %s to postroom_ledger using (true) with check (true)', target);
-  execute format(
-    'create policy tenant_own on %s for %s to postroom_tenant using (%I = (select postroom.current_org()))',
-    target, tenant_may, org_column);
+  execute format('create policy tenant_own on %s for %s to postroom_tenant using (%s)%s', target, tenant_may,
+    concat_ws(' and ', own, seen_if), ' with check (' || own || ' and ' || written_if || ')');
 end
 $$;
 
--- As fence_table, for a table of projects: a transaction of a project sees and touches that project's rows alone.
+-- As fence_table, for a table of projects: a transaction of a project sees that project's rows, and those of none; it writes its own alone.
 create or replace procedure postroom.fence_project_table(
   target regclass, project_column text default 'project_id', tenant_may text default 'all')
 language plpgsql as $$
 begin
-  execute format('alter table %s enable row level security', target);
-  execute format('create policy ledger_all on %s to postroom_ledger using (true) with check (true)', target);
-  execute format(
-    'create policy tenant_own on %s for %s to postroom_tenant using (org_id = (select postroom.current_org())'
-    ' and coalesce((select postroom.current_project()) = %I, true))',
-    target, tenant_may, project_column);
+  call postroom.fence_table(target, 'org_id', tenant_may, format('coalesce((select postroom.current_project()) = %I, true)', project_column),
+    case when tenant_may <> 'select' then
+      format('coalesce((select postroom.current_project()) = %I, (select postroom.current_project()) is null)', project_column) end);
+end
+$$;
+
+-- As fence_table, for what stands about a job under its `job_id`: a transaction of a project sees that of the jobs that it sees.
+create or replace procedure postroom.fence_table_of_jobs(target regclass)
+language plpgsql as $$
+begin
+  call postroom.fence_table(target, 'org_id', 'select',
+    '((select postroom.current_project()) is null or exists (select from public.jobs j where j.id = job_id))');
+end
+$$;
+
+-- As fence_table, for words to people, which may be of any project: a transaction of a project sees none.
+create or replace procedure postroom.fence_words(target regclass)
+language plpgsql as $$
+begin
+  call postroom.fence_table(target, seen_if => '(select postroom.current_project()) is null');
 end
 $$;

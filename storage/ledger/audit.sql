@@ -3,7 +3,7 @@
 select postroom.append_event(%(job_id)s, %(token)s, %(event)s, %(data)s)
 
 -- name: append_audit
--- Appends one event to the audit log.
+-- Appends one event to the audit log; one about a job is of the job's project.
 insert into audit_entries (event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt, data)
-values (%(event)s, %(org_id)s, %(project_id)s, %(actor_type)s, %(actor_id)s, %(request_id)s, %(correlation_id)s, %(job_id)s,
+values (%(event)s, %(org_id)s, coalesce(%(project_id)s::uuid, (select j.project_id from jobs j where j.id = %(job_id)s)), %(actor_type)s, %(actor_id)s, %(request_id)s, %(correlation_id)s, %(job_id)s,
         %(job_type)s, %(attempt)s, %(data)s)

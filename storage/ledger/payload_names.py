@@ -17,6 +17,9 @@ from domain.payloads.other_names import LookUp, read_uuid
 from domain.payloads.payload import Payload, payload_types
 from storage.postgres.database import Transaction
 
+Whose = tuple[UUID, UUID | None]
+"""The org and the project of a job."""
+
 
 class Asked(NamedTuple):
     """One name that is looked up."""
@@ -54,13 +57,19 @@ def resolve_job(tx: Transaction, job: NewJob) -> NewJob:
     if payload_type is None or is_whole(job):
         return job
     key = job.idempotency_key or (str(job.job_id) if job.job_id else None)
-    document = resolve(tx, payload_type, job.payload, org_id=job.org_id, key=key)
+    document = resolve(tx, payload_type, job.payload, org_id=job.org_id, project_id=job.project_id, key=key)
     accepted = payload_type.accept(document, job.payload_version)
     return job._replace(payload=accepted.payload, payload_version=accepted.version, is_checked=accepted.is_checked)
 
 
 def resolve(
-    tx: Transaction, payload_type: type[Payload], document: JsonObject, *, org_id: UUID, key: str | None = None
+    tx: Transaction,
+    payload_type: type[Payload],
+    document: JsonObject,
+    *,
+    org_id: UUID,
+    project_id: UUID | None = None,
+    key: str | None = None,
 ) -> JsonObject:
     """The document under the fields' own names; raises `Invalid` with the name that was given and the reason.
 
@@ -70,7 +79,7 @@ def resolve(
     payload = dict(renamed.payload)
     if renamed.words is not None:
         field, said = renamed.words
-        payload[field] = KEEPERS[payload_type.declaration.job_type](tx, org_id, said, key)
+        payload[field] = KEEPERS[payload_type.declaration.job_type](tx, (org_id, project_id), said, key)
     for field, other, given in renamed.unresolved:
         own = payload.get(field)
         if isinstance(own, str | None):  # the payload's class refuses what is neither
@@ -136,13 +145,18 @@ def _same(asked: Asked, found: str) -> str:
     return found
 
 
-def _email_order(tx: Transaction, org_id: UUID, said: BaseModel, key: str | None) -> str:
-    words = Jsonb(said.model_dump(mode="json", exclude_defaults=True))
-    return str(tx.run("keep_email_order", org_id=org_id, words=words, key=key)[0].order_id)
+def _email_order(tx: Transaction, whose: Whose, said: BaseModel, key: str | None) -> str:
+    org_id, project_id = whose
+    document = said.model_dump(mode="json", exclude_defaults=True)
+    order_id = str(tx.run("keep_email_order", org_id=org_id, words=Jsonb(document), key=key)[0].order_id)
+    if asked := [one["artifact_id"] for one in document.get("attachments", ())]:
+        for row in tx.run("find_unreadable_file", order_id=order_id, project_id=project_id, artifact_ids=asked):
+            raise Invalid(f"payload.attachments.{row.place - 1}.artifact_id", "names no file that the job may read")
+    return order_id
 
 
-KEEPERS: Mapping[str, Callable[[Transaction, UUID, BaseModel, str | None], str]] = {"email.send": _email_order}
-"""By job type: what keeps the words of an org, and returns the id of their row."""
+KEEPERS: Mapping[str, Callable[[Transaction, Whose, BaseModel, str | None], str]] = {"email.send": _email_order}
+"""By job type: what keeps the words of a job, and returns the id of their row; raises `Invalid`."""
 
 LOOK_UPS: Mapping[LookUp | None, Callable[[Transaction, Asked], str]] = {
     LookUp.ACCOUNT_OF_USER: _account_of_user,

@@ -12,7 +12,7 @@ from pydantic import AwareDatetime
 
 from domain.jobs.failures import Conflict, Gone
 from domain.jobs.job import JsonObject, Origin
-from domain.notifications.built_in import RUN_SHEET
+from domain.notifications.built_in import RUN_SHEET, body_of
 from domain.planning.model import Slot
 from domain.planning.sheet_changes import Sheet, changed_parts, lines_by_person
 from storage.notifications import notifications
@@ -96,21 +96,18 @@ def listed(tx: Transaction, ref: ProjectRef, *, after: UUID | None = None, limit
     return [RunSheet(*row) for row in tx.run("list_run_sheets", **ref._asdict(), after=after, limit=limit)]
 
 
-def hold(tx: Transaction, ref: ProjectRef, run_sheet_ids: Sequence[UUID] | None = None) -> Sequence[RunSheet]:
-    """Lock run sheets of a project, all where none is named; whoever changes a slot or who is in it begins so."""
-    ids = None if run_sheet_ids is None else list(run_sheet_ids)
-    return [RunSheet(*row) for row in tx.run("hold_run_sheets", **ref._asdict(), run_sheet_ids=ids)]
-
-
 @contextmanager
-def changing(tx: Transaction, editor: Editor, run_sheet_ids: Sequence[UUID]) -> Iterator[None]:
-    """Change run sheets inside.
+def changing(tx: Transaction, editor: Editor, run_sheet_ids: Sequence[UUID] | None) -> Iterator[None]:
+    """Change run sheets inside, all of the project's where none is named.
 
-    Each that differs afterwards has the next revision and an event with what changed, and whoever is in a slot that
-    has changed is told. Raises `Gone` for a run sheet that the project does not have.
+    Nobody else changes any of the org's meanwhile: a person may be in several projects, and whoever applies a proposal
+    relies on what the others have them do. Each sheet that differs afterwards has the next revision and an event with
+    what changed, and whoever is in a slot that has changed is told. Raises `Gone` for a sheet that the project lacks.
     """
-    held = hold(tx, editor.project.ref, run_sheet_ids)
-    if len(held) < len(set(run_sheet_ids)):
+    tx.run("hold_plans", org_id=editor.project.org_id)
+    ids = None if run_sheet_ids is None else list(run_sheet_ids)
+    held = [RunSheet(*row) for row in tx.run("hold_run_sheets", **editor.project.ref._asdict(), run_sheet_ids=ids)]
+    if ids is not None and len(held) < len(set(ids)):
         raise Gone("there is no such run sheet")
     before = [_document(tx, sheet) for sheet in held]
     yield
@@ -129,7 +126,7 @@ def _note(tx: Transaction, editor: Editor, sheet: RunSheet, was: Sheet, has: She
     lines = lines_by_person(was, has, ZoneInfo(editor.project.zone))
     rows = tx.run("users_of_collaborators", **sheet.ref._asdict(), collaborator_ids=sorted(map(UUID, lines)))
     for row in rows:
-        body = "\n".join(lines[str(row.collaborator_id)])
+        body = body_of(lines[str(row.collaborator_id)])
         data = {"title": f"{has['name']}: your times have changed", "body": body}
         request = Request(row.user_id, RUN_SHEET, data, bucket=f"{sheet.run_sheet_id}:{revision}")
         notifications.notify(tx, sheet.org_id, request, by=editor.by)

@@ -6,8 +6,12 @@ returning id as run_sheet_id, org_id, project_id, name, revision, created_at
 select id as run_sheet_id, org_id, project_id, name, revision, created_at
 from run_sheets where org_id = %(org_id)s and project_id = %(project_id)s and id = %(run_sheet_id)s
 
+-- name: hold_plans
+-- The org's row is the root of who is where in all its projects, and is locked first. Jobs, and all else that refers to it, go on.
+select id from orgs where id = %(org_id)s for no key update
+
 -- name: hold_run_sheets
--- The root rows of what is changed, in the order of their ids.
+-- What is changed, in the order of the ids.
 select id as run_sheet_id, org_id, project_id, name, revision, created_at
 from run_sheets
 where org_id = %(org_id)s and project_id = %(project_id)s and (%(run_sheet_ids)s::uuid[] is null or id = any (%(run_sheet_ids)s::uuid[]))
@@ -85,7 +89,7 @@ cross join lateral (
 where s.org_id = %(org_id)s and s.project_id = %(project_id)s and s.run_sheet_id = %(run_sheet_id)s
 
 -- name: assign
--- False for who was in the slot already.
+-- Who is in the slot already stays, pinned or not as is wanted now.
 insert into assignments as a (org_id, project_id, slot_id, collaborator_id, is_pinned, assigned_by)
 values (%(org_id)s, %(project_id)s, %(slot_id)s, %(collaborator_id)s, %(is_pinned)s, %(assigned_by)s)
 on conflict (org_id, project_id, slot_id, collaborator_id) do update

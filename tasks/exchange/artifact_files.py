@@ -81,10 +81,15 @@ def find_file(ctx: JobContext, artifact_id: UUID, field: str) -> StoredArtifact:
     with ctx.read() as tx:
         found = artifacts.find(tx, artifact_id)
     if found is None:
-        raise Gone(f"{field}: there is no artifact {artifact_id}")
+        raise no_such_file(artifact_id, field)
     if not found.is_ready:
         raise Gone(f"{field}: artifact {artifact_id} was deleted, or its time is over")
     return found
+
+
+def no_such_file(artifact_id: UUID, field: str) -> Gone:
+    """What to raise by the field that names a file which the job's org does not have."""
+    return Gone(f"{field}: there is no artifact {artifact_id}")
 
 
 def read_file(ctx: JobContext, found: StoredArtifact) -> bytes:

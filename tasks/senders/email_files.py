@@ -1,23 +1,44 @@
-"""Reads the files that go with an order's mail: artifacts of the org, hashed again before they leave."""
+"""The files that go with an order's mail: artifacts of the org, read and hashed again where their bytes are needed."""
 
-from domain.jobs.failures import Invalid
+from functools import cache, partial
+from uuid import UUID
+
+from domain.jobs.failures import Gone, Invalid, Permanent
 from domain.payloads.email import EmailOrder
 from domain.payloads.mail_fields import LARGEST_FILES
 from engine.context import JobContext
 from providers.ports.email import EmailAttachment
-from tasks.exchange.artifact_files import find_file, read_file
+from storage import artifacts
+from tasks.exchange.artifact_files import find_file, no_such_file, read_file
 
 
-def read_files(ctx: JobContext, order: EmailOrder) -> tuple[EmailAttachment, ...]:
-    """The files; raises `Gone` by the field of one that was deleted meanwhile, `Invalid` for too many bytes."""
-    found = [
-        find_file(ctx, one.artifact_id, f"email.attachments.{place}.artifact_id")
-        for place, one in enumerate(order.attachments)
-    ]
-    size = sum(one.size for one in found)
+class FileLost(Gone):
+    """A file that goes with a mail cannot be read any more: it was deleted, or its bytes have changed."""
+
+
+def files_of(ctx: JobContext, order: EmailOrder) -> tuple[EmailAttachment, ...]:
+    """The files, of which nothing is read yet: whoever calls `read` gets `FileLost` for one that was deleted meanwhile.
+
+    Raises `Invalid` for too many bytes, and `Gone` by the field of a file that never was.
+    """
+    fields = {f"email.attachments.{place}.artifact_id": one for place, one in enumerate(order.attachments)}
+    with ctx.read() as tx:
+        found = {field: artifacts.find(tx, one.artifact_id) for field, one in fields.items()}
+    size = sum(one.size for one in found.values() if one is not None)
     if size > LARGEST_FILES:
         raise Invalid("email.attachments", f"have {size} bytes together; a mail has at most {LARGEST_FILES}")
-    return tuple(
-        EmailAttachment(asked.filename or one.name, one.media_type, read_file(ctx, one))
-        for asked, one in zip(order.attachments, found, strict=True)
-    )
+    files = []
+    for field, asked in fields.items():
+        known = found[field]
+        if known is None:
+            raise no_such_file(asked.artifact_id, field)
+        read = cache(partial(_read, ctx, asked.artifact_id, field))
+        files.append(EmailAttachment(asked.filename or known.name, known.media_type, known.size, read))
+    return tuple(files)
+
+
+def _read(ctx: JobContext, artifact_id: UUID, field: str) -> bytes:
+    try:
+        return read_file(ctx, find_file(ctx, artifact_id, field))
+    except Permanent as lost:
+        raise FileLost(lost.reason, code=lost.code) from lost

@@ -14,7 +14,7 @@ from storage.email import orders, senders
 from storage.email.orders import OrderDraft, StoredOrder
 from storage.ledger import effects
 from tasks.senders.email_client import open_drafting, open_keyed
-from tasks.senders.email_files import read_files
+from tasks.senders.email_files import files_of
 from tasks.senders.email_sending import (
     EmailCase,
     began_at,
@@ -43,7 +43,7 @@ def send_order(ctx: JobContext, order_id: UUID) -> StoredOrder:
             raise CredentialsLost("the org has no sender", provider=NO_PROVIDER, code="email.no_sender")
     if not may_go_by(stored.bound, sender.identity, has_begun=has_begun):
         raise Uncertain("the org's earlier sender may have sent it, and cannot be asked any more")
-    case = EmailCase(stored, order, sender.identity, partial(read_files, ctx, order))
+    case = EmailCase(stored, order, sender.identity, partial(files_of, ctx, order), has_begun)
     match sender.identity.provider:
         case EmailProvider.RESEND:
             with open_keyed(ctx, sender) as keyed:
@@ -62,7 +62,7 @@ def find_order(ctx: JobContext, order_id: UUID, key: str) -> Finding:
         began = doubts.read_request(tx, ctx.job, key)
     if sender is None or sender.identity != stored.bound:
         return CannotTell("the org's mail leaves by another sender by now")
-    case = EmailCase(stored, stored.order, sender.identity, partial(read_files, ctx, stored.order))
+    case = EmailCase(stored, stored.order, sender.identity, partial(files_of, ctx, stored.order))
     draft = None
     if key == send_key(order_id) and stored.draft is not None:
         draft = DraftRef(*stored.draft, reference_of(order_id))

@@ -23,6 +23,7 @@ from storage.email import orders
 from storage.email.orders import OrderDraft, StoredOrder
 from storage.ledger import audit
 from storage.postgres.database import Transaction
+from tasks.senders.email_files import FileLost
 from tasks.senders.lost_credentials import CREDENTIAL_AUDITS
 
 DRAFT_KEY = "email-draft"
@@ -40,8 +41,10 @@ class EmailCase:
     stored: StoredOrder
     order: EmailOrder
     identity: SenderIdentity
-    read_files: Callable[[], tuple[EmailAttachment, ...]] = tuple
-    """Reads the files that go with it, where they are needed: a mail that is out can be found without them."""
+    files: Callable[[], tuple[EmailAttachment, ...]] = tuple
+    """The files that go with it; they are looked for where they are needed, and a mail that is out is found without."""
+    has_begun: bool = False
+    """Whether an earlier attempt may have sent it."""
 
     @property
     def order_id(self) -> UUID:
@@ -70,7 +73,7 @@ class EmailCase:
             text=text,
             html=order.html if (order.html or "").strip() else None,
             headers=order.headers,
-            attachments=self.read_files(),
+            attachments=self.files(),
         )
 
 
@@ -91,14 +94,23 @@ def draft_key(order_id: UUID, identity: SenderIdentity) -> str:
 
 
 def send_keyed(ctx: JobContext, case: EmailCase, client: KeyedSender) -> None:
-    """Send by a provider that knows a key: it gets the bytes of the first attempt, whatever is set by now."""
-    request = client.request(case.email)
+    """Send by a provider that knows a key: it gets the bytes of the first attempt, whatever is set by now.
+
+    A mail that may be out is not made anew: its files may have been deleted since.
+    """
+    request = b"" if case.has_begun else client.request(case.email)
     with ctx.tx() as tx:
         orders.bind(tx, case.order_id, case.identity)
         sending = ctx.begin_effect(tx, send_key(case.order_id), Strategy.NATIVE_KEY, request)
     key = reference_of(case.order_id)
-    sent = sending.carry_out(lambda: client.send(key, sending.request).as_json())
+    sent = sending.carry_out(lambda: _send_kept(client, key, sending.request))
     sending.record_with(partial(store_sent, ctx, case, sent))
+
+
+def _send_kept(client: KeyedSender, key: str, request: bytes) -> JsonObject:
+    if not request:
+        raise Transient("another job has just learned that the mail is not out; the next attempt makes it anew")
+    return client.send(key, request).as_json()
 
 
 def send_by_draft(ctx: JobContext, case: EmailCase, client: DraftingSender) -> None:
@@ -158,8 +170,11 @@ def known_by(draft: DraftRef, sent: JsonObject) -> JsonObject:
 
 
 def find_draft(client: DraftingSender, email: OutgoingEmail) -> Finding:
-    """Whether an earlier attempt has made the draft."""
-    found = client.find_draft(email)
+    """Whether an earlier attempt has made the draft. One that lacks a file which is lost by now was never sent."""
+    try:
+        found = client.find_draft(email)
+    except FileLost:
+        return NotFound()
     return NotFound() if found is None else Found(found.as_json())
 
 

@@ -27,7 +27,7 @@ def _keep(ctx: JobContext, due: DueMessage) -> UUID:
     """Keep the words: each attempt sends the same ones."""
     order = _order(ctx, due)
     with ctx.tx() as tx:
-        order_id = orders.keep(tx, ctx.org_id, order)
+        order_id = orders.keep(tx, ctx.org_id, order, is_notification=True)
         notifications.keep_order(tx, due.delivery.delivery_id, order_id)
     return order_id
 

@@ -39,4 +39,7 @@ def store_artifact(
         keep_for,
     )
     ObstoreArtifacts(settings.artifacts_url).put(place_of(org_id, made.artifact_id), [data])
-    return artifacts.add(tx, org_id, made)
+    artifacts.add(tx, org_id, made)
+    found = artifacts.find(tx, made.artifact_id)
+    assert found is not None
+    return found

@@ -24,4 +24,5 @@ def make_email(**given: Any) -> OutgoingEmail:  # noqa: ANN401 - any field's val
 def make_file(name: str = "plan.pdf", size: int = 10, content_type: str = "application/pdf") -> EmailAttachment:
     """A file whose bytes differ everywhere, so that a part in a wrong place is seen."""
     block = bytes(range(256)) + name.encode()
-    return EmailAttachment(name, content_type, (block * (size // len(block) + 1))[:size])
+    data = (block * (size // len(block) + 1))[:size]
+    return EmailAttachment(name, content_type, size, lambda: data)

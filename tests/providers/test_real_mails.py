@@ -1,6 +1,7 @@
 """Real mails, written anew and sent by either vendor, arrive with their subject, their bodies and their files."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -49,7 +50,8 @@ def written_anew(path: Path) -> OutgoingEmail:
         text=_encodable(mail.text or "") if mail.html is None or mail.text is not None else None,
         html=None if mail.html is None else _encodable(mail.html),
         attachments=tuple(
-            EmailAttachment(header_text(one.name) or "file", one.content_type, one.data) for one in mail.files
+            EmailAttachment(header_text(one.name) or "file", one.content_type, len(one.data), partial(bytes, one.data))
+            for one in mail.files
         ),
     )
 
@@ -62,7 +64,7 @@ def check(arrived: WrittenMail, email: OutgoingEmail) -> None:
     assert arrived.subject == email.subject
     for came, ordered in ((arrived.text, email.text), (arrived.html, email.html)):
         assert (came or "").replace("\r\n", "\n").rstrip("\n") == (ordered or "").rstrip("\n")
-    files = [(attachment_name(one.name), one.data) for one in email.attachments]
+    files = [(attachment_name(one.name), one.read()) for one in email.attachments]
     assert [(one.name, one.data) for one in arrived.files] == files
 
 

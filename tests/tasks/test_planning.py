@@ -6,6 +6,8 @@ import ast
 import json
 import re
 import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, get_args
 from uuid import UUID, uuid4
@@ -20,14 +22,16 @@ from domain.planning.model import WEIGHT_MEANINGS, Assignment, Plan
 from engine.enqueue import enqueue
 from operations.call import Call
 from operations.planning import proposals
-from storage.planning import plans
+from storage.planning import plans, run_sheets
 from storage.planning.projects import Project
+from storage.planning.run_sheets import Editor
 from storage.postgres.queries import statements
 from tests.doubles.factories import make_org, make_project
 from tests.doubles.planning.planning_jobs import kept_file, run, stored
 from tests.doubles.planning.plans import given, person, person_id, slot, slot_id, small_plan
 from tests.doubles.told_people import ToldPeople
 from tests.house import ROOT
+from tests.waiting import eventually
 
 DAY = {"since": "2026-03-02T00:00:00Z", "until": "2026-03-03T00:00:00Z"}
 CREW = (person(1, skills=frozenset({"sound"})), person(2), person(3))
@@ -267,6 +271,59 @@ def test_a_proposal_for_a_plan_that_has_changed_is_refused_with_the_difference(
         proposals.apply_proposal(caller(told), UUID(first["proposal_id"]))
     assert refused.value.code == "proposal.outdated"
     assert assigned(told) == before
+
+
+@pytest.mark.parametrize("letter", ["Ж", "\U0001f3aa", '"'])
+def test_a_change_of_many_long_names_is_told_in_short(told: ToldPeople, letter: str) -> None:
+    """A notification holds 16,384 bytes: of more, nobody would be told."""
+    slots = tuple(replace(slot(one, one, one + 1), name=letter * 200) for one in range(20))
+    project = stored(told, Plan(slots, (person(1),)))
+    told.database.execute("update collaborators set user_id = %s", (told.user_id,))
+    editor = Editor(project, Origin(), lambda _facts: None)
+    with told.process.database.ledger() as tx, run_sheets.changing(tx, editor, None):
+        for one in slots:
+            run_sheets.assign(tx, project.ref, (one.slot_id, person_id(1)), is_pinned=False, by="ada")
+    ((body,),) = told.database.execute("select data ->> 'body' from notifications").fetchall()
+    first, *_, last = body.splitlines()
+    assert first.startswith(f"New: {letter * 200}, 2026-03-02 00:00")
+    assert last == "and more, in the run sheet"
+
+
+def one_person_in_two_projects(told: ToldPeople) -> list[dict[str, Any]]:
+    """A proposal for each project; both want the same user at the same time."""
+    of_each = [stored(told, Plan((slot(one, 8, 10),), (person(one),))) for one in (1, 2)]
+    told.database.execute("update collaborators set user_id = %s", (told.user_id,))
+    return [suggest(told, project, alternatives=1)[0] for project in of_each]
+
+
+def one_person_in_two_sheets(told: ToldPeople) -> list[dict[str, Any]]:
+    """A proposal for each run sheet of a project; both want the same person at the same time."""
+    project = stored(told, Plan((slot(1, 8, 10),), (person(1),)))
+    with told.process.database.ledger() as tx:
+        saturday = run_sheets.add(tx, project.ref, "Saturday").run_sheet_id
+        run_sheets.add_slot(tx, project.ref, saturday, slot(2, 9, 11))
+        friday, *_ = (one.run_sheet_id for one in run_sheets.listed(tx, project.ref, limit=9) if one.name == "Friday")
+    return [suggest(told, project, alternatives=1, run_sheet_id=one)[0] for one in (friday, saturday)]
+
+
+@pytest.mark.parametrize("suggested", [one_person_in_two_projects, one_person_in_two_sheets])
+def test_of_two_proposals_that_are_applied_at_once_the_later_is_outdated(
+    told: ToldPeople, suggested: Callable[[ToldPeople], list[dict[str, Any]]]
+) -> None:
+    first, second = (UUID(one["proposal_id"]) for one in suggested(told))
+    waits = "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+    with ThreadPoolExecutor(1) as pool:
+        with told.process.database.ledger() as tx:
+            proposals.apply_proposal(replace(caller(told), within=tx), first)
+            later = pool.submit(proposals.apply_proposal, caller(told), second)
+            eventually(
+                lambda: later.done() or told.database.execute(waits).fetchone() is not None,
+                describe="the later one waits, or has ended",
+            )
+        with pytest.raises(Conflict) as refused:
+            later.result()
+    assert refused.value.code == "proposal.outdated"
+    assert assigned(told) == plans_choices(told, first)
 
 
 def test_another_orgs_proposal_is_not_found(told: ToldPeople) -> None:

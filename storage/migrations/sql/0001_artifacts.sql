@@ -32,3 +32,11 @@ call postroom.fence_project_table('artifacts');
 grant select, insert, update, delete on artifacts to postroom_ledger;
 -- A job's settlement adds its own; who deletes or revokes is people, by the ledger's role.
 grant select, insert on artifacts to postroom_tenant;
+
+-- Artifacts as all who ask see them: the time of one is over from the moment, and not from the next tick of the housekeeping.
+create view artifact_lines with (security_invoker = true) as
+select id as artifact_id, org_id, project_id, kind, name, media_type, size, sha256,
+  case when expires_at <= now() then 'deleted' else state end as state, job_id, link_number, created_at, expires_at,
+  coalesce(deleted_at, case when expires_at <= now() then expires_at end) as deleted_at
+from artifacts;
+grant select on artifact_lines to postroom_ledger, postroom_tenant;

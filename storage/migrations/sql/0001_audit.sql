@@ -42,7 +42,7 @@ create index audit_entries_other on audit_entries (org_id, id) where event not l
 create index audit_entries_deeds on audit_entries (id) where id > 0 and (event not like 'job.%' or event = 'job.replayed');
 create index audit_entries_correlation on audit_entries (correlation_id)
   where job_id is null or (event = 'job.enqueued' and correlation_id <> job_id::text);
-call postroom.fence_table('audit_entries', 'org_id', 'select');
+call postroom.fence_project_table('audit_entries', 'project_id', 'select');
 -- Nobody but the owner's functions chooses an entry's number or its time. A handler appends by postroom.append_event.
 grant select, insert (
   event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt, worker_id, claimed_at, parent_id,
@@ -89,7 +89,8 @@ create table audit_details (
 );
 create index audit_details_of_event on audit_details (org_id, event_id, rule_version);
 create index audit_details_of_subject on audit_details (org_id, subject_id, event_id, rule_version) where subject_id is not null;
-call postroom.fence_table('audit_details', 'org_id', 'select');
+-- They name no project: a transaction of a project sees none.
+call postroom.fence_table('audit_details', 'org_id', 'select', seen_if => '(select postroom.current_project()) is null');
 create policy auditor_sees_own on audit_details for select to postroom_auditor using (org_id = (select postroom.current_org()));
 create policy auditor_adds_own on audit_details for insert to postroom_auditor with check (org_id = (select postroom.current_org()));
 grant select on audit_details to postroom_ledger, postroom_tenant, postroom_auditor;

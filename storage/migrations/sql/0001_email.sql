@@ -20,6 +20,8 @@ create table email_orders (
   org_id uuid not null references orgs (id),
   words jsonb not null check (jsonb_typeof(words) = 'object'),
   reference text check (length(reference) <= 100),
+  -- Its words are a notification's, which is of no project.
+  is_notification boolean not null default false,
   state text not null default 'queued' check (state in ('queued', 'sent', 'failed', 'dead', 'canceled')),
   provider text check (provider in ('graph', 'resend')),
   from_address text,
@@ -39,7 +41,7 @@ create table email_orders (
 -- An order's id may be made of its caller's key, and says nothing of the order's age.
 create index email_orders_of_org on email_orders (org_id, created_at, id);
 create index email_orders_old on email_orders (ended_at) where state <> 'queued';
-call postroom.fence_table('email_orders');
+call postroom.fence_table('email_orders', seen_if => '((select postroom.current_project()) is null or not is_notification)');
 grant select, insert, update, delete on email_orders to postroom_ledger;
 grant select, insert on email_orders to postroom_tenant;
 grant update (

@@ -152,7 +152,7 @@ create index jobs_finished on jobs using brin (finished_at) with (pages_per_rang
 create index jobs_foreign on jobs (foreign_at desc, id desc) where foreign_at is not null;
 create index jobs_parent on jobs (parent_id, id) where parent_id is not null;
 create index jobs_troubled on jobs (org_id, created_at desc, id desc) where error is not null or cancel_reason is not null;
-call postroom.fence_table('jobs', 'org_id', 'select');
+call postroom.fence_project_table('jobs', 'project_id', 'select');
 grant select, insert, update, delete on jobs to postroom_ledger;
 -- Neither the token of a claim nor whose it is: whoever knows a token can write as its holder (promise P4).
 grant select (
@@ -182,7 +182,7 @@ create table job_steps (
   at timestamptz not null default now(),
   primary key (job_id, name)
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_limit = 2000, vacuum_truncate = false);
-call postroom.fence_table('job_steps', 'org_id', 'select');
+call postroom.fence_table_of_jobs('job_steps');
 grant select, insert on job_steps to postroom_ledger;
 grant select on job_steps to postroom_tenant;
 
@@ -213,6 +213,6 @@ create table dead_letters (
 create index dead_letters_open on dead_letters (created_at desc, id desc) where state = 'open';
 create index dead_letters_newest on dead_letters (created_at desc, id desc);
 create index dead_letters_of_org on dead_letters (org_id, created_at desc, id desc);
-call postroom.fence_table('dead_letters', 'org_id', 'select');
+call postroom.fence_table_of_jobs('dead_letters');
 grant select, insert, update on dead_letters to postroom_ledger;
 grant select on dead_letters to postroom_tenant;

@@ -113,7 +113,7 @@ create table owed_end_hooks (
   owed_since timestamptz not null default now()
 );
 call postroom.fence_table('owed_end_hooks', 'org_id', 'select');
-grant select on owed_end_hooks to postroom_ledger, postroom_tenant;
+grant select on owed_end_hooks to postroom_ledger;
 
 -- Holders of a concurrency key: as many slots as its job type's serial_limit. Who waits for one is parked by the key.
 create table serial_slots (

@@ -131,7 +131,7 @@ create index notifications_key on notifications (org_id, user_id, template, data
 create index notifications_of_user on notifications (org_id, user_id, asked_at, id);
 create index notifications_listed on notifications (org_id, asked_at, id);
 create index notifications_age on notifications (asked_at);
-call postroom.fence_table('notifications');
+call postroom.fence_words('notifications');
 grant select, insert, update, delete on notifications to postroom_ledger;
 grant select on notifications to postroom_tenant;
 grant update (version, planned_at) on notifications to postroom_tenant;
@@ -153,7 +153,7 @@ create unique index digests_open on digests (org_id, user_id, channel, category)
 create index digests_overdue on digests (closes_at) where closed_at is null;
 create index digests_age on digests (closed_at) where closed_at is not null;
 create index digests_of_user on digests (org_id, user_id);
-call postroom.fence_table('digests');
+call postroom.fence_words('digests');
 grant select, insert, update, delete on digests to postroom_ledger;
 grant select, insert on digests to postroom_tenant;
 grant update (closed_at) on digests to postroom_tenant;
@@ -167,7 +167,7 @@ create table digest_items (
   foreign key (org_id, notification_id) references notifications (org_id, id) on delete cascade
 );
 create index digest_items_of_notification on digest_items (org_id, notification_id);
-call postroom.fence_table('digest_items');
+call postroom.fence_words('digest_items');
 grant select, insert, update, delete on digest_items to postroom_ledger;
 grant select, insert on digest_items to postroom_tenant;
 
@@ -203,7 +203,7 @@ create index deliveries_of_user on deliveries (org_id, user_id);
 create index deliveries_of_contact on deliveries (org_id, contact_id);
 create index deliveries_order on deliveries (order_id) where order_id is not null;
 create index deliveries_provider on deliveries (org_id, provider_id) where provider_id is not null;
-call postroom.fence_table('deliveries');
+call postroom.fence_words('deliveries');
 grant select, insert, update, delete on deliveries to postroom_ledger;
 grant select, insert on deliveries to postroom_tenant;
 grant update (state, reason, provider_id, order_id, changed_at) on deliveries to postroom_tenant;
@@ -237,7 +237,7 @@ create table inboxes (
   primary key (org_id, user_id),
   foreign key (org_id, user_id) references users (org_id, id) on delete cascade
 );
-call postroom.fence_table('inboxes');
+call postroom.fence_words('inboxes');
 grant select, insert, update, delete on inboxes to postroom_ledger;
 grant select, insert on inboxes to postroom_tenant;
 grant update (last_seq) on inboxes to postroom_tenant;
@@ -259,6 +259,6 @@ create table inbox_items (
 );
 create unique index inbox_items_of_notification on inbox_items (org_id, notification_id);
 create index inbox_items_unread on inbox_items (org_id, user_id, seq) where read_at is null;
-call postroom.fence_table('inbox_items');
+call postroom.fence_words('inbox_items');
 grant select, insert, update, delete on inbox_items to postroom_ledger;
 grant select, insert on inbox_items to postroom_tenant;

@@ -41,9 +41,23 @@ def test_a_name_may_be_in_any_script() -> None:
 @given(st.uuids(), st.uuids())
 def test_a_place_says_whose_bytes_lie_there(org_id: UUID, artifact_id: UUID) -> None:
     assert artifact_at(place_of(org_id, artifact_id)) == artifact_id
+    assert artifact_at(f"{place_of(org_id, artifact_id)}#1") == artifact_id, "a put into a folder that was cut off"
 
 
-@pytest.mark.parametrize("place", ["", "a", "a/b", f"{ORG}", f"{ORG}/", f"{ORG}/{FIRST}/x", f"{ORG}/{FIRST.hex}"])
+@pytest.mark.parametrize(
+    "place",
+    [
+        "",
+        "a",
+        "a/b",
+        f"{ORG}",
+        f"{ORG}/",
+        f"{ORG}/{FIRST}/x",
+        f"{ORG}/{FIRST.hex}",
+        f"{ORG}/{FIRST}#",
+        f"{ORG}/{FIRST}#a",
+    ],
+)
 def test_a_place_of_somebody_else_is_none_of_ours(place: str) -> None:
     assert artifact_at(place) is None
 

@@ -2,12 +2,15 @@
 
 from collections.abc import Iterator
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 
 from commands.operations import AREAS
 from domain.access.api_keys import Role
+from domain.notifications.built_in import ALERT
+from storage.notifications import notifications
+from storage.notifications.notifications import Request
 from tests.commands.calling import answer
 from tests.doubles.factories import make_org, make_project
 from tests.doubles.told_people import ToldPeople
@@ -156,3 +159,38 @@ def test_another_projects_id_finds_nothing(client: Client, told: ToldPeople) -> 
     assert [said.status for said in gone] == [404] * len(gone)
     placed = client.post(f"{mine}/run-sheets/{own}/slots", times | {"place_id": place})
     assert (placed.status, placed.json["field"]) == (422, "place_id")
+
+
+def test_a_job_of_another_project_reads_nothing_of_a_plan(client: Client, told: ToldPeople) -> None:
+    """Neither where the plan stands, nor from the log of who changed it, nor from what people are told of it."""
+    other = make_project(told.database, told.org_id)
+    mine = UUID(a_project(client).rpartition("/")[2])
+    path = f"/v1/projects/{mine}"
+    ada = made(client, f"{path}/collaborators", name="Ada", user_id=str(told.user_id))["collaborator_id"]
+    sheet = made(client, f"{path}/run-sheets", name="Friday")["run_sheet_id"]
+    times = {"starts_at": f"{DAY}08:00:00Z", "ends_at": f"{DAY}10:00:00Z"}
+    slot = made(client, f"{path}/run-sheets/{sheet}/slots", name="Load-in", **times)["slot_id"]
+    assert client.put(f"{path}/run-sheets/{sheet}/slots/{slot}/people/{ada}", {}).status == 200
+    told.run_due()
+    logged = told.database.execute("select project_id from audit_entries where data ? 'project_id'").fetchall()
+    assert len(logged) >= 5
+    assert set(logged) == {(mine,)}
+    read = ("audit_entries where data ? 'project_id'", "notifications", "deliveries", "inbox_items")
+    with told.process.database.tenant(told.org_id) as tx:
+        assert [what for what in read if not tx.raw(f"select org_id from {what}")] == []
+    with told.process.database.tenant(told.org_id, other) as tx:
+        assert [what for what in read if tx.raw(f"select org_id from {what}")] == []
+
+
+def test_what_a_job_of_a_project_tells_people_is_sent_by_jobs_of_the_org(told: ToldPeople) -> None:
+    """A digest has words of several projects; what else the job enqueues is of its project, as before."""
+    project = make_project(told.database, told.org_id)
+    with told.process.database.tenant(told.org_id, project) as tx:
+        request = Request(told.user_id, ALERT, {"title": "Rain", "text": "It rains."})
+        asked = notifications.notify(tx, told.org_id, request)
+        assert asked.refusal is None
+        assert tx.raw("select postroom.current_project() as it")[0].it == project
+    query = "select project_id from jobs where job_type = 'notifications.deliver'"
+    assert told.database.execute(query).fetchall() == [(None,)]
+    assert {end for _, end in told.run_due()} == {"succeeded"}
+    assert told.inbox() == ["Rain"]

@@ -1,6 +1,9 @@
 """The store of artifacts, in a folder and in an emulated bucket: both do the same, and each call ends in time."""
 
 import asyncio
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,8 +16,19 @@ from providers.artifacts.obstore_store import AsyncObstoreArtifacts, ObstoreArti
 from sandbox.emulator.fault_order import FaultOrder
 from sandbox.s3.s3 import S3Control, s3_emulator
 from sandbox.s3.service import ACCESS_KEY, SECRET_KEY
+from tests.house import ROOT
 
 WITHIN_S = 0.5
+KILLED = """
+import resource, signal, sys
+from pydantic import SecretStr
+from providers.artifacts.obstore_store import ObstoreArtifacts
+
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+ObstoreArtifacts(SecretStr(sys.argv[1])).put("org/one", [bytes(10_000)])
+"""
+"""A process that dies in the middle of a put: no file of it may have more than 1,000 bytes."""
 
 
 @pytest.fixture
@@ -56,6 +70,19 @@ def test_what_breaks_off_leaves_nothing(url: SecretStr) -> None:
     store = ObstoreArtifacts(url)
     with pytest.raises(RuntimeError, match="cut off"):
         store.put("org/one", cut_off())
+    assert store.listed(after="", limit=10) == []
+
+
+def test_what_a_killed_process_has_begun_is_listed_and_can_be_removed(tmp_path: Path) -> None:
+    """obstore hides it; the sweep needs to see it."""
+    url = f"file://{tmp_path}/folder"
+    killed = subprocess.run([sys.executable, "-c", KILLED, url], cwd=ROOT, check=False)  # noqa: S603  # our own words
+    assert killed.returncode == -signal.SIGXFSZ
+    store = ObstoreArtifacts(SecretStr(url))
+    (left,) = store.listed(after="", limit=10)
+    assert (left.place, left.size) == ("org/one#1", 1000)
+    assert store.listed(after=left.place, limit=10) == []
+    store.delete([left.place, left.place])
     assert store.listed(after="", limit=10) == []
 
 

@@ -60,7 +60,7 @@ def test_small_files_go_with_the_draft_in_one_request(
     control: MicrosoftControl, sender: GraphSender, html: str | None
 ) -> None:
     sender.create_draft(make_email(attachments=(SMALL, make_file("Pläne.pdf", 2000)), html=html))
-    assert files_of(control) == {"small.txt": SMALL.data, "Pläne.pdf": make_file("Pläne.pdf", 2000).data}
+    assert files_of(control) == {"small.txt": SMALL.read(), "Pläne.pdf": make_file("Pläne.pdf", 2000).read()}
     assert control.journal("attachments.create") == []
 
 
@@ -71,7 +71,7 @@ def test_files_beyond_one_request_are_added_one_by_one(
     """https://github.com/microsoftgraph/microsoft-graph-docs-contrib/issues/758."""
     middle = [make_file(f"{number}.bin", UPLOAD_FROM - 1) for number in range(2)]
     sender.send_draft(sender.create_draft(make_email(attachments=(SMALL, *middle, LARGE), html=html)))
-    assert files_of(control) == {one.name: one.data for one in (SMALL, *middle, LARGE)}
+    assert files_of(control) == {one.name: one.read() for one in (SMALL, *middle, LARGE)}
     assert len(control.journal("attachments.create")) == 3
     assert [call.summary["from"] for call in control.journal("uploads.put")] == [0, PART]
 
@@ -80,7 +80,7 @@ def test_an_upload_that_was_cut_is_resumed_where_it_broke_off(control: Microsoft
     control.order(FaultOrder(operation="uploads.put", skip=1, drop="before"))
     assert isinstance(failure_at(sender, WITH_LARGE), Transient)
     assert sender.find_draft(WITH_LARGE) is not None
-    assert files_of(control) == {"small.txt": SMALL.data, "large.bin": LARGE.data}
+    assert files_of(control) == {"small.txt": SMALL.read(), "large.bin": LARGE.read()}
     assert [call.summary.get("from") for call in control.journal("uploads.put")] == [0, None, PART]
     assert len(control.journal("attachments.upload_session")) == 1
 
@@ -92,7 +92,7 @@ def test_a_part_whose_answer_was_lost_is_not_sent_twice(
     control.order(FaultOrder(operation="uploads.put", skip=skip, drop="after"))
     failure_at(sender, WITH_LARGE)
     assert sender.find_draft(WITH_LARGE) is not None
-    assert files_of(control)["large.bin"] == LARGE.data
+    assert files_of(control)["large.bin"] == LARGE.read()
     assert [call.summary["from"] for call in control.journal("uploads.put")] == [0, PART]
 
 
@@ -105,7 +105,7 @@ def test_another_process_completes_a_draft_that_broke_off_in_the_middle_of_an_up
         draft = other.find_draft(WITH_LARGE)
         assert draft is not None
         other.send_draft(draft)
-    assert files_of(control) == {"small.txt": SMALL.data, "large.bin": LARGE.data}
+    assert files_of(control) == {"small.txt": SMALL.read(), "large.bin": LARGE.read()}
 
 
 def test_an_upload_that_expired_is_begun_anew(control: MicrosoftControl, sender: GraphSender) -> None:
@@ -113,7 +113,7 @@ def test_an_upload_that_expired_is_begun_anew(control: MicrosoftControl, sender:
     failure_at(sender, WITH_LARGE)
     control.expire_uploads()
     assert sender.find_draft(WITH_LARGE) is not None
-    assert files_of(control)["large.bin"] == LARGE.data
+    assert files_of(control)["large.bin"] == LARGE.read()
 
 
 def test_a_throttled_upload_waits_as_long_as_it_is_told_and_goes_on(
@@ -126,7 +126,7 @@ def test_a_throttled_upload_waits_as_long_as_it_is_told_and_goes_on(
     assert timedelta(seconds=28) < throttled.retry_after <= timedelta(seconds=31)
     control.advance_clock(31)
     assert sender.find_draft(WITH_LARGE) is not None
-    assert files_of(control)["large.bin"] == LARGE.data
+    assert files_of(control)["large.bin"] == LARGE.read()
     assert len(control.journal("attachments.upload_session")) == 1
 
 
@@ -142,7 +142,7 @@ def test_a_file_whose_addition_was_lost_is_added_once(control: MicrosoftControl,
     control.order(FaultOrder(operation="attachments.create", skip=1, drop="after"))
     failure_at(sender, email)
     assert sender.find_draft(email) is not None
-    assert files_of(control) == {one.name: one.data for one in email.attachments}
+    assert files_of(control) == {one.name: one.read() for one in email.attachments}
 
 
 def test_a_draft_with_a_file_too_many_is_dropped_and_made_anew(control: MicrosoftControl, sender: GraphSender) -> None:
@@ -151,7 +151,7 @@ def test_a_draft_with_a_file_too_many_is_dropped_and_made_anew(control: Microsof
     assert sender.find_draft(email) is None
     assert control.messages(MAILBOX) == []
     sender.create_draft(email)
-    assert files_of(control) == {"small.txt": SMALL.data}
+    assert files_of(control) == {"small.txt": SMALL.read()}
 
 
 def test_the_address_of_an_upload_is_in_no_log(control: MicrosoftControl, caplog: pytest.LogCaptureFixture) -> None:
@@ -209,7 +209,7 @@ def test_an_upload_that_graph_lost_sight_of_is_completed_by_the_next_attempt(
     control.order(FaultOrder(operation="uploads.put", skip=1, status=status))
     assert failure_at(sender, WITH_LARGE).code == f"microsoft.upload_{code}"
     assert sender.find_draft(WITH_LARGE) is not None
-    assert files_of(control)["large.bin"] == LARGE.data
+    assert files_of(control)["large.bin"] == LARGE.read()
 
 
 SIZES = st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 5)), max_size=5)

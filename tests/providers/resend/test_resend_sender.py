@@ -289,7 +289,7 @@ def test_everything_in_a_mail_arrives(control: ResendControl) -> None:
     assert mail["cc"] == [["Café, GmbH", "cafe@example.org"]]
     assert mail["bcc"] == [["", '"odd local"@example.org']]
     assert mail["headers"] == dict(email.headers)
-    assert base64.b64decode(mail["attachments"][0]["content"]) == file.data
+    assert base64.b64decode(mail["attachments"][0]["content"]) == file.read()
     assert mail["attachments"][0]["name"] == file.name
 
 

@@ -35,9 +35,6 @@ ROW_MAKERS = {
     "hook_pauses": """
         insert into hook_pauses (org_id, job_type, cause, until)
         values (%(org)s, 'probe.run', 'waited', now())""",
-    "owed_end_hooks": """
-        insert into owed_end_hooks (job_id, org_id, job_type, facts)
-        values (%(job)s, %(org)s, 'probe.run', '{}')""",
     "schedules": """
         insert into schedules (org_id, name, job_type, payload, payload_version, cron, zone, missed, next_run_at,
                                created_by)
@@ -211,6 +208,7 @@ FLEET = {
     "alembic_version": "which migration stands",
     "audit_exports": "which files the audit log of all orgs was written to",
     "broker_epochs": "which data set of the broker the fleet last saw",
+    "owed_end_hooks": "what hooks of ended jobs still have to hear; the engine calls them",
     "gates": "what must not run now, in any org",
     "refused_messages": "broker messages that could not be understood, of no known org",
     "result_requests": "who waits for a result, of refused messages of no known org too; without anything of the job",

@@ -31,13 +31,14 @@ def rows_of(database: Connection, table: str, project: UUID) -> list[tuple[Any, 
 
 
 def test_each_table_with_a_project_is_fenced_by_it(database: Connection) -> None:
-    """Jobs and the audit log name the project that they are about, and are the org's."""
+    """Jobs and the audit log have a test of their own: the engine alone writes them."""
     named = database.execute(
         "select c.relname from pg_attribute a join pg_class c on c.oid = a.attrelid"
         " where a.attname = 'project_id' and c.relkind in ('r', 'p') and c.relnamespace = 'public'::regnamespace"
     ).fetchall()
-    assert {row[0] for row in named} - {"jobs", "audit_entries"} | {"projects"} == set(PROJECT_TABLES)
-    for table in PROJECT_TABLES:
+    of_engine = {"jobs", "audit_entries"}
+    assert {row[0] for row in named} - of_engine | {"projects"} == set(PROJECT_TABLES)
+    for table in {*PROJECT_TABLES, *of_engine}:
         ((policy,),) = database.execute(
             "select qual from pg_policies where tablename = %s and policyname = 'tenant_own'", (table,)
         ).fetchall()
@@ -56,6 +57,76 @@ def test_a_project_sees_its_own_rows_and_no_others(store: Database, projects: tu
         for table in PROJECT_TABLES:
             column = project_column(table)
             assert {row[0] for row in tx.raw(f"select {column} from {table}")} == {mine, theirs}, table
+
+
+WORDS = (
+    "notifications",
+    "digests",
+    "digest_items",
+    "deliveries",
+    "inboxes",
+    "inbox_items",
+    "email_orders",
+    "audit_details",
+)
+"""Words to people and about what they did, which may be of any project."""
+OF_JOBS = ("jobs", "job_steps", "dead_letters")
+OWN_ENTRY = (
+    "insert into audit_entries (event, org_id, project_id, actor_type, actor_id, request_id, correlation_id)"
+    " values ('probe.done', %(org)s, %(project)s, 'system', 'x', 'x', 'x')"
+)
+
+
+@pytest.mark.parametrize("of", ["theirs", "mine", "none"])
+def test_a_project_sees_its_own_jobs_and_those_of_no_project(
+    database: Connection, store: Database, projects: tuple[UUID, UUID, UUID], of: str
+) -> None:
+    """And what stands about them: their steps, their dead letters, the audit log."""
+    org, mine, theirs = projects
+    project = {"theirs": theirs, "mine": mine, "none": None}[of]
+    database.execute("update jobs set project_id = %s where org_id = %s", (project, org))
+    database.execute(OWN_ENTRY, {"org": org, "project": project})
+    with store.tenant(org) as tx:
+        everything = {table: rows_seen(tx, table) for table in (*OF_JOBS, "audit_entries", "audit_log")}
+    assert all(everything.values())
+    hidden = of == "theirs"
+    with store.tenant(org, mine) as tx:
+        for table, rows in everything.items():
+            # Another entry of the log is of no project.
+            left = rows - 1 if "audit" in table else 0
+            assert rows_seen(tx, table) == (left if hidden else rows), table
+
+
+def test_a_project_sees_no_words_to_people(
+    database: Connection, store: Database, projects: tuple[UUID, UUID, UUID]
+) -> None:
+    org, mine, _ = projects
+    with store.tenant(org, mine) as tx:
+        assert rows_seen(tx, "email_orders") == 1, "a mail that a service has ordered"
+    database.execute("update email_orders set is_notification = true")
+    with store.tenant(org) as tx:
+        assert [table for table in WORDS if not rows_seen(tx, table)] == []
+    with store.tenant(org, mine) as tx:
+        assert [table for table in WORDS if rows_seen(tx, table)] == []
+
+
+def rows_seen(tx: Transaction, table: str) -> int:
+    return len(tx.raw(f"select org_id from {table}"))  # own names
+
+
+def test_a_project_writes_no_row_that_others_would_see(store: Database, projects: tuple[UUID, UUID, UUID]) -> None:
+    """A row of no project is seen by all of them."""
+    org, mine, _ = projects
+    columns = "kind, name, media_type, size, sha256, expires_at"
+    keep = (
+        f"insert into artifacts (id, org_id, project_id, {columns})"
+        f" select uuidv7(), org_id, %(project)s, {columns} from artifacts limit 1 returning 1"
+    )
+    with store.tenant(org, mine) as tx:
+        assert tx.raw(keep, {"project": mine})
+        assert refused(tx, keep, project=None)
+    with store.tenant(org) as tx:
+        assert tx.raw(keep, {"project": None})
 
 
 def test_a_project_cannot_write_anothers_rows(

@@ -19,7 +19,11 @@ from tests.storage.postgres.row_makers import CATALOGUE, FLEET, ROW_MAKERS, fill
 
 OTHERS = frozenset({*FLEET, *CATALOGUE})
 
-VIEWS = {"audit_log": "the events of the audit log", "job_lines": "jobs as lists show them"}
+VIEWS = {
+    "audit_log": "the events of the audit log",
+    "job_lines": "jobs as lists show them",
+    "artifact_lines": "artifacts",
+}
 """Views of tenants' tables, which show each tenant what the tables do."""
 
 

@@ -21,12 +21,15 @@ from engine.runtime import Runtime
 from engine.worker.adoption import Adoption
 from gateway.api import enqueueing
 from gateway.http.resources import Resources
+from storage import artifacts
 from storage.access.api_keys import Caller
 from storage.email import orders
 from tasks import email
 from tests.commands.calling import answer
+from tests.doubles.factories import make_org, make_project
 from tests.doubles.inline_worker import run_job
 from tests.doubles.odd_messages import as_redis_message, body, contract, envelope, task_headers
+from tests.doubles.stored_artifacts import store_artifact
 
 WORDS: dict[str, Any] = {
     "to": ["Ada <ada@example.com>"],
@@ -147,6 +150,39 @@ def test_bad_words_are_refused_by_field(name: str, process: Runtime, org: UUID, 
         ENTRY_POINTS[name](process, org, WORDS | {"to": ["ada@example.com\nBcc: eve@example.com"]}, "a key")
     assert refused.value.field == "payload.to.0"
     assert database.execute("select count(*) from email_orders").fetchone() == (0,)
+
+
+@pytest.mark.parametrize("whose", ["nobody's", "another org's", "another project's", "deleted"])
+def test_a_file_that_the_job_may_not_read_is_refused_by_its_place(
+    whose: str, process: Runtime, org: UUID, database: Connection
+) -> None:
+    mine, other = make_project(database, org), make_project(database, org)
+    of_org = make_org(database, "another") if whose == "another org's" else org
+    with process.database.ledger() as tx:
+        good, bad = (store_artifact(tx, process.settings, one, b"some bytes").artifact_id for one in (org, of_org))
+        if whose == "deleted":
+            artifacts.delete(tx, bad)
+    database.execute("update artifacts set project_id = %s where id = %s", (mine, good))
+    if whose == "another project's":
+        database.execute("update artifacts set project_id = %s where id = %s", (other, bad))
+    asked = [str(good), str(uuid4() if whose == "nobody's" else bad)]
+    job = NewJob("email.send", org, WORDS | {"attachments": asked}, project_id=mine)
+    with pytest.raises(Invalid) as refused, process.database.ledger() as tx:
+        enqueue_jobs(tx, [job])
+    assert refused.value.field == "payload.attachments.1.artifact_id"
+    with process.database.ledger() as tx:
+        enqueue_jobs(tx, [job._replace(payload=WORDS | {"attachments": asked[:1]})])
+    assert database.execute("select count(*) from email_orders").fetchone() == (1,)
+
+
+def test_a_request_that_comes_again_is_answered_alike_when_its_file_is_deleted(process: Runtime, org: UUID) -> None:
+    with process.database.ledger() as tx:
+        file = store_artifact(tx, process.settings, org, b"some bytes").artifact_id
+    words = WORDS | {"attachments": [str(file)]}
+    first = python(process, org, words, "a key")
+    with process.database.ledger() as tx:
+        artifacts.delete(tx, file)
+    assert python(process, org, words, "a key") == first
 
 
 def test_bad_words_by_sql_end_as_a_job_that_names_field_and_reason(

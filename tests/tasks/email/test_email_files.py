@@ -1,6 +1,7 @@
 """Files of a service's mail: by both vendors they arrive as they were stored, or the mail says why not."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from email import message_from_bytes, policy
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ from psycopg import Connection
 
 from domain.email.sender import EmailProvider
 from engine.runtime import Runtime
+from engine.worker.lease import renew
+from providers.microsoft.graph_drafts import LARGEST_REQUEST
 from sandbox.emulator.fault_order import FaultOrder
 from sandbox.microsoft.control import MicrosoftControl
 from sandbox.resend.control import ResendControl
@@ -93,18 +96,62 @@ def test_a_file_that_cannot_be_sent_ends_the_mail_with_its_field(
     assert arrived() == []
 
 
-def test_a_mail_whose_answer_was_lost_is_found_without_its_file(
+@pytest.mark.parametrize(
+    ("provider", "operation"),
+    [
+        (EmailProvider.RESEND, "emails.send"),
+        (EmailProvider.GRAPH, "messages.create"),
+        (EmailProvider.GRAPH, "messages.send"),
+    ],
+)
+def test_a_mail_whose_answer_was_lost_needs_its_file_no_more(
+    provider: EmailProvider,
+    operation: str,
+    process: Runtime,
+    org: UUID,
+    database: Connection,
+    resend: ResendControl,
+    microsoft: MicrosoftControl,
+    arrived: Arrived,
+) -> None:
+    job_id, file = begun(process, org, provider)
+    (resend if provider is EmailProvider.RESEND else microsoft).order(FaultOrder(operation=operation, drop="after"))
+    assert run_job(process, email.send, job_id) == "queued"
+    delete(process, database, file)
+    assert run_job(process, email.send, job_id) == "succeeded"
+    assert files(arrived()) == [("Übersicht.pdf", "application/pdf", LARGE)]
+    assert effects_of(database) == {"succeeded"}
+
+
+def test_a_draft_that_lacks_a_deleted_file_is_no_mail(
     process: Runtime, org: UUID, database: Connection, microsoft: MicrosoftControl, arrived: Arrived
 ) -> None:
-    set_sender(process, org, EmailProvider.GRAPH)
-    file = kept(process, org)
+    """Nobody can complete it, and it was never sent: the order says so, and no effect stays in doubt."""
+    job_id, file = begun(process, org, EmailProvider.GRAPH, bytes(LARGEST_REQUEST))
+    microsoft.order(FaultOrder(operation="uploads.put", drop="before"))
+    assert run_job(process, email.send, job_id) == "queued"
+    delete(process, database, file)
+    assert run_job(process, email.send, job_id) == "failed"
+    assert database.execute("select state, error ->> 'code' from email_orders").fetchall() == [("failed", "gone")]
+    assert effects_of(database) == {"failed"}
+    assert arrived() == []
+
+
+def begun(process: Runtime, org: UUID, provider: EmailProvider, data: bytes = LARGE) -> tuple[UUID, StoredArtifact]:
+    """The job of a mail with a file, and the file."""
+    set_sender(process, org, provider)
+    file = kept(process, org, data)
     _, job_id = order(process, org, attachments=[str(file.artifact_id)])
-    microsoft.order(FaultOrder(operation="messages.send", drop="after"))
-    assert run_job(process, email.send, job_id) != "succeeded"
+    return job_id, file
+
+
+def delete(process: Runtime, database: Connection, file: StoredArtifact) -> None:
+    """Delete a mail's file, and let the time pass until the next attempt may find out about the call in doubt."""
     with process.database.ledger() as tx:
         artifacts.delete(tx, file.artifact_id)
-    row = database.execute("select run_at - now() from jobs where id = %s", (job_id,)).fetchone()
-    assert row is not None
-    pass_time(database, row[0])
-    assert run_job(process, email.send, job_id) == "succeeded"
-    assert len(arrived()) == 1
+    pass_time(database, timedelta(minutes=2))
+    renew(process)
+
+
+def effects_of(database: Connection) -> set[str]:
+    return {status for (status,) in database.execute("select status from idempotency_keys where kind = 'effect'")}

@@ -88,13 +88,14 @@ def test_only_old_bytes_without_a_row_are_swept(
     known = stored(process, org)
     root = tmp_path / "artifacts"
     young, old = place_of(org, uuid4()), place_of(org, uuid4())
-    for place in (young, old, "somebody/else.txt"):
+    cut_off, being_written = (f"{place_of(org, uuid4())}#1" for _ in range(2))
+    for place in (young, old, cut_off, being_written, "somebody/else.txt"):
         (root / place).parent.mkdir(exist_ok=True, parents=True)
         (root / place).write_bytes(b"12345")
-    for place in (old, known.place, "somebody/else.txt"):
+    for place in (old, cut_off, known.place, "somebody/else.txt"):
         os.utime(root / place, (time.time() - OLD_S,) * 2)
-    assert sweep(process, database) == {"seen": 4, "removed": 1, "bytes": 5}
-    assert kept(tmp_path) == {known.place, young, "somebody/else.txt"}
+    assert sweep(process, database) == {"seen": 6, "removed": 2, "bytes": 10}
+    assert kept(tmp_path) == {known.place, young, being_written, "somebody/else.txt"}
 
 
 def test_the_bytes_of_a_deleted_artifact_are_no_orphan_yet(
