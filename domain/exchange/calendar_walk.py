@@ -7,12 +7,15 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from domain.exchange.calendar_zones import ZonePart, check_zone_rule
 from domain.exchange.csv_file import Faults
-from domain.jobs.failures import Invalid
-from domain.scheduling.recurrence import Frequency, Recurrence
 
 MOST_BYTES = 5_000_000
 MOST_COMPONENTS = 10_000
+MOST_ZONE_PARTS = 2_000
+"""STANDARD and DAYLIGHT together: programs that write all changes since 1900 have 85 for a zone."""
+MOST_STEPS = 200_000
+"""Times that the rules of a file pass until the end of the window; the package takes 10 µs for each."""
 DEEPEST = 10
 """Components inside each other; the standard has three."""
 HAVE_RULES = ("VEVENT", "VTODO", "VJOURNAL", "AVAILABLE")
@@ -25,6 +28,8 @@ class CalendarShape:
 
     event_rows: list[int] = field(default_factory=list)
     others: Counter[str] = field(default_factory=Counter)
+    zone_steps: int = 0
+    """What the rules of the file's time zones take, as steps of an event's rule."""
 
 
 def walk_calendar(text: str, faults: Faults) -> CalendarShape | None:
@@ -33,6 +38,7 @@ def walk_calendar(text: str, faults: Faults) -> CalendarShape | None:
     for row, line in _unfolded(text):
         if not walk.take(row, *_parts(line)):
             return None
+    walk.end()
     if not walk.begun:
         faults.add(0, "", "", "the file has no calendar")
     return walk.shape if len(faults.listed) == before else None
@@ -43,33 +49,60 @@ class _Walk:
 
     def __init__(self, faults: Faults) -> None:
         self.shape, self.begun = CalendarShape(), 0
-        self._faults, self._inside = faults, list[str]()
+        self._faults, self._inside = faults, list[tuple[str, ZonePart]]()
+        self._zone_parts = 0
 
     def take(self, row: int, name: str, value: str) -> bool:
         """Whether the file is small and flat enough up to this line."""
+        inside, part = self._inside[-1] if self._inside else ("", ZonePart())
+        follows = inside not in HAVE_RULES
         match name:
             case "BEGIN":
                 return self._begin(row, value)
             case "END" if self._inside:
-                self._inside.pop()
-            case "RRULE" if not self._inside or self._inside[-1] not in HAVE_RULES:
-                _check_zone_rule(row, value, self._faults)
+                return self._end(row)
+            case "RRULE" if follows:
+                if rule := check_zone_rule(row, value, self._faults):
+                    part.rules.append(rule)
+            case "DTSTART" if follows:
+                part.take_start(value)
+            case "RDATE" | "EXDATE" if follows:
+                part.days += 1 + value.count(",")
             case "EXRULE":
                 self._faults.add(row, name, value, "is not taken: it is not in the standard any more")
         return True
 
+    def end(self) -> None:
+        """The file is over; what has not ended counts, too."""
+        while self._inside and self._end(0):
+            pass
+
+    def _end(self, row: int) -> bool:
+        name, part = self._inside.pop()
+        self.shape.zone_steps += part.steps()
+        if self.shape.zone_steps > MOST_STEPS:
+            why = f"the rules of time zones until here pass more than {MOST_STEPS} times"
+            self._faults.add(row, "RRULE", name, why)
+        return self.shape.zone_steps <= MOST_STEPS
+
     def _begin(self, row: int, name: str) -> bool:
         self.begun += 1
-        self._inside.append(name)
+        self._inside.append((name, ZonePart()))
+        self._zone_parts += name in {"STANDARD", "DAYLIGHT"}
         if name == "VEVENT":
             self.shape.event_rows.append(row)
         elif name in {"VTODO", "VJOURNAL", "VFREEBUSY", "VAVAILABILITY"}:
             self.shape.others[name] += 1
+        why = ""
         if self.begun > MOST_COMPONENTS:
-            self._faults.add(row, "BEGIN", name, f"the file has more than {MOST_COMPONENTS} components")
+            why = f"the file has more than {MOST_COMPONENTS} components"
         elif len(self._inside) > DEEPEST:
-            self._faults.add(row, "BEGIN", name, f"is more than {DEEPEST} components deep")
-        return self.begun <= MOST_COMPONENTS and len(self._inside) <= DEEPEST
+            why = f"is more than {DEEPEST} components deep"
+        elif self._zone_parts > MOST_ZONE_PARTS:
+            why = f"the time zones of the file have more than {MOST_ZONE_PARTS} parts"
+        if why:
+            self._faults.add(row, "BEGIN", name, why)
+        return not why
 
 
 def _unfolded(text: str) -> Iterator[tuple[int, str]]:
@@ -99,14 +132,3 @@ def _parts(line: str) -> tuple[str, str]:
             name = line[:index].partition(";")[0]
             return name.strip().upper(), line[index + 1 :].strip().upper()
     return line.strip().upper(), ""
-
-
-def _check_zone_rule(row: int, rule: str, faults: Faults) -> None:
-    """A time zone changes by the year: any other rule is none, and would be followed from the year 1601 on."""
-    try:
-        taken = Recurrence.parse(rule, field="RRULE")
-    except Invalid as refusal:
-        faults.add(row, "RRULE", rule, refusal.reason.partition(": ")[2])
-        return
-    if taken.frequency is not Frequency.YEARLY:
-        faults.add(row, "RRULE", rule, "is not taken for a time zone: FREQ must be YEARLY")

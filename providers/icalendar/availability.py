@@ -27,17 +27,16 @@ from domain.exchange.availability import (
     moment_of,
 )
 from domain.exchange.calendar_events import CalendarEvent, steps, wrong_properties
-from domain.exchange.calendar_walk import MOST_BYTES, CalendarShape, walk_calendar
+from domain.exchange.calendar_walk import MOST_BYTES, MOST_STEPS, CalendarShape, walk_calendar
 from domain.exchange.csv_file import decoded, why_no_text
 from domain.jobs.failures import Invalid
 from domain.planning.model import Availability, AvailabilityKind, Span
 from domain.scheduling.recurrence import Recurrence
+from providers.icalendar.zones import FileZones
 
 BEFORE, AFTER = timedelta(days=1), timedelta(days=400)
 """The window around the present that is imported."""
 MOST_OCCURRENCES = 10_000
-MOST_STEPS = 200_000
-"""Times that the rules of a file pass until the end of the window; the package takes 10 µs for each."""
 LONGEST = timedelta(days=400)
 """Of an event that comes again: the package looks that far back for each occurrence."""
 LONGEST_EVENT = timedelta(days=36_500)
@@ -70,7 +69,7 @@ def read_calendar(
         return found
     with _LOCK, warnings.catch_warnings():
         warnings.simplefilter("ignore", GloballyUniqueTZIDGuessed)  # `/vendor/Europe/Berlin` is Europe/Berlin
-        tzp.use_zoneinfo()  # forgets the zones of the file before
+        tzp.use(FileZones())  # forgets the zones of the file before
         reader.read(text, shape)
     if found.faults:
         found.entries.clear()
@@ -88,6 +87,7 @@ class _Reader:
 
     def read(self, text: str, shape: CalendarShape) -> None:
         self._found.ignored.update(shape.others)
+        self._steps = shape.zone_steps
         events = self._parse(text, shape)
         self._check_all(events, self._check_properties)
         if self._found.faults:  # what follows calculates with the times

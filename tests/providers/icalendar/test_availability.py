@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from domain.exchange.availability import CalendarOptions, FoundAvailability
-from domain.exchange.calendar_walk import MOST_BYTES, MOST_COMPONENTS
+from domain.exchange.calendar_walk import MOST_BYTES, MOST_COMPONENTS, MOST_STEPS, MOST_ZONE_PARTS
 from domain.jobs.failures import Invalid
 from domain.planning.model import AvailabilityKind
 from providers.icalendar.availability import MOST_OCCURRENCES, read_calendar
@@ -28,6 +28,10 @@ def event(*lines: str, uid: str = "a@example.com") -> str:
 
 def calendar(*parts: str) -> str:
     return f"BEGIN:VCALENDAR\nVERSION:2.0\nPRODID:test\n{''.join(parts)}END:VCALENDAR\n"
+
+
+def zone_part(lines: str) -> str:
+    return f"BEGIN:STANDARD\n{lines}\nEND:STANDARD\n"
 
 
 AS_THE_RFC_SAYS = CalendarOptions()
@@ -279,6 +283,9 @@ def test_the_same_name_for_two_events_is_a_fault() -> None:
         ),
         (calendar("BEGIN:VTIMEZONE\nTZID:Bomb\nBEGIN:STANDARD\nRRULE:FREQ=YEARLY;INTERVAL=0\n"), (7, "RRULE")),
         (calendar("BEGIN:VTIMEZONE\nTZID:Bomb\nBEGIN:STANDARD\nRRULE:FREQ=YEA\n\n RLY;INTERVAL=0\n"), (7, "RRULE")),
+        (calendar(zone_part("DTSTART:19700101T000000") * (MOST_ZONE_PARTS + 1)), (4 + 3 * MOST_ZONE_PARTS, "BEGIN")),
+        (calendar(zone_part("DTSTART:16010101T000000\nRRULE:FREQ=YEARLY") * 84), (4 + 84 * 4 - 1, "RRULE")),
+        (calendar(zone_part("RDATE:" + ",".join(["20260101T000000"] * (MOST_STEPS + 1)))), (6, "RRULE")),
         (calendar("BEGIN:X\n" * 11), (13, "BEGIN")),
         (calendar("BEGIN:X\nEND:X\n" * MOST_COMPONENTS), (2 * MOST_COMPONENTS + 2, "BEGIN")),
         (calendar("SUMMARY:a\0b\n"), (4, "")),
@@ -287,6 +294,36 @@ def test_the_same_name_for_two_events_is_a_fault() -> None:
 )
 def test_a_file_that_cannot_be_read_is_refused_by_name(text: str, expected: tuple[int, str]) -> None:
     assert faults(text) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("rule", "is_taken"),
+    [
+        ("FREQ=YEARLY", True),
+        ("FREQ=YEARLY;BYMONTH=3;BYDAY=-1SU", True),
+        ("FREQ=YEARLY;BYMONTH=3;BYMONTHDAY=21;UNTIL=20300321", True),
+        ("FREQ=YEARLY;BYMONTH=10;BYMONTHDAY=21,22,23,24,25,26,27;BYDAY=SU", True),
+        ("FREQ=YEARLY;BYMONTH=10;BYMONTHDAY=1,8;BYDAY=SU", False),
+        ("FREQ=YEARLY;BYMONTH=10;BYMONTHDAY=-1,1;BYDAY=SU", False),
+        ("FREQ=YEARLY;BYMONTH=10;BYMONTHDAY=1,2", False),
+        ("FREQ=YEARLY;BYMONTH=3,10;BYDAY=-1SU", False),
+        ("FREQ=YEARLY;BYMONTH=3;BYDAY=SU", False),
+        ("FREQ=YEARLY;BYMONTH=3;BYDAY=1SU,2SU", False),
+        ("FREQ=YEARLY;BYMONTH=3;BYDAY=53SU", False),
+        ("FREQ=YEARLY;BYMONTH=2", False),
+        ("FREQ=YEARLY;BYDAY=SU", False),
+        ("FREQ=YEARLY;BYMONTHDAY=1", False),
+        ("FREQ=YEARLY;INTERVAL=4", False),
+        ("FREQ=MONTHLY", False),
+    ],
+)
+def test_a_rule_of_a_time_zone_names_one_day_of_a_year(rule: str, *, is_taken: bool) -> None:
+    begun = time.process_time()
+    zone = CUSTOM_ZONE.format(offset="+0530").replace("END:STANDARD", f"RRULE:{rule}\nEND:STANDARD")
+    found = read(calendar(zone, event("DTSTART;TZID=Customized Time Zone:20260310T100000", "DURATION:PT1H")))
+    assert [one.column for one in found.faults.listed] == ([] if is_taken else ["RRULE"])
+    assert len(found.entries) == is_taken
+    assert time.process_time() - begun < 1
 
 
 def test_bytes_of_another_encoding_are_a_fault_by_line() -> None:
@@ -316,6 +353,16 @@ def test_rules_that_begin_long_ago_are_a_fault_before_they_cost_much() -> None:
     ]
     assert set(faults(calendar(*old))) <= {(4 + 6 * number, "RRULE") for number in range(2_000)}
     assert time.process_time() - begun < 10
+
+
+def test_a_time_zone_of_many_rules_costs_little_for_each_occurrence() -> None:
+    begun = time.process_time()
+    parts = zone_part("DTSTART:16010101T000000\nTZOFFSETFROM:+0100\nTZOFFSETTO:+0200\nRRULE:FREQ=YEARLY") * 20
+    zone = f"BEGIN:VTIMEZONE\nTZID:Mine\n{parts}END:VTIMEZONE\n"
+    lines = ("DTSTART;TZID=Mine:20260310T100000", "DURATION:PT1H", "RRULE:FREQ=DAILY")
+    found = read(calendar(zone, *(event(*lines, uid=str(number)) for number in range(10))))
+    assert (found.faults.listed, len(found.entries)) == ([], 10 * 393)
+    assert time.process_time() - begun < 5
 
 
 def test_the_same_file_twice_has_the_same_names() -> None:
