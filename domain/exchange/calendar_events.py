@@ -100,10 +100,19 @@ def wrong_properties(event: CalendarEvent) -> Iterator[tuple[str, str, str]]:
     yield from ((name, "", "stands twice") for name in USED if name not in SEVERAL and len(event.all_of(name)) > 1)
     if any(not isinstance(value.dt, timedelta) for value in event.all_of("DURATION")):
         yield "DURATION", "", "is no length of time"
+    yield from _wrong_change(event)
     for name, time, zone in _times(event):
         why = _wrong_time(time, zone)
         if why:
             yield name, zone, why
+
+
+def _wrong_change(event: CalendarEvent) -> Iterator[tuple[str, str, str]]:
+    """What the occurrence that an event changes cannot be."""
+    for value in event.all_of("RECURRENCE-ID"):
+        reach = str(value.params.get("RANGE", ""))
+        if reach:
+            yield "RECURRENCE-ID", f"RANGE={reach}", "is not taken: the later occurrences must be events of their own"
 
 
 def _times(event: CalendarEvent) -> Iterator[tuple[str, object, str]]:

@@ -83,7 +83,7 @@ class _Reader:
         self._found, self._zone, self._options = found, zone, options
         self._window = Span(now - BEFORE, now + AFTER)
         self._steps = 0
-        self._seen: set[str] = set()
+        self._seen: dict[str, Span] = {}
 
     def read(self, text: str, shape: CalendarShape) -> None:
         self._found.ignored.update(shape.others)
@@ -231,7 +231,7 @@ class _Reader:
         external_id = uid or f"{begins.isoformat()}/{ends.isoformat()}"
         if uid and repeats:
             external_id = f"{uid}/{self._moment(occurrence['RECURRENCE-ID'].dt):%Y%m%dT%H%M%SZ}"
-        self._add(external_id, Span(begins, ends))
+        self._add(occurrence["X-ROW"], external_id, Span(begins, ends))
 
     def _ignored(self, occurrence: Any, *, has_length: bool) -> str:  # noqa: ANN401 - icalendar's class
         """Why an occurrence keeps nobody busy; empty where it does."""
@@ -245,14 +245,16 @@ class _Reader:
             return "whole day"
         return "" if has_length else "without length"
 
-    def _add(self, external_id: str, span: Span) -> None:
+    def _add(self, row: int, external_id: str, span: Span) -> None:
         if len(external_id) > LONGEST_ID:
             external_id = hashlib.sha256(external_id.encode()).hexdigest()
-        if external_id in self._seen:
+        if external_id not in self._seen:
+            self._seen[external_id] = span
+            self._found.entries.append(AvailabilityEntry("", external_id, Availability(span, AvailabilityKind.BUSY)))
+        elif self._seen[external_id] == span:
             self._found.ignored["repeated"] += 1
-            return
-        self._seen.add(external_id)
-        self._found.entries.append(AvailabilityEntry("", external_id, Availability(span, AvailabilityKind.BUSY)))
+        else:
+            self._fault(row, "UID", external_id, "stands for two different times")
 
     def _moment(self, time: date) -> datetime:
         if not isinstance(time, datetime):

@@ -240,6 +240,8 @@ def test_a_zone_of_two_hundred_lines_is_read() -> None:
         (("DTSTART:20260310T100000Z", "DTEND:29990310T110000Z", "RRULE:FREQ=DAILY"), "DTEND"),
         (("DTSTART:20260310T100000Z", "DTEND:20290310T110000Z", "RRULE:FREQ=DAILY"), "DTEND"),
         ((*TEN_TO_ELEVEN, "RECURRENCE-ID:20160310T100000Z"), "DTEND"),
+        ((*TEN_TO_ELEVEN, "RECURRENCE-ID;RANGE=THISANDFUTURE:20260310T100000Z"), "RECURRENCE-ID"),
+        ((*TEN_TO_ELEVEN, "RECURRENCE-ID;range=thisandprior:20260310T100000Z"), "RECURRENCE-ID"),
         ((*TEN_TO_ELEVEN, "RDATE;VALUE=PERIOD:20260311T100000Z/PT1H"), "RDATE"),
         ((*TEN_TO_ELEVEN, "EXDATE:never"), "EXDATE"),
         ((*TEN_TO_ELEVEN, "EXDATE;TZID=Mars/Olympus:20260310T100000"), "EXDATE"),
@@ -266,6 +268,8 @@ def test_all_faults_are_found_at_once_and_nothing_is_taken() -> None:
 
 def test_the_same_name_for_two_events_is_a_fault() -> None:
     assert faults(calendar(event(*TEN_TO_ELEVEN), event("DTSTART;VALUE=DATE:20260312"))) == [(9, "UID")]
+    moved = event("DTSTART:20260311T120000Z", "DURATION:PT1H", uid="a@example.com/20260311T100000Z")
+    assert faults(calendar(moved, event(*TEN_TO_ELEVEN, "RRULE:FREQ=DAILY;COUNT=3"))) == [(9, "UID")]
 
 
 @pytest.mark.parametrize(
