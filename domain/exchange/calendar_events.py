@@ -20,6 +20,8 @@ class CalendarEvent:
 
     row: int
     component: Any
+    duration_days: int = 0
+    """The days that its DURATION names as such: the package makes a day of 24 hours, too."""
 
     @property
     def uid(self) -> str:
@@ -67,6 +69,12 @@ class CalendarEvent:
         length = timedelta(days=1) if end is None else end - start
         # Some programs write the same day as the end of a whole day.
         return length or timedelta(days=1)
+
+    def days(self, length: timedelta) -> int:
+        """How many days of a length are those of the calendar, which summer time makes longer or shorter."""
+        if "DTEND" in self.component and isinstance(self.start, datetime):
+            return 0
+        return self.duration_days if "DURATION" in self.component else length.days
 
     def all_of(self, name: str) -> list[Any]:
         """All values of a property."""

@@ -3,6 +3,7 @@
 Reading a file makes time zones of it, and so follows their rules: a rule that never ends has to be found here.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -18,6 +19,8 @@ MOST_STEPS = 200_000
 """Times that the rules of a file pass until the end of the window; the package takes 10 µs for each."""
 DEEPEST = 10
 """Components inside each other; the standard has three."""
+NAMED_DAYS = re.compile(r"\+?P(?:0*([0-9]{1,9})W)?(?:0*([0-9]{1,9})D)?")
+"""The package refuses a length with more digits."""
 HAVE_RULES = ("VEVENT", "VTODO", "VJOURNAL", "AVAILABLE")
 """Components whose rules nobody follows while the file is read."""
 
@@ -27,6 +30,8 @@ class CalendarShape:
     """What a walk finds: in which line each event begins, and how many other components there are."""
 
     event_rows: list[int] = field(default_factory=list)
+    duration_days: dict[int, int] = field(default_factory=dict)
+    """By the line in which an event begins: the days that its DURATION names as days or weeks."""
     others: Counter[str] = field(default_factory=Counter)
     zone_steps: int = 0
     """What the rules of the file's time zones take, as steps of an event's rule."""
@@ -49,28 +54,32 @@ class _Walk:
 
     def __init__(self, faults: Faults) -> None:
         self.shape, self.begun = CalendarShape(), 0
-        self._faults, self._inside = faults, list[tuple[str, ZonePart]]()
+        self._faults, self._inside = faults, list[tuple[str, int, ZonePart]]()
         self._zone_parts = 0
 
     def take(self, row: int, name: str, value: str) -> bool:
         """Whether the file is small and flat enough up to this line."""
-        inside, part = self._inside[-1] if self._inside else ("", ZonePart())
-        follows = inside not in HAVE_RULES
+        inside, begun_in, part = self._inside[-1] if self._inside else ("", 0, ZonePart())
         match name:
             case "BEGIN":
                 return self._begin(row, value)
             case "END" if self._inside:
                 return self._end(row)
-            case "RRULE" if follows:
-                if rule := check_zone_rule(row, value, self._faults):
-                    part.rules.append(rule)
-            case "DTSTART" if follows:
-                part.take_start(value)
-            case "RDATE" | "EXDATE" if follows:
-                part.days += 1 + value.count(",")
+            case "RRULE" | "DTSTART" | "RDATE" | "EXDATE" if inside not in HAVE_RULES:
+                self._take_zone_rule(part, row, name, value)
+            case "DURATION" if inside == "VEVENT":
+                self.shape.duration_days[begun_in] = days_of(value)
             case "EXRULE":
                 self._faults.add(row, name, value, "is not taken: it is not in the standard any more")
         return True
+
+    def _take_zone_rule(self, part: ZonePart, row: int, name: str, value: str) -> None:
+        if name == "DTSTART":
+            part.take_start(value)
+        elif name != "RRULE":
+            part.days += 1 + value.count(",")
+        elif rule := check_zone_rule(row, value, self._faults):
+            part.rules.append(rule)
 
     def end(self) -> None:
         """The file is over; what has not ended counts, too."""
@@ -78,7 +87,7 @@ class _Walk:
             pass
 
     def _end(self, row: int) -> bool:
-        name, part = self._inside.pop()
+        name, _, part = self._inside.pop()
         self.shape.zone_steps += part.steps()
         if self.shape.zone_steps > MOST_STEPS:
             why = f"the rules of time zones until here pass more than {MOST_STEPS} times"
@@ -87,7 +96,7 @@ class _Walk:
 
     def _begin(self, row: int, name: str) -> bool:
         self.begun += 1
-        self._inside.append((name, ZonePart()))
+        self._inside.append((name, row, ZonePart()))
         self._zone_parts += name in {"STANDARD", "DAYLIGHT"}
         if name == "VEVENT":
             self.shape.event_rows.append(row)
@@ -103,6 +112,13 @@ class _Walk:
         if why:
             self._faults.add(row, "BEGIN", name, why)
         return not why
+
+
+def days_of(duration: str) -> int:
+    """The days that a duration names as days or weeks, which are longer or shorter than 24 hours (section 3.3.6)."""
+    named = NAMED_DAYS.match(duration)
+    weeks, days = named.groups(default="0") if named else ("0", "0")
+    return 7 * int(weeks) + int(days)
 
 
 def _unfolded(text: str) -> Iterator[tuple[int, str]]:

@@ -132,7 +132,8 @@ class _Reader:
         if len(events) != len(shape.event_rows):
             self._fault(0, "END", "", "is missing for a component: the file is cut off")
             return []
-        return [CalendarEvent(row, event) for row, event in zip(shape.event_rows, events, strict=True)]
+        rows = zip(shape.event_rows, events, strict=True)
+        return [CalendarEvent(row, event, shape.duration_days.get(row, 0)) for row, event in rows]
 
     def _wrong_end(self, event: CalendarEvent) -> str:
         """Why an event cannot end as it does; empty where it can."""
@@ -194,7 +195,7 @@ class _Reader:
             # Days that are said as days are days of the calendar, all else is elapsed time (section 3.3.6). The package
             # adds both by the clocks: what starts at 02:30 on the day when they skip an hour would have no length.
             length = self._length(event)
-            days = length.days if event.end is None or not isinstance(event.start, datetime) else 0
+            days = event.days(length)
             event.component["X-DAYS"] = days
             event.component["X-SECONDS"] = (length - timedelta(days=days)).total_seconds()
             event.component["X-ROW"] = event.row
