@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from typing import Any
 
 from domain.scheduling.recurrence import Frequency, Recurrence
@@ -76,6 +76,15 @@ class CalendarEvent:
             return 0
         return self.duration_days if "DURATION" in self.component else length.days
 
+    def may_have(self, occurrence: date) -> bool:
+        """Whether a change can name an occurrence so: by a time where the event has one, else by a day (3.8.4.4).
+
+        Exchange names an occurrence of whole days by their midnight.
+        """
+        if isinstance(self.start, datetime):
+            return isinstance(occurrence, datetime)
+        return not isinstance(occurrence, datetime) or occurrence.time() == time()
+
     def all_of(self, name: str) -> list[Any]:
         """All values of a property."""
         values = self.component.get(name, [])
@@ -109,8 +118,8 @@ def wrong_properties(event: CalendarEvent) -> Iterator[tuple[str, str, str]]:
     if any(not isinstance(value.dt, timedelta) for value in event.all_of("DURATION")):
         yield "DURATION", "", "is no length of time"
     yield from _wrong_change(event)
-    for name, time, zone in _times(event):
-        why = _wrong_time(time, zone)
+    for name, named, zone in _times(event):
+        why = _wrong_time(named, zone)
         if why:
             yield name, zone, why
 
@@ -131,13 +140,13 @@ def _times(event: CalendarEvent) -> Iterator[tuple[str, object, str]]:
             yield from ((name, one.dt, zone) for one in (value.dts if name in SEVERAL else [value]))
 
 
-def _wrong_time(time: object, zone: str) -> str:
+def _wrong_time(named: object, zone: str) -> str:
     """Why a day or time is none; empty where it is. A zone that nobody knows leaves a time without one."""
-    if not isinstance(time, date):
+    if not isinstance(named, date):
         return "is no day or time; periods are not taken"
-    if not FIRST_YEAR <= time.year <= LAST_YEAR:
+    if not FIRST_YEAR <= named.year <= LAST_YEAR:
         return f"is not between the years {FIRST_YEAR} and {LAST_YEAR}"
-    unknown = zone and isinstance(time, datetime) and time.tzinfo is None
+    unknown = zone and isinstance(named, datetime) and named.tzinfo is None
     return "is in a time zone that nobody knows" if unknown else ""
 
 

@@ -8,7 +8,7 @@ import hashlib
 import threading
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -170,7 +170,14 @@ class _Reader:
             for event in series:
                 key = None if event.changes is None else self._moment(event.changes)
                 kept[key] = self._newer(kept[key], event) if key in kept else event
+            self._check_changes(kept.get(None), kept.values())
             yield list(kept.values())
+
+    def _check_changes(self, first: CalendarEvent | None, events: Iterable[CalendarEvent]) -> None:
+        for event in events:
+            if first is not None and event.changes is not None and not first.may_have(event.changes):
+                why = f"is a day where DTSTART in line {first.row} is a time, or a time where it is a day"
+                self._fault(event.row, "RECURRENCE-ID", event.uid, why)
 
     def _newer(self, one: CalendarEvent, other: CalendarEvent) -> CalendarEvent:
         """Which of two events of the same name counts."""

@@ -141,6 +141,23 @@ def test_a_changed_occurrence_without_its_series_is_an_event() -> None:
     assert busy("RECURRENCE-ID:20260311T100000Z", *TEN_TO_ELEVEN) == ["03-10 10:00 03-10 11:00"]
 
 
+@pytest.mark.parametrize(
+    ("start", "changed", "expected"),
+    [
+        ("DTSTART:20260310T100000Z", ";VALUE=DATE:20260311", [(9, "RECURRENCE-ID")]),
+        ("DTSTART;VALUE=DATE:20260310", ":20260311T100000", [(9, "RECURRENCE-ID")]),
+        ("DTSTART;VALUE=DATE:20260310", ";TZID=Europe/London:20260311T000000", []),
+        ("DTSTART;VALUE=DATE:20260310", ";VALUE=DATE:20260311", []),
+    ],
+)
+def test_a_change_names_an_occurrence_by_a_day_or_a_time_as_its_series_begins(
+    start: str, changed: str, expected: list[tuple[int, str]]
+) -> None:
+    found = read(calendar(event(start, "RRULE:FREQ=DAILY;COUNT=2"), event(f"RECURRENCE-ID{changed}", *TEN_TO_ELEVEN)))
+    assert [(one.row, one.column) for one in found.faults.listed] == expected
+    assert len(found.entries) == (0 if expected else 2)
+
+
 def test_a_canceled_occurrence_is_free() -> None:
     series = event(*TEN_TO_ELEVEN, "RRULE:FREQ=DAILY;COUNT=2")
     gone = event(
@@ -304,36 +321,6 @@ def test_a_file_that_cannot_be_read_is_refused_by_name(text: str, expected: tupl
     assert faults(text) == [expected]
 
 
-@pytest.mark.parametrize(
-    ("rule", "is_taken"),
-    [
-        ("FREQ=YEARLY", True),
-        ("FREQ=YEARLY;BYMONTH=3;BYDAY=-1SU", True),
-        ("FREQ=YEARLY;BYMONTH=3;BYMONTHDAY=21;UNTIL=20300321", True),
-        ("FREQ=YEARLY;BYMONTH=10;BYMONTHDAY=21,22,23,24,25,26,27;BYDAY=SU", True),
-        ("FREQ=YEARLY;BYMONTH=10;BYMONTHDAY=1,8;BYDAY=SU", False),
-        ("FREQ=YEARLY;BYMONTH=10;BYMONTHDAY=-1,1;BYDAY=SU", False),
-        ("FREQ=YEARLY;BYMONTH=10;BYMONTHDAY=1,2", False),
-        ("FREQ=YEARLY;BYMONTH=3,10;BYDAY=-1SU", False),
-        ("FREQ=YEARLY;BYMONTH=3;BYDAY=SU", False),
-        ("FREQ=YEARLY;BYMONTH=3;BYDAY=1SU,2SU", False),
-        ("FREQ=YEARLY;BYMONTH=3;BYDAY=53SU", False),
-        ("FREQ=YEARLY;BYMONTH=2", False),
-        ("FREQ=YEARLY;BYDAY=SU", False),
-        ("FREQ=YEARLY;BYMONTHDAY=1", False),
-        ("FREQ=YEARLY;INTERVAL=4", False),
-        ("FREQ=MONTHLY", False),
-    ],
-)
-def test_a_rule_of_a_time_zone_names_one_day_of_a_year(rule: str, *, is_taken: bool) -> None:
-    begun = time.process_time()
-    zone = CUSTOM_ZONE.format(offset="+0530").replace("END:STANDARD", f"RRULE:{rule}\nEND:STANDARD")
-    found = read(calendar(zone, event("DTSTART;TZID=Customized Time Zone:20260310T100000", "DURATION:PT1H")))
-    assert [one.column for one in found.faults.listed] == ([] if is_taken else ["RRULE"])
-    assert len(found.entries) == is_taken
-    assert time.process_time() - begun < 1
-
-
 def test_bytes_of_another_encoding_are_a_fault_by_line() -> None:
     text = calendar(event(*TEN_TO_ELEVEN, "SUMMARY:Café"))
     assert faults(text.encode("cp1252")) == [(8, "")]
@@ -361,16 +348,6 @@ def test_rules_that_begin_long_ago_are_a_fault_before_they_cost_much() -> None:
     ]
     assert set(faults(calendar(*old))) <= {(4 + 6 * number, "RRULE") for number in range(2_000)}
     assert time.process_time() - begun < 10
-
-
-def test_a_time_zone_of_many_rules_costs_little_for_each_occurrence() -> None:
-    begun = time.process_time()
-    parts = zone_part("DTSTART:16010101T000000\nTZOFFSETFROM:+0100\nTZOFFSETTO:+0200\nRRULE:FREQ=YEARLY") * 20
-    zone = f"BEGIN:VTIMEZONE\nTZID:Mine\n{parts}END:VTIMEZONE\n"
-    lines = ("DTSTART;TZID=Mine:20260310T100000", "DURATION:PT1H", "RRULE:FREQ=DAILY")
-    found = read(calendar(zone, *(event(*lines, uid=str(number)) for number in range(10))))
-    assert (found.faults.listed, len(found.entries)) == ([], 10 * 393)
-    assert time.process_time() - begun < 5
 
 
 def test_the_same_file_twice_has_the_same_names() -> None:
