@@ -273,7 +273,7 @@ def test_a_proposal_for_a_plan_that_has_changed_is_refused_with_the_difference(
     assert assigned(told) == before
 
 
-@pytest.mark.parametrize("letter", ["Ж", "\U0001f3aa", '"'])
+@pytest.mark.parametrize("letter", ["Ж", "\U0001f3aa"])
 def test_a_change_of_many_long_names_is_told_in_short(told: ToldPeople, letter: str) -> None:
     """A notification holds 16,384 bytes: of more, nobody would be told."""
     slots = tuple(replace(slot(one, one, one + 1), name=letter * 200) for one in range(20))

@@ -57,7 +57,9 @@ def test_clocks_that_run_forward_may_show_a_span_of_no_length() -> None:
         (at(1), datetime(9999, 12, 31, 23, tzinfo=UTC), "ends_at"),
     ],
 )
-def test_a_span_needs_offsets_years_that_all_clocks_know_and_an_end_after_its_start(start: datetime, end: datetime, field: str) -> None:
+def test_a_span_needs_offsets_years_that_all_clocks_know_and_an_end_after_its_start(
+    start: datetime, end: datetime, field: str
+) -> None:
     with pytest.raises(Invalid) as refusal:
         Span(start, end)
     assert refusal.value.field == field
