@@ -134,4 +134,5 @@ def test_each_job_is_in_the_queue_of_its_kind() -> None:
     notifying |= {"reminders.deliver"}
     assert {name for name, queue in queues.items() if queue == Queue.NOTIFICATIONS} == notifying
     follow_ups = ("accounts", "agents", "drafts", "threads", "triage")
+    assert queues["actions.execute_decided"] == Queue.DEFAULT
     assert {queues[name] for name in queues if name.startswith(follow_ups)} == {Queue.DEFAULT, Queue.CRITICAL}
