@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from beat_schedule import EVERY
-from domain.jobs.queues import Queue
+from domain.jobs.queues import JobCategory, Queue
 from domain.jobs.retry import POLICIES
 from domain.payloads import payload_types
 from engine.beat import tick_payload
@@ -136,3 +136,14 @@ def test_each_job_is_in_the_queue_of_its_kind() -> None:
     follow_ups = ("accounts", "agents", "drafts", "threads", "triage")
     assert queues["actions.execute_decided"] == Queue.DEFAULT
     assert {queues[name] for name in queues if name.startswith(follow_ups)} == {Queue.DEFAULT, Queue.CRITICAL}
+
+
+def test_each_category_is_retried_as_its_source_document_asks() -> None:
+    """Mail has several policies; what tells a person has one that is as long, or longer (docs: seeds.md#004-76)."""
+    policies: dict[JobCategory, set[str]] = {one: set() for one in JobCategory}
+    for job in JOBS:
+        policies[job.category].add(job.retry.name)
+    assert policies[JobCategory.PLANNING] == {"planning"}
+    assert policies[JobCategory.IMPORT_EXPORT] == {"exports"}
+    assert policies[JobCategory.MAINTENANCE] == policies[JobCategory.AUDIT_ENRICHMENT] == {"standard"}
+    assert policies[JobCategory.NOTIFICATION] == {"notifications", "persistent", "engine"}
