@@ -1,6 +1,7 @@
 """The catalogue is complete: every job type has a test, a golden payload, a page, a queue and a schedule that fit."""
 
 import ast
+import inspect
 import json
 import re
 from datetime import timedelta
@@ -119,6 +120,27 @@ def test_a_periodic_job_is_in_maintenance_and_needs_no_payload(name: str) -> Non
     assert found is not None
     assert found.queue == Queue.MAINTENANCE
     assert EVERY[name] > timedelta(0)
+
+
+def unpaced(source: str) -> list[int]:
+    """The lines of a handler on which it repeats something for a number of times, or until something is so."""
+    loops = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.For | ast.While)]
+    return [
+        one.lineno
+        for one in loops
+        if isinstance(one, ast.While) or (isinstance(one.iter, ast.Call) and ast.unparse(one.iter.func) == "range")
+    ]
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_periodic_job_walks_rows_at_the_rate_of_maintenance(name: str) -> None:
+    found = catalogue.find(name)
+    assert found is not None
+    assert unpaced(inspect.getsource(found.handler)) == [], "walk in batches with ctx.at_pace (docs: seeds.md#004-26)"
+
+
+def test_a_handler_that_walks_as_fast_as_it_can_is_found() -> None:
+    assert unpaced("def forget():\n    for _ in range(20):\n        pass\n    while True:\n        pass") == [2, 4]
 
 
 def test_what_the_source_documents_ask_for_has_its_interval() -> None:
