@@ -266,7 +266,7 @@ def test_expired_guards_and_expectations_go(env: MailEnvironment) -> None:
     output = keep_house(env, "maintenance.purge_expired_keys")["output"]
     assert output["guards"] > 0
     assert output == {"guards": output["guards"], "expectations": expected} | dict.fromkeys(
-        ("requests", "corrections", "consents", "mails"), 0
+        ("requests", "corrections", "consents", "mails", "proposals"), 0
     )
     assert env.count("select count(*) from expected_writes") == 0
     assert env.count("select count(*) from idempotency_keys where key = 'in-doubt'") == 1
@@ -282,7 +282,7 @@ def test_proposals_leave_after_thirty_days_applied_or_not(env: MailEnvironment) 
         " from unnest(array[29, 31, 300]) as days",
         (env.account.org_id, make_project(env.database, env.account.org_id)),
     )
-    assert keep_house(env, "maintenance.purge_expired_keys")["output"] == {"purged": 2}
+    assert keep_house(env, "maintenance.purge_expired_keys")["output"]["proposals"] == 2
     assert env.count("select count(*) from proposals where created_at > now() - interval '30 days'") == 1
     assert env.count("select count(*) from proposals") == 1
 
