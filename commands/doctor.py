@@ -11,7 +11,7 @@ from celery import Celery
 
 from commands.answers import json_option, show_rows
 from commands.artifacts import store_check
-from commands.settings_checks import one_broker_check, settings_checks
+from commands.settings_checks import extras_checks, one_broker_check, settings_checks
 from domain.alerts.due import is_long
 from domain.jobs.failures import Failure, Invalid
 from domain.jobs.gate_causes import Cause
@@ -88,6 +88,7 @@ def examine(process: Runtime) -> Sequence[Check]:
     broker = broker_check(settings)
     return [
         *settings_checks(settings),
+        *extras_checks(),
         store_check(settings),
         broker,
         limits_check(process),

@@ -1,4 +1,4 @@
-"""What `doctor` says of the settings alone, without asking anybody."""
+"""What `doctor` says of the settings and the installed packages alone, without asking anybody."""
 
 from collections.abc import Sequence
 
@@ -6,6 +6,7 @@ from celery.app.utils import Settings as CelerySettings
 
 from domain.mail.consent import missing_settings
 from domain.urls.one_broker import REMEDY, trouble_with_broker
+from observability.on_demand import EXTRAS, Extra, missing_packages
 from settings import DEVELOPMENT_SEALING_KEY, Settings, misspelt_settings
 from storage.postgres.readiness import Check
 
@@ -45,6 +46,19 @@ def settings_checks(settings: Settings) -> Sequence[Check]:
             remedy=f"set {missing}" if missing else "",
         ),
     )
+
+
+def extras_checks() -> Sequence[Check]:
+    """Which extras are not installed here. That is no fault: a fleet that neither plans nor exports needs none."""
+    return [_extra_check(extra) for extra in EXTRAS]
+
+
+def _extra_check(extra: Extra) -> Check:
+    name, missing = f"extra {extra.name}", missing_packages(extra)
+    if not missing:
+        return Check(name, ok=True, finding="installed here")
+    finding = f"{', '.join(missing)} not installed here: {extra.without} would fail"
+    return Check(name, ok=True, finding=finding, remedy=extra.remedy)
 
 
 def one_broker_check(celery: CelerySettings, settings: Settings) -> Check:

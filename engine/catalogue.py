@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 from domain.jobs.effects import Finding
 from domain.jobs.failures import Failure
 from domain.jobs.job import JsonObject, Outcome
-from domain.jobs.queues import Queue
+from domain.jobs.queues import JobCategory, Queue, category_of
 from domain.jobs.retry import STANDARD, RetryPolicy
 from domain.jobs.uniqueness import keep_key_for
 from domain.payloads.declaration import Declaration
@@ -70,6 +70,11 @@ class Job(Generic[P]):
         """The file and the function of the handler."""
         return self.payload.declaration.job_type
 
+    @property
+    def category(self) -> JobCategory:
+        """What kind of work it is."""
+        return category_of(self.name, self.queue)
+
     def read(self, stored: Mapping[str, Any], version: int) -> P:
         """A stored payload as this worker understands it; raises `Invalid`."""
         return self.payload.read(dict(stored), version)
@@ -88,7 +93,7 @@ class Job(Generic[P]):
             deadline=self.deadline,
             unique_mode=unique.mode.value if unique else None,
             unique_fields=unique.fields if unique else None,
-            keep_key_for=keep_key_for(unique, self.queue),
+            keep_key_for=keep_key_for(unique, self.category),
             serial_field=declared.serial_by,
             serial_limit=declared.serial_limit,
             providers=self.providers,

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import cached_property
+from threading import Event
 from typing import Any, TypeVar, Unpack
 from uuid import UUID
 
@@ -13,6 +14,7 @@ import structlog
 from domain.jobs.effects import Finding, Strategy
 from domain.jobs.failures import ClaimLost, Forbidden, Invalid
 from domain.jobs.job import SYSTEM_ORG, ClaimedJob, Enqueued, JsonObject
+from domain.jobs.retention import RUN, pause_after
 from domain.payloads.payload import JobOptions, Payload, jobs_of
 from engine.effects import AttemptEffects, EffectGuard, Hold
 from engine.enqueue import enqueue_jobs
@@ -275,6 +277,21 @@ class JobContext:
         now = self._runtime.monotonic()
         if now - self._checked_at >= CHECK_EVERY_S:
             self._checked_at = now
+            self.check()
+
+    def at_pace(self, batch: Callable[[], bool]) -> bool:
+        """Run batches of maintenance at their rate, until none is left or the run's time is over.
+
+        `batch` says whether there may be more, and so does this.
+        """
+        began = self.now()
+        while True:
+            batch_began = self.now()
+            is_more = batch()
+            ended = self.now()
+            if not is_more or ended - began >= RUN:
+                return is_more
+            Event().wait(pause_after((ended - batch_began).total_seconds()))
             self.check()
 
     def _add_cost(self, microcents: int) -> None:

@@ -19,7 +19,7 @@ from domain.mail.actions.status import ActionStatus
 from domain.mail.actions.undo_hint import check_undoable
 from domain.mail.outgoing.send_orders import answered
 from domain.mail.triage.safety import SafetyEnforcer
-from domain.payloads.actions import UndoPayload
+from domain.payloads.actions import OrderedBy, UndoPayload
 from domain.payloads.mail_fields import GmailId
 from domain.payloads.outbound import AttachmentField
 from operations.accounts import target_to_write
@@ -153,7 +153,7 @@ def request_action(
             by = f"{call.origin.actor_type}:{call.origin.actor_id}"
             made = actions.request(tx, account_id, message_id, checked, requested_by=by, files=files)
             if checked.status is ActionStatus.QUEUED:
-                actions.release(tx, account_id, [made], enqueue)
+                actions.release(tx, account_id, [made], enqueue, by=OrderedBy.PERSON)
             else:
                 lasts = timedelta(seconds=call.settings.approval_expires_after_s)
                 approvals.request(tx, account_id, [made], enqueue, lasts=lasts)

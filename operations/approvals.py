@@ -11,6 +11,7 @@ from domain.approvals.question import outcome_of, refusal_words
 from domain.jobs.contract import check_text
 from domain.jobs.job import JsonObject, Origin
 from domain.mail.actions.status import ActionStatus
+from domain.payloads.actions import OrderedBy
 from domain.payloads.approvals import ShowOutcomePayload
 from operations.actions import ActionView, found_action
 from operations.call import Call
@@ -145,7 +146,7 @@ def _decide(call: Call, action_id: UUID, choice: Choice, reason: str | None) -> 
         call.audit(tx, found.org_id, {"action_id": str(action_id), "kind": str(found.kind), "reason": reason})
         enqueue = call.enqueue_for(found.org_id)
         if choice is Choice.APPROVE:
-            actions.release(tx, found.account_id, [action_id], enqueue)
+            actions.release(tx, found.account_id, [action_id], enqueue, by=OrderedBy.PERSON)
         enqueue(tx, ShowOutcomePayload(account_id=found.account_id, action_id=action_id))
         return ActionView.model_validate(found_action(tx, call, action_id))
 

@@ -13,7 +13,7 @@ from domain.jobs.job import Done, JsonObject, KeysOf, Outcome, Snooze
 from domain.jobs.queues import Queue
 from domain.jobs.retry import PERSISTENT
 from domain.mail.actions.action import Action, LabelWish
-from domain.mail.actions.kinds import SENDING, ActionKind, Inverse
+from domain.mail.actions.kinds import Inverse
 from domain.mail.actions.label_actions import LabelAction
 from domain.mail.actions.requested_action import AutoReply, Delete, Forward, Restore, Trash
 from domain.mail.actions.snooze import Snooze as SnoozeAction
@@ -37,13 +37,12 @@ from domain.mail.actions.undo_hint import (
     hint_for,
     kept_away,
     plan_undo,
-    read_hint,
 )
 from domain.mail.mailbox import INBOX
 from domain.mail.outgoing.send_orders import ActionContext, send_order
 from domain.mail.triage.automation import replies_allowed
-from domain.payloads.actions import ExecutePayload, UndoPayload, UnsnoozePayload
-from domain.payloads.outbound import AttachmentField, SendPayload
+from domain.payloads.actions import ActionOrder, ExecuteDecidedPayload, ExecutePayload, UndoPayload, UnsnoozePayload
+from domain.payloads.outbound import SendPayload
 from engine.catalogue import job
 from engine.context import JobContext
 from providers.ports import Mailbox
@@ -51,11 +50,11 @@ from storage.accounts import accounts, labels
 from storage.accounts.accounts import Account
 from storage.actions import actions, undos
 from storage.actions.actions import StoredAction
-from storage.mail import messages
 from storage.postgres.database import Transaction
 from tasks.mail import mailbox_session, snoozing
+from tasks.mail.action_case import ActionCase, take_up
 from tasks.mail.drafts import orders as draft_orders
-from tasks.mail.mailbox_change import DELETED, Change, MailboxChange, Move, labels_of
+from tasks.mail.mailbox_change import Change, MailboxChange, Move, labels_of
 
 MOVES = {Inverse.TRASH: Move.TRASH, Inverse.RESTORE: Move.RESTORE}
 ON_END = "action_job_ended"
@@ -69,80 +68,30 @@ CONNECTED_AGAIN_AFTER = timedelta(hours=1)
     on_end=ON_END, audits=mailbox_session.MAILBOX_AUDITS, holds=mailbox_session.hold_mailbox,
 )  # fmt: skip
 def execute(ctx: JobContext, payload: ExecutePayload) -> Outcome:
-    """Execute an action that goes ahead, and keep how it is taken back."""
-    case = _take_up(ctx, payload)
+    """Execute an action that a person ordered or approved, and keep how it is taken back."""
+    return _execute(ctx, payload)
+
+
+@job(
+    queue=Queue.DEFAULT, deadline=timedelta(minutes=3), providers=("gmail",),
+    on_end=ON_END, audits=mailbox_session.MAILBOX_AUDITS, holds=mailbox_session.hold_mailbox,
+)  # fmt: skip
+def execute_decided(ctx: JobContext, payload: ExecuteDecidedPayload) -> Outcome:
+    """Execute an action that a rule, the model or an agent decided on, as `actions.execute` does."""
+    return _execute(ctx, payload)
+
+
+def _execute(ctx: JobContext, payload: ActionOrder) -> Outcome:
+    case = take_up(ctx, payload)
     if isinstance(case, Done):
         return case
-    action = _understood(case.stored)
+    action = case.understood()
     if isinstance(action, Forward | AutoReply):
         return _hand_to_outbound(ctx, case, action)
     with mailbox_session.open_mailbox(ctx, case.account) as mailbox:
         if isinstance(action, SnoozeAction):
             return _snooze(ctx, mailbox, case, action)
         return _change(ctx, mailbox, case, action)
-
-
-@dataclass(frozen=True, slots=True)
-class ActionCase:
-    """An action that this job has taken up, its message, and what an earlier attempt kept."""
-
-    account: Account
-    stored: StoredAction
-    message: messages.Message
-    kept: UndoHint | None
-    """The labels from before the first attempt that came to the mailbox."""
-    renamed: dict[str, str | None]
-    """For labels that the action names: the id that stands for it now, None for one that was deleted."""
-    files: tuple[AttachmentField, ...]
-    """The files that the action names, with their content."""
-
-    @property
-    def key(self) -> str:
-        """The key of the action's effect."""
-        return f"action:{self.stored.action_id}"
-
-    def before(self, now: frozenset[str]) -> frozenset[str]:
-        """The message's labels from before the action, when it carries `now`."""
-        kept = self.kept.labels_before if self.kept else None
-        return now if kept is None else frozenset(kept)
-
-
-def _take_up(ctx: JobContext, payload: ExecutePayload) -> ActionCase | Done:
-    """Read the action and begin it; `Done` for a mail that its caller has ordered before this job came to it."""
-    account_id = payload.account_id
-    with ctx.tx() as tx:
-        account = accounts.get(tx, account_id)
-        stored = actions.get(tx, account_id, payload.action_id)
-        mailbox_session.check_connected(account)
-        if stored.kind is ActionKind.UNDO:
-            raise Conflict("action_id: an undo is executed by actions.undo", code="action.not_ready")
-        if not actions.begin(tx, stored.action_id, ctx.job.job_id):
-            if stored.kind in SENDING and stored.state in {ActionStatus.EXECUTING, ActionStatus.DONE}:
-                return Done({"action": str(stored.kind), "sent_by": str(stored.job_id)})
-            raise Conflict(f"action_id: the action is {stored.state} and cannot be executed", code="action.not_ready")
-        named = [one for one in (stored.parameters.get("label_id"),) if isinstance(one, str)]
-        renamed = labels.translate(tx, account_id, named)
-        message = _message(tx, account_id, stored.message_id)
-        files = actions.files(tx, account_id, stored.action_id) if stored.kind in SENDING else ()
-    if message is None:
-        raise Gone(DELETED, code="action.message_gone")
-    kept = None if stored.undo_hint is None else read_hint(stored.undo_hint)
-    return ActionCase(account, stored, message, kept, renamed, files)
-
-
-def _message(tx: Transaction, account_id: UUID, message_id: str) -> messages.Message | None:
-    try:
-        return messages.get(tx, account_id, message_id)
-    except Gone:
-        return None
-
-
-def _understood(stored: StoredAction) -> Action:
-    """The action as its class. What nobody can read is no fault of the job's payload, and needs no dead letter."""
-    try:
-        return stored.action
-    except Invalid as refusal:
-        raise Permanent(f"parameters.{refusal.reason}", code="action.invalid") from None
 
 
 def _change(ctx: JobContext, mailbox: Mailbox, case: ActionCase, action: Action) -> Outcome:

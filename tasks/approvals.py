@@ -44,8 +44,6 @@ ANSWER_WITHIN_S = 10.0
 
 BATCH = 500
 """Actions per transaction of the housekeeping."""
-MOST_BATCHES = 20
-"""How many of them one run has; the next tick goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,14 +231,14 @@ def expire(ctx: JobContext, _payload: ExpirePayload) -> Outcome:
             enqueue_jobs(tx, jobs)
         counts.update(expired=len(ended), reminded=len(reminded))
 
-    for _ in range(MOST_BATCHES):
+    def expire_some() -> bool:
         with ctx.fleet() as tx:
             due = approvals.overdue(tx, besides=orgs_put_off, limit=BATCH)
         left = together_or_apart(due, attrgetter("org_id"), carry_out, within_s=WITHIN_S_OF_JOB)
-        orgs_put_off |= {one.org_id for one in left}
-        if len(due) < BATCH:
-            break
-        ctx.check()
+        orgs_put_off.update(one.org_id for one in left)
+        return len(due) == BATCH
+
+    ctx.at_pace(expire_some)
     if orgs_put_off:
         counts.update(orgs_put_off=len(orgs_put_off))
     return Done({**counts})

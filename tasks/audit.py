@@ -59,15 +59,16 @@ def catch_up(ctx: JobContext, payload: CatchUpPayload) -> Outcome:
             jobs = [EnrichPayload().job(org_id=org_id, origin=ctx.job.origin) for org_id in org_ids]
             asked += sum(made.created for made in enqueue_jobs(tx, jobs))
 
-    for _ in range(MOST_BATCHES):
+    def look() -> bool:
+        nonlocal after
         with ctx.fleet() as tx:
             page = details.orgs_with_changes(tx, after=after, limit=ORGS)
         # An org whose key somebody has locked waits for the next tick.
         together_or_apart(
             [one.org_id for one in page if one.is_lacking], lambda org_id: org_id, ask, within_s=WITHIN_S_OF_JOB
         )
-        if len(page) < ORGS:
-            return Done({"orgs": asked})
-        after = page[-1].org_id
-        ctx.check()
-    return Done({"orgs": asked}, children=(CatchUpPayload(after=after).job(org_id=ctx.org_id),))
+        after = page[-1].org_id if page else after
+        return len(page) == ORGS
+
+    rest = (CatchUpPayload(after=after),) if ctx.at_pace(look) else ()
+    return Done({"orgs": asked}, children=tuple(one.job(org_id=ctx.org_id) for one in rest))

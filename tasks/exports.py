@@ -122,7 +122,7 @@ def _table(ctx: JobContext, plan: ReadPlan, zone: ZoneInfo) -> Iterator[bytes]:
 
 def _pages(plan: ReadPlan, zone: ZoneInfo, paper: str) -> Pages:
     # One for each job: its compiler is good for one thread at a time, and costs 3 ms.
-    printer: Printer = on_demand("providers.typst.printer:TypstPrinter", extra="exports")()
+    printer: Printer = on_demand("providers.typst.printer:TypstPrinter")()
     subtitle = ", ".join(one.name for one in plan.sheets[:MOST_SHOWN])
     revision = str(plan.revision)
     return printer.print_plan(

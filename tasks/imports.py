@@ -90,7 +90,7 @@ def _read(ctx: JobContext, asked: Asked, payload: AvailabilityPayload, data: byt
             whose=asked.people.whose,
         )
     options = CalendarOptions(payload.free_events == "busy", payload.whole_days == "busy")
-    read_calendar = on_demand("providers.icalendar.availability:read_calendar", extra="exports")
+    read_calendar = on_demand("providers.icalendar.availability:read_calendar")
     found: FoundAvailability = read_calendar(data, zone=zone, now=ctx.now(), options=options, encoding=payload.encoding)
     return found
 

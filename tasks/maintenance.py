@@ -4,8 +4,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from operator import attrgetter
-from threading import Event
-from uuid import UUID
 
 from domain.alerts.alert import payload_of
 from domain.alerts.due import WINDOW, alerts_due, alerts_of_doubts, look_from
@@ -13,7 +11,7 @@ from domain.jobs.effects import CannotTell, Doubt, Finding, conclude, sort_out
 from domain.jobs.failures import Permanent
 from domain.jobs.job import Cancel, Done, JsonObject, NewJob, Outcome
 from domain.jobs.queues import Queue
-from domain.jobs.retention import FIRST_ID, follow_up_key, next_place, pause_after
+from domain.jobs.retention import FIRST_ID, RUN, follow_up_key, next_place
 from domain.payloads import gmail
 from domain.payloads.maintenance import (
     ChargeLostReservationsPayload,
@@ -59,14 +57,8 @@ BATCH = 1000
 FEW = 100
 """The same of rows that are large: a proposal's reasons."""
 
-RETENTION_SHARE = 0.5
-"""The part of its time for which a job that deletes works; in the rest it pauses, so that others have the disk."""
-
-RETENTION_RUN = timedelta(seconds=20)
-"""How long one such job goes on. Its follow-up begins at once where it ended."""
-
 MOST_BATCHES = 100
-"""Batches of lost reservations that one run charges at the most; the next tick goes on."""
+"""Batches of the newest jobs that are looked through for contradictions."""
 
 WATCH_MUST_BE_YOUNGER_THAN = timedelta(hours=24)
 """An account whose watch was not renewed within a day must alarm (docs: gmail-push.md#watch)."""
@@ -139,7 +131,7 @@ def delete_finished_jobs(ctx: JobContext, payload: DeleteFinishedJobsPayload) ->
         after, deleted = place or FIRST_ID, deleted + found.deleted
         return place is not None
 
-    is_more = _at_pace(ctx, delete)
+    is_more = ctx.at_pace(delete)
     return _go_on(ctx, DeleteFinishedJobsPayload(after=after) if is_more else None, {"deleted": deleted})
 
 
@@ -158,7 +150,7 @@ def delete_exported_audit(ctx: JobContext, _payload: DeleteExportedAuditPayload)
         deleted += found.deleted
         return found.is_more
 
-    is_more = _at_pace(ctx, delete)
+    is_more = ctx.at_pace(delete)
     return _go_on(ctx, DeleteExportedAuditPayload() if is_more else None, {"deleted": deleted})
 
 
@@ -168,32 +160,31 @@ def purge_expired_keys(ctx: JobContext, _payload: PurgeExpiredKeysPayload) -> Ou
 
     What is in doubt stays. Requests for consent that nobody finished in time end here, too.
     """
-    purged = 0
+    purged: Counter[str] = Counter()
 
     def purge() -> bool:
-        nonlocal purged
         with ctx.fleet() as tx:
-            batches = (
-                retention.purge_expired_keys(tx, batch=BATCH),
-                expected_writes.purge(tx, limit=BATCH),
-                api_requests.purge(tx, batch=BATCH),
-                corrections.purge(tx, now=ctx.now(), limit=BATCH),
-                consents.end_overdue(tx, batch=BATCH),
-                email_orders.forget(tx, batch=BATCH),
-                plans.forget_proposals(tx, batch=FEW),
-            )
-        purged += sum(batches)
-        return max(batches) == BATCH or batches[-1] == FEW
+            batch = {
+                "guards": retention.purge_expired_keys(tx, batch=BATCH),
+                "expectations": expected_writes.purge(tx, limit=BATCH),
+                "requests": api_requests.purge(tx, batch=BATCH),
+                "corrections": corrections.purge(tx, now=ctx.now(), limit=BATCH),
+                "consents": consents.end_overdue(tx, batch=BATCH),
+                "mails": email_orders.forget(tx, batch=BATCH),
+                "proposals": plans.forget_proposals(tx, batch=FEW),
+            }
+        purged.update(batch)
+        return max(batch.values()) == BATCH or batch["proposals"] == FEW
 
-    is_more = _at_pace(ctx, purge)
-    return _go_on(ctx, PurgeExpiredKeysPayload() if is_more else None, {"purged": purged})
+    is_more = ctx.at_pace(purge)
+    return _go_on(ctx, PurgeExpiredKeysPayload() if is_more else None, {**purged})
 
 
 @job(queue=Queue.MAINTENANCE)
 def expire_artifacts(ctx: JobContext, _payload: ExpireArtifactsPayload) -> Outcome:
     """Delete artifacts whose time is over, and remove the bytes of deleted ones, for as long as there are any."""
     removed, refused = Counter(expired=0, removed=0, bytes=0, forgotten=0), Refused()
-    is_more = _at_pace(ctx, lambda: remove_deleted(ctx, removed, refused))
+    is_more = ctx.at_pace(lambda: remove_deleted(ctx, removed, refused))
     return _go_on(ctx, ExpireArtifactsPayload() if is_more else None, {**removed, **told(ctx, refused)})
 
 
@@ -207,7 +198,7 @@ def sweep_artifacts(ctx: JobContext, payload: SweepArtifactsPayload) -> Outcome:
         after = remove_orphans(ctx, after, swept, refused) or ""
         return bool(after)
 
-    is_more = _at_pace(ctx, sweep)
+    is_more = ctx.at_pace(sweep)
     return _go_on(ctx, SweepArtifactsPayload(after=after) if is_more else None, {**swept, **told(ctx, refused)})
 
 
@@ -215,13 +206,15 @@ def sweep_artifacts(ctx: JobContext, payload: SweepArtifactsPayload) -> Outcome:
 def charge_lost_reservations(ctx: JobContext, _payload: ChargeLostReservationsPayload) -> Outcome:
     """Charge what was set aside for model calls whose worker died: nobody knows whether they were billed."""
     charged = 0
-    for _ in range(MOST_BATCHES):
+
+    def charge() -> bool:
+        nonlocal charged
         with ctx.fleet() as tx:
             batch = spending.charge_lost(tx, batch=BATCH)
         charged += batch
-        if batch < BATCH:
-            break
-        ctx.check()
+        return batch == BATCH
+
+    ctx.at_pace(charge)
     return Done({"charged": charged})
 
 
@@ -239,16 +232,18 @@ def check_invariants(ctx: JobContext, _payload: CheckInvariantsPayload) -> Outco
         wrong[look.__name__] += len(found)
         shown += found[: invariants.MOST_SHOWN]
         ctx.check()
-    before: UUID | None = invariants.NEWEST
-    for _ in range(MOST_BATCHES):
-        if before is None:
-            break
+    before, looks = invariants.NEWEST, 0
+
+    def look_for_gaps() -> bool:
+        nonlocal before, looks
         with ctx.fleet() as tx:
             gaps = invariants.audit_gaps(tx, before=before, batch=BATCH)
-        shown += gaps.wrong[: max(invariants.MOST_SHOWN - wrong["the audit log"], 0)]
+        shown.extend(gaps.wrong[: max(invariants.MOST_SHOWN - wrong["the audit log"], 0)])
         wrong["the audit log"] += len(gaps.wrong)
-        before = gaps.before
-        ctx.check()
+        before, looks = gaps.before or before, looks + 1
+        return gaps.before is not None and looks < MOST_BATCHES
+
+    ctx.at_pace(look_for_gaps)
 
     def write(tx: Transaction) -> None:
         for each in shown:
@@ -290,7 +285,7 @@ def reconcile_effects(ctx: JobContext, payload: ReconcileEffectsPayload) -> Outc
         place = page.place or (FIRST_ID, "")
         return page.place is not None
 
-    is_more = _at_pace(ctx, look)
+    is_more = ctx.at_pace(look)
     follow_up = ReconcileEffectsPayload(after=place[0], after_key=place[1]) if is_more else None
     return _go_on(ctx, follow_up, {**counts})
 
@@ -355,26 +350,10 @@ def _question(ctx: JobContext, doubt: Doubt) -> NewJob:
     )
 
 
-def _at_pace(ctx: JobContext, batch: Callable[[], bool]) -> bool:
-    """Run batches, with rests in between, until none is left or the run's time is over.
-
-    `batch` says whether there may be more, and so does this.
-    """
-    began = ctx.now()
-    while True:
-        batch_began = ctx.now()
-        is_more = batch()
-        ended = ctx.now()
-        if not is_more or ended - began >= RETENTION_RUN:
-            return is_more
-        Event().wait(pause_after((ended - batch_began).total_seconds(), RETENTION_SHARE))
-        ctx.check()
-
-
 def _go_on(ctx: JobContext, follow_up: Payload | None, output: JsonObject) -> Outcome:
     """Done; with a follow-up that begins at once when there is more to do."""
     if follow_up is None:
         return Done(output)
-    key = follow_up_key(ctx.job.job_type, ctx.now(), RETENTION_RUN)
+    key = follow_up_key(ctx.job.job_type, ctx.now(), RUN)
     # Two runs may have come to different places; the one follow-up goes on from either.
     return Done(output, children=(follow_up.job(org_id=ctx.org_id, idempotency_key=key)._replace(folds=True),))

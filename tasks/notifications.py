@@ -56,7 +56,7 @@ SEND: Mapping[Channel, Callable[..., SendPayload]] = {
 }
 KEEP_FOR = timedelta(days=90)
 """How long notifications are kept, with deliveries and inbox: a quarter of a year is what people look back on."""
-BATCH, MOST_BATCHES = 500, 20
+BATCH = 500
 ENDED = "notification_job_ended"
 LONGEST_REASON = 300
 
@@ -198,14 +198,14 @@ def forget(ctx: JobContext, _payload: ForgetPayload) -> Outcome:
             notifications.forget(tx, old)
         counts.update(forgotten=len(old))
 
-    for _ in range(MOST_BATCHES):
+    def forget_some() -> bool:
         with ctx.fleet() as tx:
             old = notifications.old(tx, older_than=KEEP_FOR, besides=orgs_put_off, limit=BATCH)
             counts.update(receipts_forgotten=receipts.forget_unknown(tx, limit=BATCH))
-        orgs_put_off |= {one.org_id for one in _apart(old, carry_out)}
-        if len(old) < BATCH:
-            break
-        ctx.check()
+        orgs_put_off.update(one.org_id for one in _apart(old, carry_out))
+        return len(old) == BATCH
+
+    ctx.at_pace(forget_some)
     counts.update(digests_closed=_close_overdue(ctx))
     return Done({**counts} | ({"orgs_put_off": len(orgs_put_off)} if orgs_put_off else {}))
 

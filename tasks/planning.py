@@ -94,7 +94,7 @@ def suggest_assignments(ctx: JobContext, payload: SuggestAssignmentsPayload) -> 
 
 def _solved(ctx: JobContext, plan: Plan, payload: SuggestAssignmentsPayload) -> tuple[Sequence[Proposal], str]:
     """The best plans, and why there are no more."""
-    solver: Solver = on_demand("providers.highs.solver:HighsSolver", extra="planning")()
+    solver: Solver = on_demand("providers.highs.solver:HighsSolver")()
     solved: list[int] = []
 
     def solve(wanted: Programme, start: Sequence[int] | None) -> Answer:

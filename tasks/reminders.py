@@ -19,7 +19,7 @@ from storage.schedules import reminders
 
 KEEP_FOR = timedelta(days=90)
 """How long a reminder that is over is kept: as long as the notification that it became."""
-BATCH, MOST_BATCHES = 500, 20
+BATCH = 500
 
 
 @job(queue=Queue.NOTIFICATIONS, retry=NOTIFICATIONS, on_end="reminder_job_ended")
@@ -67,12 +67,14 @@ def _skipped(reason: str) -> JsonObject:
 def forget(ctx: JobContext, _payload: ForgetPayload) -> Outcome:
     """Delete reminders that have been over for a quarter of a year."""
     forgotten = 0
-    for _ in range(MOST_BATCHES):
+
+    def forget_some() -> bool:
+        nonlocal forgotten
         with ctx.fleet() as tx:
             tx.wait_briefly()
             batch = reminders.forget(tx, older_than=KEEP_FOR, limit=BATCH)
         forgotten += batch
-        if batch < BATCH:
-            break
-        ctx.check()
+        return batch == BATCH
+
+    ctx.at_pace(forget_some)
     return Done({"forgotten": forgotten})

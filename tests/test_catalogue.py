@@ -1,6 +1,7 @@
 """The catalogue is complete: every job type has a test, a golden payload, a page, a queue and a schedule that fit."""
 
 import ast
+import inspect
 import json
 import re
 from datetime import timedelta
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from beat_schedule import EVERY
-from domain.jobs.queues import Queue
+from domain.jobs.queues import JobCategory, Queue
 from domain.jobs.retry import POLICIES
 from domain.payloads import payload_types
 from engine.beat import tick_payload
@@ -121,6 +122,27 @@ def test_a_periodic_job_is_in_maintenance_and_needs_no_payload(name: str) -> Non
     assert EVERY[name] > timedelta(0)
 
 
+def unpaced(source: str) -> list[int]:
+    """The lines of a handler on which it repeats something for a number of times, or until something is so."""
+    loops = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.For | ast.While)]
+    return [
+        one.lineno
+        for one in loops
+        if isinstance(one, ast.While) or (isinstance(one.iter, ast.Call) and ast.unparse(one.iter.func) == "range")
+    ]
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_periodic_job_walks_rows_at_the_rate_of_maintenance(name: str) -> None:
+    found = catalogue.find(name)
+    assert found is not None
+    assert unpaced(inspect.getsource(found.handler)) == [], "walk in batches with ctx.at_pace (docs: seeds.md#004-26)"
+
+
+def test_a_handler_that_walks_as_fast_as_it_can_is_found() -> None:
+    assert unpaced("def forget():\n    for _ in range(20):\n        pass\n    while True:\n        pass") == [2, 4]
+
+
 def test_what_the_source_documents_ask_for_has_its_interval() -> None:
     assert {name: EVERY[name] for name in PROMISED} == PROMISED
 
@@ -134,4 +156,16 @@ def test_each_job_is_in_the_queue_of_its_kind() -> None:
     notifying |= {"reminders.deliver"}
     assert {name for name, queue in queues.items() if queue == Queue.NOTIFICATIONS} == notifying
     follow_ups = ("accounts", "agents", "drafts", "threads", "triage")
+    assert queues["actions.execute_decided"] == Queue.DEFAULT
     assert {queues[name] for name in queues if name.startswith(follow_ups)} == {Queue.DEFAULT, Queue.CRITICAL}
+
+
+def test_each_category_is_retried_as_its_source_document_asks() -> None:
+    """Mail has several policies; what tells a person has one that is as long, or longer (docs: seeds.md#004-76)."""
+    policies: dict[JobCategory, set[str]] = {one: set() for one in JobCategory}
+    for job in JOBS:
+        policies[job.category].add(job.retry.name)
+    assert policies[JobCategory.PLANNING] == {"planning"}
+    assert policies[JobCategory.IMPORT_EXPORT] == {"exports"}
+    assert policies[JobCategory.MAINTENANCE] == policies[JobCategory.AUDIT_ENRICHMENT] == {"standard"}
+    assert policies[JobCategory.NOTIFICATION] == {"notifications", "persistent", "engine"}

@@ -20,7 +20,7 @@ DASHBOARD = json.loads((DEPLOY / "grafana" / "postroom.json").read_text())
 OBJECTIVES = (ROOT / "docs" / "howto" / "watch-the-fleet.md").read_text()
 SUPERVISED = ("postroom-worker@", "postroom-beat@", "postroom-gateway")
 
-GROUPING = re.compile(r"\b(?:by|without|on|ignoring)\s*\([^)]*\)")
+GROUPING = re.compile(r"\b(?:by|without|on|ignoring|group_left)\s*\([^)]*\)")
 NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 FUNCTIONS = {"sum", "max", "min", "count", "rate", "increase", "histogram_quantile", "absent", "and"}
 
@@ -55,7 +55,8 @@ def test_every_metric_that_is_watched_exists(expression: str) -> None:
 @pytest.mark.parametrize("expression", EXPRESSIONS)
 def test_every_label_that_is_watched_exists(expression: str) -> None:
     labels = {label for metric in METRICS for label in metric.labels} | {"instance", "le"}
-    grouped = {word for words in GROUPING.findall(expression) for word in NAME.findall(words)} - {"by"}
+    grouped = {word for words in GROUPING.findall(expression) for word in NAME.findall(words)}
+    grouped -= {"by", "on", "group_left"}
     matched = set(re.findall(r"(\w+)\s*(?:=~|!=|=)\s*\"", expression))
     assert grouped | matched <= labels
 

@@ -10,7 +10,7 @@ from pydantic.fields import FieldInfo
 
 import tasks  # noqa: F401 - fills the catalogue, of which the pages tell
 from beat_schedule import EVERY
-from domain.jobs.queues import Queue
+from domain.jobs.queues import JobCategory, Queue
 from domain.jobs.retry import LEAST_SHARE, POLICIES
 from domain.jobs.uniqueness import Unique, keep_key_for
 from domain.payloads.other_names import IN_SCHEMA
@@ -69,13 +69,30 @@ def queues_page() -> str:
         for policy in POLICIES.values()
     ]
     return page(
-        "Queues and retry policies",
+        "Queues, categories and retry policies",
         "A job's queue is a fact of its type. Each queue needs a worker: `celery -A tasks worker -Q <queue>`.",
         table(("queue", "for", "job types"), queues),
+        _categories(),
         "## Retry policies\n\nAfter failed attempt number *n* a job waits a random time: at most `base` doubled *n* - 1"
         f" times, and never above `cap`; at least {LEAST_SHARE:.0%} of that.",
         table(("policy", "attempts", "base", "cap", "job types"), policies),
     )
+
+
+def _categories() -> str:
+    """Every category of jobs, what it is, and the numbers that follow from it."""
+    rows = []
+    for category in JobCategory:
+        jobs = [job for job in fleet() if job.category is category]
+        policies = ", ".join(sorted({f"`{job.retry.name}`" for job in jobs}))
+        meaning = member_notes(JobCategory).get(category.name, "")
+        rows.append((f"`{category.value}`", meaning, span(keep_key_for(None, category)), policies, _names(jobs)))
+    opening = (
+        "What kind of work a job type is: its queue's, but for audit enrichment. The key of a job is kept for the time"
+        " of its category, unless its type says otherwise ([when to use a job](../howto/when-to-use-a-job.md))."
+    )
+    heads = ("category", "what it does", "a key is kept for", "retry policies", "job types")
+    return f"## Categories\n\n{opening}\n\n{table(heads, rows)}"
 
 
 DOMAINS = "Types of what a row keeps for life: their rules are checked when a value is written, not at each update."
@@ -134,9 +151,10 @@ def _job_type(job_type: Job[Any]) -> str:
     declared = job_type.declared
     facts = [
         ("queue", f"`{job_type.queue.value}`"),
+        ("category", f"[`{job_type.category.value}`](queues.md#categories)"),
         ("retry", f"`{job_type.retry.name}`: {job_type.retry.attempts} attempts"),
         ("deadline of an attempt", span(job_type.deadline)),
-        ("unique", _unique(declared.unique, job_type.queue)),
+        ("unique", _unique(declared.unique, job_type.category)),
         ("at once per key", f"{declared.serial_limit} per `{declared.serial_by}`" if declared.serial_by else "-"),
         ("providers", ", ".join(job_type.providers) or "-"),
         ("also known as", ", ".join(f"`{alias}`" for alias in declared.aliases) or "-"),
@@ -174,11 +192,11 @@ def _schema_type(facts: dict[str, Any]) -> str:
     return str(facts.get("format") or facts.get("const") or facts["type"])
 
 
-def _unique(unique: Unique | None, queue: Queue) -> str:
+def _unique(unique: Unique | None, category: JobCategory) -> str:
     if unique is None:
         return "no"
     by = ", ".join(f"`{name}`" for name in unique.fields) if unique.fields else "the whole payload"
-    return f"`{unique.mode.value}`, by {by}; the key is kept for {span(keep_key_for(unique, queue))}"
+    return f"`{unique.mode.value}`, by {by}; the key is kept for {span(keep_key_for(unique, category))}"
 
 
 def _kind(field: FieldInfo) -> str:

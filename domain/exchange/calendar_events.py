@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
 
+from domain.payloads.planning import FIRST_YEAR, LAST_YEAR
 from domain.scheduling.recurrence import Frequency, Recurrence
 
-FIRST_YEAR, LAST_YEAR = 1_600, 2_400
 USED = ("DTSTART", "DTEND", "DURATION", "RRULE", "RDATE", "EXDATE", "RECURRENCE-ID", "UID", "STATUS", "TRANSP")
 """The properties that decide about a time. A fault in another one loses nothing."""
 SEVERAL = ("RRULE", "RDATE", "EXDATE")

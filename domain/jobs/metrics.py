@@ -154,6 +154,14 @@ TICKS = Metric(
     "By how much beat's next tick for a periodic job is overdue; 0 in time, and while a person's gate keeps the job"
     " from running. Shown once a beat has ticked: none is shown where no beat has ever run.",
 )
+JOB_TYPES = Metric(
+    "job_type_info",
+    GAUGE,
+    LEDGER,
+    (*JOB, "category"),
+    "1 for each job type. Joined to another metric, it gives the category:"
+    " `… * on (job_type, queue) group_left (category) job_type_info`.",
+)
 TURN_AGE = Metric(
     "worker_turn_age_seconds", GAUGE, PROCESS, (), "Seconds since the worker's event loop last came round."
 )
@@ -193,6 +201,7 @@ METRICS = (
     EFFECTS,
     COUNTING_LAG,
     TICKS,
+    JOB_TYPES,
     TURN_AGE,
     LEASE_LEFT,
     SLOTS,

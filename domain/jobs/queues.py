@@ -1,4 +1,4 @@
-"""The seven named queues, what each is for, and their names in a broker (docs: seeds.md#004-30)."""
+"""The seven named queues with their names in a broker, and the categories of jobs (docs: seeds.md#004-30)."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -21,6 +21,39 @@ class Queue(StrEnum):
     """Scheduled housekeeping."""
     DEADLETTER = "deadletter"
     """Poison jobs, and the task that raises their alert."""
+
+
+class JobCategory(StrEnum):
+    """What kind of work a job type is: how long its keys are kept and how its jobs are watched follow from it."""
+
+    NOTIFICATION = "notification"
+    """Tells a person something; no write of the application fails because of it."""
+    AUDIT_ENRICHMENT = "audit_enrichment"
+    """Adds to the audit log what its events changed, and writes nothing else."""
+    PLANNING = "planning"
+    """Computes proposals and conflicts, as artifacts; assigns nobody."""
+    IMPORT_EXPORT = "import_export"
+    """Takes files in and gives files out, each with its checksum."""
+    MAINTENANCE = "maintenance"
+    """Keeps the fleet and its mailboxes in order, bounded at each run."""
+    MAIL = "mail"
+    """The e-mail assistant's own work, of which the source document of the other five has none."""
+
+
+def category_of(job_type: str, queue: Queue) -> JobCategory:
+    """The category of a job type: its queue's, but for audit enrichment, which has no queue of its own."""
+    if job_type.partition(".")[0] == "audit":
+        return JobCategory.AUDIT_ENRICHMENT
+    return _CATEGORY_OF_QUEUE.get(queue, JobCategory.MAIL)
+
+
+_CATEGORY_OF_QUEUE = {
+    Queue.NOTIFICATIONS: JobCategory.NOTIFICATION,
+    Queue.PLANNING: JobCategory.PLANNING,
+    Queue.EXPORTS: JobCategory.IMPORT_EXPORT,
+    Queue.MAINTENANCE: JobCategory.MAINTENANCE,
+    Queue.DEADLETTER: JobCategory.MAINTENANCE,
+}
 
 
 @dataclass(frozen=True, slots=True)

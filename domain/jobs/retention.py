@@ -6,6 +6,17 @@ from uuid import UUID
 
 FIRST_ID = UUID(int=0)
 
+WORK_SHARE = 0.5
+"""The part of its time for which a job of maintenance works; in the rest it pauses, so that others have the disk."""
+
+MOST_BATCHES_PER_S = 10
+"""The rate of each such job, however quick its batches are: 10,000 rows a second where a batch has a thousand. That is
+more than a fleet adds for long, and leaves PostgreSQL's log and cache to the jobs that people wait for."""
+
+RUN = timedelta(seconds=20)
+"""How long one such job goes on: a worker that stops waits for it no longer. The rest is its follow-up's, or the next
+tick's."""
+
 LONGEST_PAUSE_S = 1.0
 """A job that pauses does not see that its worker stops."""
 
@@ -42,9 +53,12 @@ def first_foreign_id(now: datetime) -> UUID:
     return UUID(int=int((now + OWN_IDS_END_IN).timestamp() * 1000) << 80)
 
 
-def pause_after(took_s: float, share: float) -> float:
-    """The rest after `took_s` of work, so that work takes `share` of the time; bounded."""
-    return min(took_s * (1 / share - 1), LONGEST_PAUSE_S)
+def pause_after(took_s: float, share: float = WORK_SHARE, per_s: float = MOST_BATCHES_PER_S) -> float:
+    """The rest after a batch of `took_s`; bounded.
+
+    Work takes `share` of the time at most, and at most `per_s` batches begin in a second.
+    """
+    return min(max(took_s * (1 / share - 1), 1 / per_s - took_s), LONGEST_PAUSE_S)
 
 
 def follow_up_key(job_type: str, now: datetime, run: timedelta) -> str:

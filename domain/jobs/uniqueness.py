@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 
-from domain.jobs.queues import Queue
+from domain.jobs.queues import JobCategory
 
 
 class UniqueMode(StrEnum):
@@ -25,7 +25,7 @@ class Unique:
     mode: UniqueMode
     fields: tuple[str, ...] | None
     keep_for: timedelta | None = None
-    """How long the key is remembered; by default the queue's time."""
+    """How long the key is remembered; by default the category's time."""
 
 
 def while_queued(*fields: str) -> Unique:
@@ -44,16 +44,16 @@ def for_ttl(*fields: str, keep_for: timedelta | None = None) -> Unique:
 
 
 KEEP_KEY_FOR = {
-    Queue.NOTIFICATIONS: timedelta(days=7),
-    Queue.MAINTENANCE: timedelta(days=7),
+    JobCategory.NOTIFICATION: timedelta(days=7),
+    JobCategory.MAINTENANCE: timedelta(days=7),
 }
 """Anything else is remembered for 30 days (docs: seeds.md#004-72)."""
 
 KEEP_KEY_BY_DEFAULT = timedelta(days=30)
 
 
-def keep_key_for(unique: Unique | None, queue: Queue) -> timedelta:
+def keep_key_for(unique: Unique | None, category: JobCategory) -> timedelta:
     """How long the key of a job of this type is remembered."""
     if unique is not None and unique.keep_for is not None:
         return unique.keep_for
-    return KEEP_KEY_FOR.get(queue, KEEP_KEY_BY_DEFAULT)
+    return KEEP_KEY_FOR.get(category, KEEP_KEY_BY_DEFAULT)

@@ -1,5 +1,6 @@
 """The payloads of the actions family."""
 
+from enum import StrEnum
 from typing import Annotated
 from uuid import UUID
 
@@ -11,16 +12,48 @@ from domain.payloads.other_names import AccountId
 from domain.payloads.payload import Payload
 
 
+class ActionOrder(Payload):
+    """An action that is to be executed; its row has kind and parameters."""
+
+    account_id: AccountId
+    action_id: UUID
+
+
 class ExecutePayload(
-    Payload,
+    ActionOrder,
     job_type="actions.execute",
     aliases=("action.gmail",),
     unique=while_active("account_id", "action_id"),
 ):
     """Which action; its row has kind and parameters."""
 
-    account_id: AccountId
-    action_id: UUID
+
+class ExecuteDecidedPayload(
+    ActionOrder,
+    job_type="actions.execute_decided",
+    unique=while_active("account_id", "action_id"),
+    asked_by="actions.execute",
+):
+    """Which action of a decision; its row has kind and parameters."""
+
+
+class OrderedBy(StrEnum):
+    """Who had an action go ahead."""
+
+    PERSON = "person"
+    """A person, or a service in their place: by name, or by approving it."""
+    DECISION = "decision"
+    """A rule, the model or an agent."""
+
+
+def order_of(account_id: UUID, action_id: UUID, by: OrderedBy) -> ActionOrder:
+    """The order that executes an action: its job type, and so its queue, follows from who had it go ahead.
+
+    A person waits for what they ordered, in `critical`. Nobody waits for what was decided about incoming mail, and
+    there is as much of it as there is mail: in `critical` it would keep people waiting (docs: seeds.md#004-44).
+    """
+    payload = ExecutePayload if by is OrderedBy.PERSON else ExecuteDecidedPayload
+    return payload(account_id=account_id, action_id=action_id)
 
 
 class UndoPayload(

@@ -18,6 +18,9 @@ MOST_DIFFER = 1_000
 MOST_SECONDS = 120
 """For one plan. After a minute a plan that is not proved yet is nearly the best (docs: planning.md#measured)."""
 
+FIRST_YEAR, LAST_YEAR = 1_600, 2_400
+"""Of all times of a plan. By the clocks of no zone such a time leaves what a computer's calendar knows."""
+
 WeightName = Literal["coverage", "preference", "stability", "travel", "fairness"]
 """Those of `domain.planning.model.Weights`."""
 GivenWeights = dict[WeightName, Annotated[int, Field(ge=0, le=MOST_WEIGHT)]]
@@ -34,6 +37,9 @@ class ScanConflictsPayload(
 
     @model_validator(mode="after")
     def _is_a_time(self) -> Self:
+        for name, moment in (("since", self.since), ("until", self.until)):
+            if not FIRST_YEAR <= moment.year <= LAST_YEAR:
+                raise misfit(name, f"is not between the years {FIRST_YEAR} and {LAST_YEAR}")
         if self.until <= self.since:
             raise misfit("until", "is not after since")
         return self

@@ -9,7 +9,7 @@ from itertools import accumulate, islice
 from uuid import UUID, uuid5
 from zoneinfo import ZoneInfo
 
-from domain.planning.model import ALWAYS, MINUTE, Assignment, Collaborator, Plan, Slot, Span
+from domain.planning.model import MINUTE, Assignment, Collaborator, Plan, Slot, Span
 from domain.planning.travel import MOST_MINUTES
 
 NAMESPACE = UUID("6ba0ff4e-2e1c-4c3c-9a38-53f0b3b1a0c5")
@@ -141,11 +141,11 @@ class Diary:
 
     def _ended_before(self, span: Span) -> int:
         """How many, from the first on, have all ended before the reach of a time."""
-        return bisect_right(self._ended, max(span.starts_at, ALWAYS.starts_at + REACH) - REACH)
+        return bisect_right(self._ended, span.starts_at - REACH)
 
     def _begun_near(self, span: Span) -> int:
         """How many begin before the end of the reach of a time."""
-        return bisect_left(self._starts, min(span.ends_at, ALWAYS.ends_at - REACH) + REACH)
+        return bisect_left(self._starts, span.ends_at + REACH)
 
     def _over(self, period: str, most: int | None, ones: Sequence[Engagement]) -> Iterator[Conflict]:
         over = sum(one.span.minutes for one in ones) - (most or 0)

@@ -16,7 +16,7 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from domain.jobs.failures import Invalid
-from domain.payloads.planning import MOST_WEIGHT
+from domain.payloads.planning import FIRST_YEAR, LAST_YEAR, MOST_WEIGHT
 from domain.planning.travel import Travel
 
 MOST_HEADCOUNT = 100
@@ -41,7 +41,9 @@ class Span:
                 # Python subtracts and compares two moments of one zone by their clocks, not by elapsed time.
                 object.__setattr__(self, name, moment.astimezone(UTC))
             except OverflowError:
-                raise Invalid(name, "is too far from the present") from None
+                raise Invalid(name, f"is not between the years {FIRST_YEAR} and {LAST_YEAR}") from None
+            if not FIRST_YEAR <= getattr(self, name).year <= LAST_YEAR:
+                raise Invalid(name, f"is not between the years {FIRST_YEAR} and {LAST_YEAR}")
         if self.ends_at <= self.starts_at:
             raise Invalid("ends_at", "is not after starts_at")
 
@@ -64,7 +66,7 @@ class Span:
         return self.starts_at <= other.starts_at and other.ends_at <= self.ends_at
 
 
-ALWAYS = Span(datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
+ALWAYS = Span(datetime(FIRST_YEAR, 1, 1, tzinfo=UTC), datetime(LAST_YEAR, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC))
 
 
 class AvailabilityKind(StrEnum):

@@ -10,6 +10,7 @@ from domain.jobs.metrics import (
     DEPTH,
     EFFECTS,
     GATES,
+    JOB_TYPES,
     METRICS,
     OLDEST,
     OPEN_LETTERS,
@@ -20,6 +21,7 @@ from domain.jobs.metrics import (
     MetricSource,
 )
 from domain.jobs.queues import Queue
+from engine.catalogue import catalogue
 from engine.counting.job_counter import FleetCounts, JobCounter
 from observability.samples import Sample, Samples, Source
 
@@ -83,4 +85,5 @@ def _of_ledger(counts: FleetCounts) -> dict[Metric, list[Sample]]:
         GATES: [Sample((scope,), number) for scope, number in by_what["gates"].items()],
         TICKS: [Sample((name,), by.total_seconds()) for name, by in counts.ticks.overdue.items()],
         EFFECTS: [Sample((state,), number) for state, number in by_what["effects"].items()],
+        JOB_TYPES: [Sample((job.name, job.queue.value, job.category.value), 1) for job in catalogue],
     }

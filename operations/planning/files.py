@@ -135,10 +135,8 @@ def _check_file(tx: Transaction, ref: ProjectRef, payload: AvailabilityPayload) 
     format_of(payload.format, found.media_type, found.name)
 
 
-def _ordered(
-    tx: Transaction, call: Call, payload: ProjectPlanPayload | AvailabilityPayload, **facts: str | bool
-) -> UUID:
+def _ordered(tx: Transaction, call: Call, payload: ProjectPlanPayload | AvailabilityPayload, **facts: object) -> UUID:
     project_id = payload.project_id
     (made,) = call.enqueue(tx, payload, org_id=call.org, origin=call.origin, project_id=project_id)
-    audit_of(tx, call, project_id, job_id=str(made.job_id), **facts)
+    audit_of(tx, call, project_id, event="", job_id=str(made.job_id), **facts)
     return made.job_id

@@ -16,13 +16,13 @@ from domain.mail.actions.requested_action import CLASSES, VERSION, read_action
 from domain.mail.actions.status import MAY_BEGIN, ActionStatus
 from domain.mail.actions.undo_hint import UndoHint
 from domain.mail.triage.safety import CheckedAction
-from domain.payloads.actions import ExecutePayload
+from domain.payloads.actions import ExecuteDecidedPayload, ExecutePayload, OrderedBy, order_of
 from domain.payloads.outbound import AttachmentField, SendPayload
 from domain.payloads.payload import Payload
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
 
-EXECUTING_TYPES = frozenset({ExecutePayload.declaration.job_type, SendPayload.declaration.job_type})
+EXECUTING_TYPES = frozenset(one.declaration.job_type for one in (ExecutePayload, ExecuteDecidedPayload, SendPayload))
 """Whose jobs take an action up."""
 
 
@@ -187,9 +187,11 @@ def files(tx: Transaction, account_id: UUID, action_id: UUID) -> tuple[Attachmen
     return tuple(AttachmentField.model_validate(one) for one in stored)
 
 
-def release(tx: Transaction, account_id: UUID, action_ids: Sequence[UUID], enqueue: Enqueue) -> tuple[UUID, ...]:
+def release(
+    tx: Transaction, account_id: UUID, action_ids: Sequence[UUID], enqueue: Enqueue, *, by: OrderedBy
+) -> tuple[UUID, ...]:
     """Have actions that go ahead executed: a job each, by which the end of the job finds its action."""
-    made = enqueue(tx, *(ExecutePayload(account_id=account_id, action_id=one) for one in action_ids))
+    made = enqueue(tx, *(order_of(account_id, one, by) for one in action_ids))
     jobs = tuple(one.job_id for one in made)
     assign_jobs(tx, dict(zip(action_ids, jobs, strict=True)))
     return jobs

@@ -18,9 +18,9 @@ $$;
 create or replace trigger actions_move after update of state on actions for each row
   when (old.state is distinct from new.state) execute function postroom.check_action_move();
 
--- The end-of-job hook of actions.execute, actions.undo and outbound.send (status_after_end in domain/mail/actions/status.py): an action
--- whose job has ended without finishing it says so. A job that succeeds has finished its action, or handed it over to another job,
--- in its own settlement; a success that has done neither is a defect, and its action fails all the same.
+-- The end-of-job hook of actions.execute, actions.execute_decided, actions.undo and outbound.send (status_after_end in
+-- domain/mail/actions/status.py): an action whose job has ended without finishing it says so. A job that succeeds has finished its
+-- action, or handed it over to another job, in its own settlement; a success that has done neither is a defect, and its action fails all the same.
 drop function if exists postroom.action_job_ended(jsonb);
 create function postroom.action_job_ended(facts jsonb) returns void
 language plpgsql as $$

@@ -128,11 +128,12 @@ pairs as (
     case when f.slot_id is null then lower(f.during) when s.slot_id is null then lower(s.during) end as elsewhere_at,
     coalesce(
       (f.minutes_to ->> s.place_id::text)::integer,
-      least(%(most_minutes)s, ceil(
+      -- `least` passes over what is null: an unknown way would take a number of minutes.
+      case when f.latitude + s.latitude is not null then least(%(most_minutes)s, ceil(
         2 * %(earth_km)s::double precision * asin(least(1, sqrt(
           power(sin((radians(s.latitude) - radians(f.latitude)) / 2), 2)
           + cos(radians(f.latitude)) * cos(radians(s.latitude)) * power(sin(radians(s.longitude - f.longitude) / 2), 2))))
-        * %(detour)s::double precision / %(speed_kmh)s * 60))::integer,
+        * %(detour)s::double precision / %(speed_kmh)s * 60))::integer end,
       0) - floor(extract(epoch from lower(s.during) - upper(f.during)) / 60)::integer as minutes
   from engaged f
   join engaged s on s.collaborator_id = f.collaborator_id and s.place_id <> f.place_id

@@ -9,6 +9,7 @@ from domain.mail.actions.status import ActionStatus
 from domain.mail.triage.classification import Decision
 from domain.mail.triage.decided_again import PastAction, RefusedAction, still_wanted
 from domain.mail.triage.safety import CheckedAction
+from domain.payloads.actions import OrderedBy
 from engine.context import JobContext
 from storage import approvals
 from storage.actions import actions
@@ -22,7 +23,7 @@ def order(ctx: JobContext, tx: Transaction, account_id: UUID, recorded: Mapping[
     """Have the queued ones of these actions executed, and people asked about those that wait for approval."""
     queued = [action_id for action_id, status in recorded.items() if status is ActionStatus.QUEUED]
     if queued:
-        actions.release(tx, account_id, queued, ctx.enqueue)
+        actions.release(tx, account_id, queued, ctx.enqueue, by=OrderedBy.DECISION)
     waiting = [action_id for action_id, status in recorded.items() if status is ActionStatus.APPROVED_PENDING]
     if waiting:
         lasts = timedelta(seconds=ctx.settings.approval_expires_after_s)

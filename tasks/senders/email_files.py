@@ -3,7 +3,7 @@
 from functools import cache, partial
 from uuid import UUID
 
-from domain.jobs.failures import Gone, Invalid, Permanent
+from domain.jobs.failures import Gone, Invalid
 from domain.payloads.email import EmailOrder
 from domain.payloads.mail_fields import LARGEST_FILES
 from engine.context import JobContext
@@ -11,13 +11,12 @@ from providers.ports.email import EmailAttachment
 from storage import artifacts
 from tasks.exchange.artifact_files import find_file, no_such_file, read_file
 
-
-class FileLost(Gone):
-    """A file that goes with a mail cannot be read any more: it was deleted, or its bytes have changed."""
+FILE_LOST = frozenset({Gone.code, "artifacts.altered", "artifacts.nothing_there"})
+"""The codes of a file that cannot be read any more: it was deleted, or its bytes are others or are gone."""
 
 
 def files_of(ctx: JobContext, order: EmailOrder) -> tuple[EmailAttachment, ...]:
-    """The files, of which nothing is read yet: whoever calls `read` gets `FileLost` for one that was deleted meanwhile.
+    """The files, of which nothing is read yet: `read` raises `Permanent` by a code of `FILE_LOST`.
 
     Raises `Invalid` for too many bytes, and `Gone` by the field of a file that never was.
     """
@@ -38,7 +37,4 @@ def files_of(ctx: JobContext, order: EmailOrder) -> tuple[EmailAttachment, ...]:
 
 
 def _read(ctx: JobContext, artifact_id: UUID, field: str) -> bytes:
-    try:
-        return read_file(ctx, find_file(ctx, artifact_id, field))
-    except Permanent as lost:
-        raise FileLost(lost.reason, code=lost.code) from lost
+    return read_file(ctx, find_file(ctx, artifact_id, field))

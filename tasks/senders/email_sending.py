@@ -10,7 +10,7 @@ from uuid import UUID
 
 from domain.email.sender import EmailProvider, SenderIdentity
 from domain.jobs.effects import CannotTell, Finding, Found, NotFound, Strategy
-from domain.jobs.failures import CallState, Gone, Transient
+from domain.jobs.failures import CallState, Gone, Permanent, Transient
 from domain.jobs.job import JsonObject
 from domain.mail.parsing.html_text import html_to_text
 from domain.mail.parsing.parsed_message import Address
@@ -23,7 +23,7 @@ from storage.email import orders
 from storage.email.orders import OrderDraft, StoredOrder
 from storage.ledger import audit
 from storage.postgres.database import Transaction
-from tasks.senders.email_files import FileLost
+from tasks.senders.email_files import FILE_LOST
 from tasks.senders.lost_credentials import CREDENTIAL_AUDITS
 
 DRAFT_KEY = "email-draft"
@@ -173,7 +173,9 @@ def find_draft(client: DraftingSender, email: OutgoingEmail) -> Finding:
     """Whether an earlier attempt has made the draft. One that lacks a file which is lost by now was never sent."""
     try:
         found = client.find_draft(email)
-    except FileLost:
+    except Permanent as failure:
+        if failure.code not in FILE_LOST:
+            raise
         return NotFound()
     return NotFound() if found is None else Found(found.as_json())
 

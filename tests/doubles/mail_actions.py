@@ -8,6 +8,7 @@ from domain.mail.actions.action import Action
 from domain.mail.actions.status import ActionStatus
 from domain.mail.triage.rules import parse_rule
 from domain.mail.triage.safety import CheckedAction
+from domain.payloads.actions import OrderedBy
 from engine.enqueue import enqueue
 from sandbox.emulator.control import MessagePlace
 from storage.actions import actions
@@ -29,7 +30,14 @@ def stored_letter(env: MailEnvironment, subject: str = "News", text: str = "Noth
     return place
 
 
-def ask(env: MailEnvironment, place: MessagePlace, action: Action, status: ActionStatus = ActionStatus.QUEUED) -> UUID:
+def ask(
+    env: MailEnvironment,
+    place: MessagePlace,
+    action: Action,
+    status: ActionStatus = ActionStatus.QUEUED,
+    *,
+    by: OrderedBy = OrderedBy.PERSON,
+) -> UUID:
     """Ask for an action; one that goes ahead gets its job."""
     org_id, account_id = env.account.org_id, env.account.account_id
     reasons = ("a reason",) if status is ActionStatus.APPROVED_PENDING else ()
@@ -37,7 +45,7 @@ def ask(env: MailEnvironment, place: MessagePlace, action: Action, status: Actio
     with env.process.database.tenant(org_id) as tx:
         made = actions.request(tx, account_id, place.message_id, checked, requested_by="a test")
         if status is ActionStatus.QUEUED:
-            actions.release(tx, account_id, [made], partial(enqueue, org_id=org_id))
+            actions.release(tx, account_id, [made], partial(enqueue, org_id=org_id), by=by)
     return made
 
 

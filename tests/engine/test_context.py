@@ -1,7 +1,9 @@
 """What a handler's context gives, and what it keeps back: the ledger's role and the settings of the database."""
 
+import time
 from collections.abc import Iterator
 from dataclasses import fields
+from itertools import count, pairwise
 from typing import get_type_hints
 from uuid import UUID
 
@@ -11,6 +13,7 @@ from structlog.testing import capture_logs
 
 from domain.jobs.failures import Forbidden, Invalid, Throttled
 from domain.jobs.job import SYSTEM_ORG, Origin
+from domain.jobs.retention import MOST_BATCHES_PER_S, RUN
 from engine.app import publish_catalogue
 from engine.broker.publisher import Publisher
 from engine.context import JobContext
@@ -158,3 +161,21 @@ def test_progress_inside_writes_is_refused_at_once(process: Runtime, org: UUID) 
     ctx.is_committing = True
     with pytest.raises(Invalid, match="progress: "):
         ctx.progress({"half": True})
+
+
+def test_batches_of_maintenance_begin_at_their_rate_until_none_is_left(process: Runtime, org: UUID) -> None:
+    ctx, began = context(process, org), []
+
+    def batch() -> bool:
+        began.append(time.monotonic())
+        return len(began) < 3
+
+    assert not ctx.at_pace(batch)
+    assert [after - before >= 0.9 / MOST_BATCHES_PER_S for before, after in pairwise(began)] == [True, True]
+
+
+def test_a_run_of_maintenance_ends_with_its_time_and_says_that_there_is_more(process: Runtime, org: UUID) -> None:
+    ctx, looks = context(process, org), count()
+    now = process.clock()
+    process.clock = lambda: now + next(looks) * RUN
+    assert ctx.at_pace(lambda: True)

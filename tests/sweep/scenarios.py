@@ -18,6 +18,7 @@ from domain.mail.actions.label_actions import Archive
 from domain.mail.actions.requested_action import Delete, Forward, Trash
 from domain.mail.actions.snooze import Snooze
 from domain.notifications.channels import Channel
+from domain.payloads.actions import OrderedBy
 from engine.catalogue import Job
 from tests.doubles.mail_environment import MailEnvironment
 from tests.house import ROOT
@@ -164,6 +165,7 @@ SCENARIOS: dict[str, dict[str, Prepare]] = {
         "snooze": to_be_executed(Snooze(amount=5, units="minutes")),
         "forward": to_be_executed(Forward(to=("anna@example.org",))),
     },
+    "actions.execute_decided": {"archive": to_be_executed(Archive(), OrderedBy.DECISION)},
     "actions.undo": {
         "archive": to_be_undone(Archive()),
         "trash": to_be_undone(Trash()),

@@ -9,6 +9,7 @@ import pytest
 
 from domain.jobs.job import SYSTEM_ORG, Done
 from domain.jobs.lifecycle import settlement_of
+from domain.jobs.retention import RUN
 from domain.jobs.retry import STANDARD
 from domain.mail.onboarding import ONBOARDED_WITHIN
 from domain.payloads import payload_types
@@ -18,7 +19,7 @@ from engine.catalogue import catalogue
 from storage.accounts import accounts
 from storage.accounts.accounts import Account
 from storage.ledger import ledger
-from tasks.maintenance import BATCH, RETENTION_RUN
+from tasks.maintenance import BATCH
 from tests.doubles.audit_entries import add_entries, count_all, export_all
 from tests.doubles.end_hooks import hook_calls, make_hook, repair_hook
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_project, pass_time
@@ -64,7 +65,7 @@ def more_accounts(env: MailEnvironment) -> list[Account]:
 def leap(env: MailEnvironment) -> None:
     """Let a run's time pass whenever the process looks at its clock."""
     clock, looks = env.process.clock, count()
-    env.process.clock = lambda: clock() + next(looks) * RETENTION_RUN
+    env.process.clock = lambda: clock() + next(looks) * RUN
 
 
 @pytest.mark.parametrize(
@@ -262,7 +263,11 @@ def test_expired_guards_and_expectations_go(env: MailEnvironment) -> None:
         "update expected_writes set created_at = created_at - interval '8 days',"
         " expires_at = expires_at - interval '8 days'"
     )
-    assert keep_house(env, "maintenance.purge_expired_keys")["output"]["purged"] > expected
+    output = keep_house(env, "maintenance.purge_expired_keys")["output"]
+    assert output["guards"] > 0
+    assert output == {"guards": output["guards"], "expectations": expected} | dict.fromkeys(
+        ("requests", "corrections", "consents", "mails", "proposals"), 0
+    )
     assert env.count("select count(*) from expected_writes") == 0
     assert env.count("select count(*) from idempotency_keys where key = 'in-doubt'") == 1
     assert env.count("select count(*) from idempotency_keys where kind = 'effect' and status = 'succeeded'") == 0
@@ -277,7 +282,7 @@ def test_proposals_leave_after_thirty_days_applied_or_not(env: MailEnvironment) 
         " from unnest(array[29, 31, 300]) as days",
         (env.account.org_id, make_project(env.database, env.account.org_id)),
     )
-    assert keep_house(env, "maintenance.purge_expired_keys")["output"] == {"purged": 2}
+    assert keep_house(env, "maintenance.purge_expired_keys")["output"]["proposals"] == 2
     assert env.count("select count(*) from proposals where created_at > now() - interval '30 days'") == 1
     assert env.count("select count(*) from proposals") == 1
 

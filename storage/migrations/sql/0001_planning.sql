@@ -80,7 +80,9 @@ create table availabilities (
   -- The event's id in its source: the same file twice changes nothing.
   external_uid text check (length(external_uid) between 1 and 1000),
   constraint availabilities_during_is_bounded check (
-    not isempty(during) and not lower_inf(during) and not upper_inf(during) and lower_inc(during) and not upper_inc(during)),
+    not isempty(during) and lower_inc(during) and not upper_inc(during)
+    -- By the clocks of each zone a time is one of those that Python knows, too.
+    and during <@ tstzrange('1600-01-01 00:00Z', '2401-01-01 00:00Z')),
   foreign key (org_id, project_id, collaborator_id) references collaborators (org_id, project_id, id)
 );
 create index availabilities_listed on availabilities (org_id, project_id, collaborator_id, lower(during), id);
@@ -118,7 +120,9 @@ create table slots (
   headcount integer not null default 1 check (headcount between 1 and 100),
   priority integer not null default 1 check (priority between 1 and 10),
   constraint slots_during_is_bounded check (
-    not isempty(during) and not lower_inf(during) and not upper_inf(during) and lower_inc(during) and not upper_inc(during)),
+    not isempty(during) and lower_inc(during) and not upper_inc(during)
+    -- By the clocks of each zone a time is one of those that Python knows, too.
+    and during <@ tstzrange('1600-01-01 00:00Z', '2401-01-01 00:00Z')),
   constraint slots_of_project unique (org_id, project_id, id),
   foreign key (org_id, project_id, run_sheet_id) references run_sheets (org_id, project_id, id),
   foreign key (org_id, project_id, place_id) references places (org_id, project_id, id)

@@ -1,9 +1,11 @@
-"""What `doctor` says of the settings alone."""
+"""What `doctor` says of the settings and the installed packages alone."""
+
+import sys
 
 import pytest
 from pydantic import SecretStr
 
-from commands.settings_checks import one_broker_check, settings_checks
+from commands.settings_checks import extras_checks, one_broker_check, settings_checks
 from engine.app import app
 from settings import Settings, misspelt_settings
 from tests.commands.doctor.test_doctor import wrong
@@ -41,6 +43,17 @@ def test_a_half_set_up_consent_by_browser_is_named(settings: Settings) -> None:
     assert "POSTROOM_GOOGLE_CLIENT_SECRET" in check.remedy
     whole = half.model_copy(update={"google_client_secret": SecretStr("a secret")})
     assert wrong(settings_checks(whole)) == set()
+
+
+def test_an_extra_that_is_missing_is_named_with_what_needs_it_and_fails_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert {one.finding for one in extras_checks()} == {"installed here"}
+    monkeypatch.setitem(sys.modules, "typst", None)
+    planning, exports = extras_checks()
+    assert (planning.finding, exports.ok) == ("installed here", True)
+    assert exports.finding.startswith("typst not installed here: exports.project_plan as PDF")
+    assert "postroom[exports]" in exports.remedy
 
 
 @pytest.mark.parametrize("variable", ["CELERY_BROKER_URL", "CELERY_BROKER_READ_URL", "CELERY_BROKER_WRITE_URL"])

@@ -60,10 +60,12 @@ def test_of_the_young_jobs_one_batch_is_read() -> None:
 
 
 @given(st.floats(0.001, 0.5), st.floats(0.34, 1))
-def test_work_and_rest_keep_the_share(took: float, share: float) -> None:
-    rest = pause_after(took, share)
+def test_work_and_rest_keep_the_share_and_the_rate(took: float, share: float) -> None:
+    rest = pause_after(took, share, per_s=10)
     assert 0 <= rest <= LONGEST_PAUSE_S
-    assert rest == LONGEST_PAUSE_S or abs(took / (took + rest) - share) < 1e-6
+    assert took + rest >= 0.1 - 1e-9, "ten batches in a second at most, however quick they are"
+    assert rest == LONGEST_PAUSE_S or abs(took / (took + rest) - share) < 1e-6 or abs(took + rest - 0.1) < 1e-6
+    assert rest == LONGEST_PAUSE_S or took / (took + rest) <= share + 1e-6
 
 
 def test_runs_of_two_ticks_become_one() -> None:

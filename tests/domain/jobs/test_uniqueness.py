@@ -4,21 +4,21 @@ from datetime import timedelta
 
 import pytest
 
-from domain.jobs.queues import Queue
+from domain.jobs.queues import JobCategory
 from domain.jobs.uniqueness import for_ttl, keep_key_for, while_active
 
 DAYS = {
-    Queue.CRITICAL: 30,
-    Queue.DEFAULT: 30,
-    Queue.NOTIFICATIONS: 7,
-    Queue.PLANNING: 30,
-    Queue.EXPORTS: 30,
-    Queue.MAINTENANCE: 7,
-    Queue.DEADLETTER: 30,
+    JobCategory.NOTIFICATION: 7,
+    JobCategory.AUDIT_ENRICHMENT: 30,
+    JobCategory.PLANNING: 30,
+    JobCategory.IMPORT_EXPORT: 30,
+    JobCategory.MAINTENANCE: 7,
+    JobCategory.MAIL: 30,
 }
 
 
-@pytest.mark.parametrize("queue", Queue)
-def test_a_queue_has_its_time_and_a_job_type_may_have_its_own(queue: Queue) -> None:
-    assert keep_key_for(None, queue) == keep_key_for(while_active("a"), queue) == timedelta(days=DAYS[queue])
-    assert keep_key_for(for_ttl("a", keep_for=timedelta(hours=1)), queue) == timedelta(hours=1)
+@pytest.mark.parametrize("category", JobCategory)
+def test_a_category_has_its_time_and_a_job_type_may_have_its_own(category: JobCategory) -> None:
+    days = timedelta(days=DAYS[category])
+    assert keep_key_for(None, category) == keep_key_for(while_active("a"), category) == days
+    assert keep_key_for(for_ttl("a", keep_for=timedelta(hours=1)), category) == timedelta(hours=1)

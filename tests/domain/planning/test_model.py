@@ -1,6 +1,6 @@
 """Spans are elapsed time and half open; availability is what is stated without what is busy; weights are checked."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import permutations
 from typing import Any
 from uuid import UUID
@@ -53,9 +53,13 @@ def test_clocks_that_run_forward_may_show_a_span_of_no_length() -> None:
         (at(2), at(1), "ends_at"),
         (at(1).replace(tzinfo=None), at(2), "starts_at"),
         (at(1), at(2).replace(tzinfo=None), "ends_at"),
+        (datetime(1599, 12, 31, 23, tzinfo=UTC), at(2), "starts_at"),
+        (at(1), datetime(9999, 12, 31, 23, tzinfo=UTC), "ends_at"),
     ],
 )
-def test_a_span_needs_offsets_and_an_end_after_its_start(start: datetime, end: datetime, field: str) -> None:
+def test_a_span_needs_offsets_years_that_all_clocks_know_and_an_end_after_its_start(
+    start: datetime, end: datetime, field: str
+) -> None:
     with pytest.raises(Invalid) as refusal:
         Span(start, end)
     assert refusal.value.field == field

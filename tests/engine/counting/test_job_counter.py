@@ -13,8 +13,10 @@ from domain.jobs.failures import Failure, Permanent, Transient
 from domain.jobs.gate_causes import Cause
 from domain.jobs.job import Cancel, Done, NewJob, Origin, Outcome, Snooze
 from domain.jobs.lifecycle import settlement_of
-from domain.jobs.metrics import ATTEMPTS, SECONDS, TICKS
+from domain.jobs.metrics import ATTEMPTS, JOB_TYPES, SECONDS, TICKS
+from domain.jobs.queues import category_of
 from domain.jobs.retry import STANDARD
+from engine.catalogue import catalogue
 from engine.counting.fleet_samples import samples_of
 from engine.counting.job_counter import JobCounter
 from engine.runtime import Runtime
@@ -195,6 +197,14 @@ def test_what_waits_is_measured(store: Database, org: UUID, counter: JobCounter)
     assert 300 <= ages["default",] < 400
     assert ages["critical",] == 0
     assert [sample.value for sample in samples["workers_alive"]] == [1]
+
+
+def test_each_job_type_is_shown_with_its_category(counter: JobCounter) -> None:
+    counter.turn()
+    assert counter.counts is not None
+    shown = {sample.labels for sample in samples_of(counter.counts, 0.0)[JOB_TYPES]}
+    assert shown == {(job.name, job.queue, category_of(job.name, job.queue)) for job in catalogue}
+    assert ("audit.enrich", "maintenance", "audit_enrichment") in shown
 
 
 def test_counting_and_measuring_read_no_finished_jobs(database: Connection, store: Database, org: UUID) -> None:

@@ -45,16 +45,16 @@ def undone(store: Database) -> Iterator[Transaction]:
 
 
 def on_the_map(plan: Plan) -> Plan:
-    """The same with coordinates, of which some ways have no minutes in the table."""
+    """The same with coordinates of all places but the last, of which some ways have no minutes in the table."""
+    *known, unknown = plan.travel.places
     spots = tuple(
-        Place(one.place_id, one.name, 52.0 + number / 10, 13.0 + number / 7)
-        for number, one in enumerate(plan.travel.places)
+        Place(one.place_id, one.name, 52.0 + number / 10, 13.0 + number / 7) for number, one in enumerate(known)
     )
     table = {
         start: {end: minutes for end, minutes in ways.items() if minutes != 45}
         for start, ways in plan.travel.table.items()
     }
-    return replace(plan, travel=Travel(spots, table))
+    return replace(plan, travel=Travel((*spots, unknown), table))
 
 
 def within(found: Iterable[Conflict], plan: Plan, window: Span) -> list[Conflict]:

@@ -5,6 +5,7 @@ from uuid import UUID
 
 from domain.mail.actions.action import Action
 from domain.mail.actions.snooze import Snooze
+from domain.payloads.actions import OrderedBy, order_of
 from tests.doubles import mail_actions
 from tests.doubles.agents import give_agent, order_run, store_letter
 from tests.doubles.factories import pass_time
@@ -64,15 +65,15 @@ def handed_over(env: MailEnvironment) -> UUID:
     return order_run(env, store_letter(env, "Winner", "You are a lottery winner, act now!"))
 
 
-def to_be_executed(action: Action) -> Prepare:
+def to_be_executed(action: Action, by: OrderedBy = OrderedBy.PERSON) -> Prepare:
     """A stored letter, and an action on it that goes ahead."""
 
     def prepare(env: MailEnvironment) -> UUID:
         place = stored_letter(env)
         # What deleting for good takes.
         env.mailbox.grant("https://mail.google.com/")
-        mail_actions.ask(env, place, action)
-        return queued(env, "actions.execute")
+        made = mail_actions.ask(env, place, action, by=by)
+        return queued(env, order_of(env.account.account_id, made, by).declaration.job_type)
 
     return prepare
 

@@ -13,6 +13,7 @@ from domain.jobs.job import Origin
 from domain.mail.actions.status import ActionStatus
 from domain.mail.correspondence import EmailState
 from domain.mail.triage.prompts import CLASSIFY_TOOL
+from domain.payloads.actions import OrderedBy
 from engine.enqueue import enqueue, enqueue_jobs
 from storage.accounts import accounts, disconnecting, tokens
 from storage.accounts.accounts import Consent
@@ -115,7 +116,8 @@ def test_an_action_that_was_approved_is_not_executed_for_the_next_owner(
     action = waiting(env)
     with env.process.database.ledger() as tx:
         assert actions.decide(tx, action, ActionStatus.APPROVED, approver="anna")
-        actions.release(tx, env.account.account_id, [action], partial(enqueue, org_id=env.account.org_id))
+        released = partial(enqueue, org_id=env.account.org_id)
+        actions.release(tx, env.account.account_id, [action], released, by=OrderedBy.PERSON)
     if is_taken_up:
         assert env.drain(only="actions.%") == [("actions.execute", "succeeded")]
     connect(env, leave(env))
