@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
 
-from domain.exchange.artifacts import REMEMBER_FOR, ArtifactState, NewArtifact, place_of
+from domain.exchange.artifacts import REFUSED_FOR, REMEMBER_FOR, ArtifactState, NewArtifact, place_of
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
 
@@ -108,9 +108,15 @@ def expire(tx: Transaction, *, batch: int) -> int:
     return len(tx.run("expire_artifacts", batch=batch))
 
 
-def to_remove(tx: Transaction, *, batch: int) -> Sequence[DeletedArtifact]:
-    """Deleted artifacts of all orgs whose bytes still lie in the store."""
-    return [DeletedArtifact(*row) for row in tx.run("list_artifacts_to_remove", batch=batch)]
+def to_remove(tx: Transaction, *, refused_for: timedelta = REFUSED_FOR, batch: int) -> Sequence[DeletedArtifact]:
+    """Deleted artifacts of all orgs whose bytes still lie in the store, but for what it has refused a while ago."""
+    rows = tx.run("list_artifacts_to_remove", refused_for=refused_for, batch=batch)
+    return [DeletedArtifact(*row) for row in rows]
+
+
+def record_refused(tx: Transaction, artifact_ids: Sequence[UUID]) -> None:
+    """Write that the store has refused to remove the bytes of artifacts: others go before them."""
+    tx.run("record_refused_artifacts", artifact_ids=list(artifact_ids))
 
 
 def record_removed(tx: Transaction, artifact_ids: Sequence[UUID]) -> None:

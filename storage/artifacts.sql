@@ -33,9 +33,16 @@ where id in (
 returning id as artifact_id
 
 -- name: list_artifacts_to_remove
--- Deleted artifacts whose bytes still lie in the store, of all orgs, the longest deleted first.
-select id as artifact_id, org_id, size from artifacts where state = 'deleted' and removed_at is null
-order by deleted_at limit %(batch)s
+-- Deleted artifacts whose bytes still lie in the store, of all orgs, the longest deleted first. What the store has refused to
+-- remove waits, and stands behind what was deleted before the refusal.
+select id as artifact_id, org_id, size from artifacts
+where state = 'deleted' and removed_at is null and (refused_at is null or refused_at <= now() - %(refused_for)s::interval)
+order by coalesce(refused_at, deleted_at) limit %(batch)s
+
+-- name: record_refused_artifacts
+-- Writes that the store has refused to remove the bytes of artifacts.
+update artifacts set refused_at = now() where id = any (%(artifact_ids)s) and state = 'deleted' and removed_at is null
+returning id as artifact_id
 
 -- name: record_removed_artifacts
 -- Writes that the bytes of artifacts are gone.

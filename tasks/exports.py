@@ -8,8 +8,16 @@ from zoneinfo import ZoneInfo
 
 from domain.exchange.artifacts import ArtifactFacts
 from domain.exchange.csv_columns import write_lines
-from domain.exchange.plan_paper import COLUMNS, MOST_SHOWN, PlannedSlot, PlanPaper, file_name, table_rows
-from domain.jobs.failures import Invalid
+from domain.exchange.plan_paper import (
+    COLUMNS,
+    MOST_SHOWN,
+    PlannedSlot,
+    PlanPaper,
+    bounded_bytes,
+    bounded_slots,
+    file_name,
+    table_rows,
+)
 from domain.jobs.job import Done, JsonObject, Outcome
 from domain.jobs.queues import Queue
 from domain.jobs.retry import EXPORTS
@@ -30,8 +38,6 @@ from tasks.exchange.projects import project_of
 KIND = "plan"
 PAGE = 500
 """Slots of one statement, and rows of a table between two looks whether the job is to end."""
-MOST_SLOTS = 50_000
-"""Of one file. They are in memory while it is made: some 50 MB."""
 MEDIA_TYPES = {"csv": "text/csv", "pdf": "application/pdf"}
 
 
@@ -77,13 +83,12 @@ def _read(tx: Transaction, project: Project, run_sheet_id: UUID | None) -> ReadP
         list(_sheets(tx, project.ref)) if run_sheet_id is None else [run_sheets.find(tx, project.ref, run_sheet_id)]
     )
     names = {one.place_id: one.name for one in projects.places(tx, project.ref, limit=MOST_PLACES)}
-    slots: list[PlannedSlot] = []
-    for sheet in sheets:
-        for slot in _slots(tx, sheet):
-            slots.append(_planned(slot, sheet.name, "" if slot.place_id is None else names[slot.place_id]))
-            if len(slots) > MOST_SLOTS:
-                raise Invalid("payload.run_sheet_id", f"the plan has more than {MOST_SLOTS} slots: name one run sheet")
-    return ReadPlan(project, sheets, slots, ledger.read_time(tx))
+    slots = (
+        _planned(slot, sheet.name, "" if slot.place_id is None else names[slot.place_id])
+        for sheet in sheets
+        for slot in _slots(tx, sheet)
+    )
+    return ReadPlan(project, sheets, list(bounded_slots(slots)), ledger.read_time(tx))
 
 
 def _sheets(tx: Transaction, ref: ProjectRef) -> Iterator[RunSheet]:
@@ -107,11 +112,12 @@ def _planned(slot: StoredSlot, run_sheet: str, place: str) -> PlannedSlot:
 
 
 def _table(ctx: JobContext, plan: ReadPlan, zone: ZoneInfo) -> Iterator[bytes]:
-    for number, line in enumerate(write_lines(COLUMNS, table_rows(plan.slots, zone))):
+    lines = write_lines(COLUMNS, table_rows(plan.slots, zone))
+    for number, line in enumerate(bounded_bytes(lines)):
         if number and number % PAGE == 0:
             ctx.check()
             ctx.progress({"slots": len(plan.slots), "rows": number})
-        yield line.encode()
+        yield line
 
 
 def _pages(plan: ReadPlan, zone: ZoneInfo, paper: str) -> Pages:

@@ -46,7 +46,7 @@ from storage.planning import plans
 from storage.postgres.apart import WITHIN_S_OF_JOB, together_or_apart
 from storage.postgres.database import Transaction
 from storage.rules import corrections
-from tasks.exchange.removing import remove_deleted, remove_orphans
+from tasks.exchange.removing import Refused, remove_deleted, remove_orphans, told
 from tasks.mail.each_account import each_account
 from tasks.mail.mailbox_session import MAILBOX_AUDITS, Disconnected
 from tasks.senders.email_sending import SENDER_AUDITS
@@ -183,23 +183,23 @@ def purge_expired_keys(ctx: JobContext, _payload: PurgeExpiredKeysPayload) -> Ou
 @job(queue=Queue.MAINTENANCE)
 def expire_artifacts(ctx: JobContext, _payload: ExpireArtifactsPayload) -> Outcome:
     """Delete artifacts whose time is over, and remove the bytes of deleted ones, for as long as there are any."""
-    removed = Counter(expired=0, removed=0, bytes=0, forgotten=0)
-    is_more = ctx.at_pace(lambda: remove_deleted(ctx, removed))
-    return _go_on(ctx, ExpireArtifactsPayload() if is_more else None, {**removed})
+    removed, refused = Counter(expired=0, removed=0, bytes=0, forgotten=0), Refused()
+    is_more = ctx.at_pace(lambda: remove_deleted(ctx, removed, refused))
+    return _go_on(ctx, ExpireArtifactsPayload() if is_more else None, {**removed, **told(ctx, refused)})
 
 
 @job(queue=Queue.MAINTENANCE)
 def sweep_artifacts(ctx: JobContext, payload: SweepArtifactsPayload) -> Outcome:
     """Remove bytes that have lain in the store for a day without an artifact's row: those of jobs that died."""
-    after, swept = payload.after or "", Counter(seen=0, removed=0, bytes=0)
+    after, swept, refused = payload.after or "", Counter(seen=0, removed=0, bytes=0), Refused()
 
     def sweep() -> bool:
         nonlocal after
-        after = remove_orphans(ctx, after, swept) or ""
+        after = remove_orphans(ctx, after, swept, refused) or ""
         return bool(after)
 
     is_more = ctx.at_pace(sweep)
-    return _go_on(ctx, SweepArtifactsPayload(after=after) if is_more else None, {**swept})
+    return _go_on(ctx, SweepArtifactsPayload(after=after) if is_more else None, {**swept, **told(ctx, refused)})
 
 
 @job(queue=Queue.MAINTENANCE)

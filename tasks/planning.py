@@ -35,6 +35,8 @@ T = TypeVar("T")
 
 MOST_LISTED = 200
 """Conflicts in a job's output, and of pinned assignments in a proposal; all are counted."""
+MOST_SLOTS_LISTED = 10
+"""Of each of these conflicts: one of hours has all slots of a day or a week, and an output may have 1 MiB."""
 MOST_CANDIDATES = 10
 """People of each slot in a proposal's reasons, the chosen first, then the nearest; the others are counted."""
 MOST_IN_FILE = 200_000
@@ -55,7 +57,8 @@ def scan_conflicts(ctx: JobContext, payload: ScanConflictsPayload) -> Outcome:
     kept = {"conflicts": conflicts, "left_out": found.total - len(conflicts)}
     document = payload.document() | told | kept
     made = keep_document(ctx, "conflicts", "conflicts.json", document, project_id=payload.project_id)
-    listed = {"conflicts": conflicts[:MOST_LISTED], "left_out": max(0, found.total - MOST_LISTED)}
+    first = [_with_first_slots(one) for one in conflicts[:MOST_LISTED]]
+    listed = {"conflicts": first, "left_out": max(0, found.total - MOST_LISTED)}
     return Done(told | listed | reference_to(made), writes=lambda tx: record_file(tx, ctx.org_id, made))
 
 
@@ -156,6 +159,13 @@ def _described(conflict: Conflict) -> JsonObject:
         "detail": conflict.detail,
         "minutes": conflict.minutes,
     }
+
+
+def _with_first_slots(conflict: JsonObject) -> JsonObject:
+    """A conflict with so many of its slots, and how many others there are."""
+    slot_ids = conflict["slot_ids"]
+    first = slot_ids[:MOST_SLOTS_LISTED]
+    return conflict | {"slot_ids": first, "slots_left_out": len(slot_ids) - len(first)}
 
 
 def _summary(proposal_id: UUID, proposal: Proposal, reasons: JsonObject) -> JsonObject:

@@ -25,6 +25,8 @@ REMEMBER_FOR = timedelta(days=30)
 ORPHANED_AFTER = timedelta(days=1)
 """Bytes without a row are removed when they are so old: a job, whose end writes the row, may take half an hour, and a
 store's clock may differ."""
+REFUSED_FOR = timedelta(hours=1)
+"""How long bytes wait that the store has refused to remove, so that all others go before them."""
 
 _GZIP = b"\x1f\x8b"
 

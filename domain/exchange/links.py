@@ -13,8 +13,8 @@ PURPOSE = b"artifact:"
 """Signed with it, so that no signature made for something else is one of a link."""
 LASTS = timedelta(days=1)
 LONGEST = timedelta(days=30)
-LATEST = 10**11
-"""Seconds since 1970, some 3,000 years from now; a later time is no link's."""
+_SECONDS = re.compile(r"[1-9][0-9]{0,10}")
+"""Since 1970, as a link writes them: until some 3,000 years from now. Other digits, or more, are no link's."""
 _HEX = re.compile(r"(?:[0-9a-f]{2}){1,32}")
 
 Sign = Callable[[bytes], bytes]
@@ -56,9 +56,7 @@ def until_of(lasts: timedelta, now: datetime, expires_at: datetime) -> datetime:
 
 def read_until(text: str) -> datetime | None:
     """The time that a link names; None for what is no time."""
-    if not (text.isascii() and text.isdigit() and int(text[:20]) < LATEST):
-        return None
-    return datetime.fromtimestamp(int(text), UTC)
+    return datetime.fromtimestamp(int(text), UTC) if _SECONDS.fullmatch(text) else None
 
 
 def disposition(name: str) -> str:

@@ -16,6 +16,11 @@ from domain.planning.model import Span
 PAPERS = ("a4", "us-letter", "a3")
 MOST_ON_PAPER = 10_000
 """Slots: more than 200 pages nobody pins up, and a table has no such limit."""
+MOST_SLOTS = 50_000
+MOST_ROWS = 100_000
+"""A full run sheet fits: 1,000 slots of 100 people."""
+MOST_BYTES = 50_000_000
+"""Of a table, which is in memory twice when it is put into the store."""
 NOT_PRINTED = dict.fromkeys(
     [
         *range(0x202A, 0x202F),
@@ -49,13 +54,13 @@ COLUMNS = (
     Column("zone"),
     Column("place"),
     Column("collaborator"),
-    Column("is_open", ColumnType.FLAG),
+    Column("open_places", ColumnType.WHOLE),
     Column("starts_at", ColumnType.MOMENT),
     Column("ends_at", ColumnType.MOMENT),
     Column("slot_id", ColumnType.ID),
     Column("collaborator_id", ColumnType.ID),
 )
-"""A row for each person in a slot, and for each place that is open."""
+"""A row for each person in a slot, and one for its open places: a row for each would be 100 of a slot that is empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +80,50 @@ class PlannedSlot:
         """How many people are missing."""
         return max(0, self.headcount - len(self.people))
 
+    @property
+    def rows(self) -> int:
+        """How many rows of a table it takes."""
+        return len(self.people) + (self.open_places > 0)
+
+
+def bounded_slots(
+    slots: Iterable[PlannedSlot], *, most: int = MOST_SLOTS, rows: int = MOST_ROWS
+) -> Iterator[PlannedSlot]:
+    """The same slots; raises `Invalid` as soon as they are too many, or take too many rows."""
+    taken = 0
+    for number, slot in enumerate(slots, 1):
+        taken += slot.rows
+        _check_size(number, most, "slots")
+        _check_size(taken, rows, "people and open slots")
+        yield slot
+
+
+def bounded_bytes(lines: Iterable[str], *, most: int = MOST_BYTES) -> Iterator[bytes]:
+    """The same lines as bytes; raises `Invalid` as soon as they are too many."""
+    size = 0
+    for line in lines:
+        data = line.encode()
+        size += len(data)
+        _check_size(size, most, "bytes")
+        yield data
+
+
+def _check_size(has: int, most: int, what: str) -> None:
+    if has > most:
+        raise Invalid("payload.run_sheet_id", f"the plan has more than {most} {what}: name one run sheet")
+
 
 def table_rows(slots: Iterable[PlannedSlot], zone: ZoneInfo) -> Iterator[Sequence[Any]]:
     """The rows of `COLUMNS`; times stand by the clocks of the zone, and with their offset from UTC."""
     for slot in slots:
         starts, ends = slot.span.starts_at.astimezone(zone), slot.span.ends_at.astimezone(zone)
         clocks = (starts.replace(tzinfo=None), ends.replace(tzinfo=None))
-        inside: list[tuple[UUID | None, str | None]] = [*slot.people, *[(None, None)] * slot.open_places]
-        for person, name in inside:
+        inside: list[tuple[UUID | None, str | None, int]] = [(person, name, 0) for person, name in slot.people]
+        if slot.open_places:
+            inside.append((None, None, slot.open_places))
+        for person, name, missing in inside:
             yield (
-                *(slot.run_sheet, slot.slot, *clocks, zone.key, slot.place, name, person is None),
+                *(slot.run_sheet, slot.slot, *clocks, zone.key, slot.place, name, missing),
                 *(starts, ends, slot.slot_id, person),
             )
 

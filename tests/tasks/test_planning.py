@@ -79,9 +79,8 @@ def test_a_scan_counts_and_names_what_breaks_a_rule(told: ToldPeople) -> None:
     again = run(told, payload, project.project_id)[1]
     assert again | {"artifact_id": output["artifact_id"]} == output, "two scans can be compared, by their digest too"
     kept = artifact(told, output, project)
-    assert {name: kept[name] for name in ("counts", "conflicts", "left_out")} == {
-        name: output[name] for name in ("counts", "conflicts", "left_out")
-    }
+    assert (kept["counts"], kept["left_out"]) == (output["counts"], output["left_out"])
+    assert [one | {"slots_left_out": 0} for one in kept["conflicts"]] == output["conflicts"]
     assert (kept["project_id"], kept["since"]) == (str(project.project_id), DAY["since"])
     later = {"since": "2026-03-04T00:00:00Z", "until": "2026-03-05T00:00:00Z"}
     assert run(told, ScanConflictsPayload(project_id=project.project_id, **later))[1]["conflicts"] == []
@@ -95,6 +94,22 @@ def test_a_scan_lists_two_hundred_and_keeps_all_that_it_read(told: ToldPeople) -
     assert (output["counts"]["overlap"], len(output["conflicts"]), output["left_out"]) == (300, 200, 100)
     kept = artifact(told, output, project)
     assert (len(kept["conflicts"]), kept["left_out"]) == (300, 0)
+
+
+def test_a_scan_lists_ten_slots_of_a_conflict_and_keeps_them_all(told: ToldPeople) -> None:
+    numbers = range(12)
+    busy = Plan(
+        tuple(slot(one, 8 + one, 9 + one) for one in numbers),
+        (person(1, most_minutes_a_day=60),),
+        tuple(given(one, 1) for one in numbers),
+    )
+    project = stored(told, busy)
+    _, output = run(told, ScanConflictsPayload(project_id=project.project_id, **DAY))
+    ids = [str(slot_id(one)) for one in numbers]
+    assert [(one["kind"], one["slot_ids"], one["slots_left_out"]) for one in output["conflicts"]] == [
+        ("hours", ids[:10], 2)
+    ]
+    assert [one["slot_ids"] for one in artifact(told, output, project)["conflicts"]] == [ids]
 
 
 def test_a_project_that_is_not_the_jobs_or_the_orgs_fails_the_job(told: ToldPeople) -> None:

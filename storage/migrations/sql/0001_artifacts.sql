@@ -19,6 +19,8 @@ create table artifacts (
   deleted_at timestamptz,
   -- When its bytes were removed from the store.
   removed_at timestamptz,
+  -- When the store last refused to remove them.
+  refused_at timestamptz,
   foreign key (org_id, project_id) references projects (org_id, id),
   constraint deleted_has_its_time check ((state = 'deleted') = (deleted_at is not null)),
   constraint only_deleted_bytes_are_removed check (removed_at is null or state = 'deleted')
@@ -26,7 +28,7 @@ create table artifacts (
 create index artifacts_of_org on artifacts (org_id, created_at desc, id desc);
 create index artifacts_of_project on artifacts (org_id, project_id) where project_id is not null;
 create index artifacts_expiring on artifacts (expires_at) where state = 'ready';
-create index artifacts_to_remove on artifacts (deleted_at) where state = 'deleted' and removed_at is null;
+create index artifacts_to_remove on artifacts (coalesce(refused_at, deleted_at)) where state = 'deleted' and removed_at is null;
 create index artifacts_removed on artifacts (removed_at) where removed_at is not null;
 call postroom.fence_project_table('artifacts');
 grant select, insert, update, delete on artifacts to postroom_ledger;

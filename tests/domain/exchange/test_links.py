@@ -60,7 +60,10 @@ def test_half_a_signature_is_none() -> None:
     assert not any(LINK.is_signed_by(whole[:cut], is_signed) for cut in range(len(whole)))
 
 
-@pytest.mark.parametrize("text", ["", "-1", "1.5", "1e9", "²", "9" * 30, "100000000000", " 1"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "0", "-1", "1.5", "1e9", "²", "٣", "9" * 30, "100000000000", " 1", "01", "1\n", f"{'0' * 20}{'9' * 5000}"],
+)
 def test_no_other_text_is_a_time(text: str) -> None:
     assert read_until(text) is None
 

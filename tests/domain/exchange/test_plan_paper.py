@@ -8,7 +8,16 @@ import pytest
 
 from domain.exchange.csv_columns import write_lines
 from domain.exchange.csv_file import Faults, read_records
-from domain.exchange.plan_paper import COLUMNS, MOST_ON_PAPER, PlannedSlot, PlanPaper, table_rows, times
+from domain.exchange.plan_paper import (
+    COLUMNS,
+    MOST_ON_PAPER,
+    PlannedSlot,
+    PlanPaper,
+    bounded_bytes,
+    bounded_slots,
+    table_rows,
+    times,
+)
 from domain.jobs.failures import Invalid
 from domain.planning.model import Span
 
@@ -38,20 +47,43 @@ def test_times_are_those_of_the_clocks_and_never_ambiguous(start: str, end: str,
     assert times(Span(utc(start), utc(end)), BERLIN) == expected
 
 
-def test_a_table_has_a_row_for_each_person_and_each_open_place() -> None:
-    slot = planned("2026-03-02T09:00", "2026-03-02T11:00", "Ana", "=Ben", headcount=3)
+def test_a_table_has_a_row_for_each_person_and_one_for_all_open_places() -> None:
+    slot = planned("2026-03-02T09:00", "2026-03-02T11:00", "Ana", "=Ben", headcount=100)
     data = "".join(write_lines(COLUMNS, table_rows([slot], BERLIN))).encode()
     faults = Faults()
     records = list(read_records(data, COLUMNS, "utf-8", faults))
     assert not faults
-    assert [(one.values["collaborator"], one.values["is_open"]) for one in records] == [
-        ("Ana", False),
-        ("=Ben", False),
-        ("", True),
+    assert [(one.values["collaborator"], one.values["open_places"]) for one in records] == [
+        ("Ana", 0),
+        ("=Ben", 0),
+        ("", 98),
     ]
     assert records[0].values["starts_at"] == slot.span.starts_at
     assert records[0].texts["starts"] == "2026-03-02 10:00:00"
     assert records[2].values["collaborator_id"] is None
+
+
+@pytest.mark.parametrize(("people", "headcount"), [(0, 1), (0, 100), (2, 2), (2, 3), (3, 2)])
+def test_a_slot_says_how_many_rows_it_takes(people: int, headcount: int) -> None:
+    slot = planned("2026-03-02T09:00", "2026-03-02T11:00", *("Ana",) * people, headcount=headcount)
+    assert len(list(table_rows([slot], BERLIN))) == slot.rows
+
+
+@pytest.mark.parametrize(("bounds", "what"), [({"most": 1}, "1 slots"), ({"rows": 5}, "5 people and open slots")])
+def test_a_plan_of_too_many_slots_or_rows_is_refused_by_its_field(bounds: dict[str, int], what: str) -> None:
+    slots = [planned("2026-03-02T09:00", "2026-03-02T11:00", "Ana", "Ben", headcount=100)] * 2
+    assert list(bounded_slots(slots, most=2, rows=6)) == slots
+    with pytest.raises(Invalid, match=what) as refused:
+        list(bounded_slots(slots, **bounds))
+    assert refused.value.field == "payload.run_sheet_id"
+
+
+def test_a_table_of_too_many_bytes_is_refused_by_its_field() -> None:
+    lines = ["\U0001f3aa", "a"]
+    assert list(bounded_bytes(lines, most=5)) == [one.encode() for one in lines]
+    with pytest.raises(Invalid) as refused:
+        list(bounded_bytes(lines, most=4))
+    assert refused.value.field == "payload.run_sheet_id"
 
 
 def test_people_beyond_the_headcount_leave_no_place_open() -> None:

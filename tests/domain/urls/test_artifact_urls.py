@@ -4,6 +4,7 @@ import pytest
 from pydantic import SecretStr
 
 from domain.urls.artifact_urls import ArtifactsPlace, read_artifacts_url
+from providers.artifacts.obstore_store import open_store
 
 
 @pytest.mark.parametrize(
@@ -42,3 +43,50 @@ def test_another_url_is_refused_without_its_key(url: str, words: str) -> None:
     with pytest.raises(ValueError, match=words) as caught:
         read_artifacts_url(SecretStr(url))
     assert "hush" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    [
+        "http://[::1",
+        "http://[fe80::1%25eth0]",
+        "http://",
+        "http:///path",
+        "http://a b",
+        "http://a%0Ab",
+        "http://%zz",
+        "http://m\u00fcnchen.example.org",
+        "http://xn--a.example.org",
+        "http://a..b",
+        "http://a:b",
+        "http://a:0",
+        "http://a:99999",
+        "http://1.2.3.4.5",
+        "http://256.1.1.1",
+        "http://a/\u00fc",
+        "http://u:hush@127.0.0.1",
+        "http://hush@127.0.0.1",
+        "http://a?hush",
+        "http://a%23hush",
+    ],
+)
+def test_an_endpoint_is_an_address_and_carries_no_secret(endpoint: str) -> None:
+    with pytest.raises(ValueError, match="endpoint") as caught:
+        read_artifacts_url(SecretStr(f"s3://id:secret@bucket?endpoint={endpoint}"))
+    assert "hush" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    [
+        "http://127.0.0.1:9000",
+        "https://MinIO.example.org/",
+        "http://[::1]:9000",
+        "http://minio_1:9000/s3",
+        "https://xn--mnchen-3ya.example.org",
+    ],
+)
+def test_a_bucket_opens_at_its_endpoint(endpoint: str) -> None:
+    url = SecretStr(f"s3://id:secret@bucket?endpoint={endpoint}")
+    assert read_artifacts_url(url).endpoint == endpoint
+    assert open_store(url, 1.0)

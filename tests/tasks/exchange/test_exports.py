@@ -31,7 +31,7 @@ from tests.doubles.told_people import ToldPeople
 
 CREW = (person(1), person(2), person(3))
 PLAN = Plan(
-    (slot(1, 8, 12, place_id=place_id(1)), slot(2, 9, 11, headcount=3)),
+    (slot(1, 8, 12, place_id=place_id(1)), slot(2, 9, 11, headcount=5)),
     CREW,
     (given(1, 1), given(2, 2), given(2, 3)),
     travel=places(),
@@ -54,15 +54,15 @@ def rows(data: bytes) -> list[dict[str, Any]]:
     ]
 
 
-def test_a_table_has_a_row_for_each_person_and_each_open_place(told: ToldPeople) -> None:
+def test_a_table_has_a_row_for_each_person_and_one_for_all_open_places(told: ToldPeople) -> None:
     project = stored(told, PLAN)
     output = export(told, project, "csv", zone="Asia/Tokyo")
     table = rows(kept_file(told, output, project.project_id))
-    assert [(one["slot_id"], one["collaborator_id"], one["is_open"], one["place"]) for one in table] == [
-        (slot_id(1), person_id(1), False, "place 1"),
-        (slot_id(2), person_id(2), False, ""),
-        (slot_id(2), person_id(3), False, ""),
-        (slot_id(2), None, True, ""),
+    assert [(one["slot_id"], one["collaborator_id"], one["open_places"], one["place"]) for one in table] == [
+        (slot_id(1), person_id(1), 0, "place 1"),
+        (slot_id(2), person_id(2), 0, ""),
+        (slot_id(2), person_id(3), 0, ""),
+        (slot_id(2), None, 3, ""),
     ]
     assert {(one["run_sheet"], one["zone"]) for one in table} == {("Friday", "Asia/Tokyo")}
     for one in table:
@@ -93,7 +93,7 @@ def test_the_pages_say_the_plan_its_zone_and_its_revision(told: ToldPeople) -> N
     document = pypdfium2.PdfDocument(kept_file(told, output, project.project_id))
     words = " ".join(document[0].get_textpage().get_text_range().split())
     assert len(document) == 1
-    for said in ("a festival", "Friday", "person 1", "place 1", "1 open", "clocks of UTC. Revision 1,"):
+    for said in ("a festival", "Friday", "person 1", "place 1", "3 open", "clocks of UTC. Revision 1,"):
         assert said in words
     assert output["unprinted"] == ["U+4E2D"]
     assert round(document[0].get_width()) == 842, "the width of A3 in points"

@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 import pytest
 from psycopg import Connection
 
-from domain.exchange.artifacts import ORPHANED_AFTER, place_of
+from domain.exchange.artifacts import ORPHANED_AFTER, REFUSED_FOR, place_of
 from domain.jobs.job import SYSTEM_ORG
 from domain.payloads.maintenance import ExpireArtifactsPayload, SweepArtifactsPayload
 from domain.payloads.payload import Payload
@@ -23,11 +23,13 @@ from sandbox.s3.s3 import S3Control, s3_emulator
 from storage import artifacts
 from storage.artifacts import StoredArtifact
 from tasks import maintenance
+from tasks.exchange.removing import FIRST_REFUSED
 from tests.doubles.factories import make_org
 from tests.doubles.inline_worker import run_job
 from tests.doubles.stored_artifacts import bucket_url, store_artifact
 
 OLD_S = (ORPHANED_AFTER + timedelta(hours=1)).total_seconds()
+NONE_REFUSED: dict[str, Any] = {"refused": 0, "refused_places": {}}
 
 
 def stored(process: Runtime, org_id: UUID, data: bytes = b"some bytes") -> StoredArtifact:
@@ -66,11 +68,11 @@ def test_what_has_ended_goes_and_all_else_stays(
     database.execute("update artifacts set expires_at = now() where id = %s", (expired.artifact_id,))
     with process.database.ledger() as tx:
         artifacts.delete(tx, deleted.artifact_id)
-    assert expire(process, database) == {"expired": 1, "removed": 2, "bytes": 15, "forgotten": 0}
+    assert expire(process, database) == {"expired": 1, "removed": 2, "bytes": 15, "forgotten": 0, **NONE_REFUSED}
     assert kept(tmp_path) == {stays.place}
     states: dict[UUID, str] = dict(database.execute("select id, state from artifacts").fetchall())
     assert states == {expired.artifact_id: "deleted", deleted.artifact_id: "deleted", stays.artifact_id: "ready"}
-    assert expire(process, database) == {"expired": 0, "removed": 0, "bytes": 0, "forgotten": 0}
+    assert expire(process, database) == {"expired": 0, "removed": 0, "bytes": 0, "forgotten": 0, **NONE_REFUSED}
 
 
 def test_a_row_is_forgotten_long_after_its_bytes(process: Runtime, org: UUID, database: Connection) -> None:
@@ -94,7 +96,7 @@ def test_only_old_bytes_without_a_row_are_swept(
         (root / place).write_bytes(b"12345")
     for place in (old, cut_off, known.place, "somebody/else.txt"):
         os.utime(root / place, (time.time() - OLD_S,) * 2)
-    assert sweep(process, database) == {"seen": 6, "removed": 2, "bytes": 10}
+    assert sweep(process, database) == {"seen": 6, "removed": 2, "bytes": 10, **NONE_REFUSED}
     assert kept(tmp_path) == {known.place, young, being_written, "somebody/else.txt"}
 
 
@@ -118,13 +120,77 @@ def test_a_bucket_that_does_not_delete_is_asked_again(
         process.settings = process.settings.model_copy(update={"artifacts_url": bucket_url(s3.url)})
         ended = stored(process, org)
         database.execute("update artifacts set expires_at = now()")
-        s3.order(FaultOrder(operation="objects.delete_many", status=503, after_execution=is_done))
-        expire(process, database)
+        s3.order(FaultOrder(operation="objects.delete_many", status=503, times=3, after_execution=is_done))
+        assert expire(process, database) == {}, "all three were refused: the batch, the artifact alone, a file just put"
         with process.database.ledger() as tx:
             found = artifacts.find(tx, ended.artifact_id)
         assert found is not None
         assert not found.is_ready
         assert expire(process, database)["removed"] == 1
-        assert s3.objects() == {}
+        assert all(key.startswith(f"{SYSTEM_ORG}/") for key in s3.objects()), "of what was just put, an orphan stays"
         counted = Counter(call.status for call in s3.journal("objects.delete_many"))
-        assert counted == {503: 1, 200: 1}
+        assert counted == {503: 3, 200: 1}
+
+
+def obstruct(tmp_path: Path, place: str) -> None:
+    """Make a folder of a file: the store does not remove one that is not empty."""
+    path = tmp_path / "artifacts" / place
+    path.unlink()
+    path.mkdir()
+    (path / "something").touch()
+
+
+def test_bytes_that_cannot_be_removed_hold_up_no_other_orgs(
+    process: Runtime, org: UUID, database: Connection, tmp_path: Path
+) -> None:
+    stuck = [stored(process, make_org(database, "another")) for _ in range(FIRST_REFUSED)]
+    goes = [stored(process, org) for _ in range(3)]
+    for one in stuck:
+        obstruct(tmp_path, one.place)
+    database.execute("update artifacts set state = 'deleted', deleted_at = now() - interval '2 hours'")
+    ids = [one.artifact_id for one in goes]
+    database.execute("update artifacts set deleted_at = now() where id = any (%s)", (ids,))
+    output = expire(process, database)
+    assert (output["removed"], output["refused"]) == (3, FIRST_REFUSED)
+    assert set(output["refused_places"]) == {one.place for one in stuck}
+    assert all(reason.startswith("the store of artifacts") for reason in output["refused_places"].values())
+    assert not any((tmp_path / "artifacts" / one.place).exists() for one in goes)
+    assert not list((tmp_path / "artifacts" / str(SYSTEM_ORG)).glob("*")), "the file that was just put is gone again"
+    assert expire(process, database)["refused"] == 0, "what was refused waits"
+    database.execute("update artifacts set refused_at = refused_at - %s", (REFUSED_FOR,))
+    for one in stuck:
+        (tmp_path / "artifacts" / one.place / "something").unlink()
+        (tmp_path / "artifacts" / one.place).rmdir()
+    assert expire(process, database)["removed"] == FIRST_REFUSED
+
+
+def test_an_orphan_that_cannot_be_removed_holds_up_no_other(process: Runtime, org: UUID, database: Connection) -> None:
+    stuck, goes = place_of(org, UUID(int=1)), [place_of(org, UUID(int=number)) for number in (2, 3)]
+    with s3_emulator() as emulator:
+        s3 = S3Control(emulator.url)
+        process.settings = process.settings.model_copy(update={"artifacts_url": bucket_url(s3.url)})
+        for place in (stuck, *goes):
+            s3.put_object(place, "12345", age_s=OLD_S)
+        # As S3 answers where it refuses one of the keys: status 200, and the key with a code (DeleteObjects).
+        words = f"<Error><Key>{stuck}</Key><Code>AccessDenied</Code><Message>locked</Message></Error>"
+        answer = f"<DeleteResult>{words}</DeleteResult>"
+        s3.order(FaultOrder(operation="objects.delete_many", body_contains=stuck, times=None, status=200, text=answer))
+        output = sweep(process, database)
+        assert (output["removed"], output["bytes"], output["refused"]) == (2, 10, 1)
+        assert set(output["refused_places"]) == set(s3.objects()) == {stuck}
+
+
+@pytest.mark.parametrize("removes", [True, False])
+def test_a_full_store_fails_the_job_only_where_it_removes_nothing(
+    process: Runtime, org: UUID, database: Connection, removes: bool
+) -> None:
+    with s3_emulator() as emulator:
+        s3 = S3Control(emulator.url)
+        process.settings = process.settings.model_copy(update={"artifacts_url": bucket_url(s3.url)})
+        stuck = stored(process, org)
+        database.execute("update artifacts set expires_at = now()")
+        s3.set_room(0)
+        hit = stuck.place if removes else None
+        s3.order(FaultOrder(operation="objects.delete_many", body_contains=hit, times=None, status=403))
+        output = expire(process, database)
+        assert output.get("refused") == (1 if removes else None)
