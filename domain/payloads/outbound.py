@@ -78,6 +78,9 @@ class AttachmentField(BaseModel):
         return len(self.data or "") * 3 // 4
 
 
+A_FILE = {"filename": "plan.pdf", "content_type": "application/pdf", "data": "JVBERi0xLjQK"}
+
+
 class SendPayload(
     Payload,
     job_type="outbound.send",
@@ -105,7 +108,7 @@ class SendPayload(
     """Gmail's id of the thread that a reply goes into: that of its original, which is taken when this is left out."""
     references: Annotated[tuple[MessageId, ...], Field(max_length=100, examples=[("<question@example.org>",)])] = ()
     """RFC 5322 ids of the thread; those of the original are taken when this is left out."""
-    attachments: Annotated[tuple[AttachmentField, ...], Field(max_length=MOST_FILES)] = ()
+    attachments: Annotated[tuple[AttachmentField, ...], Field(max_length=MOST_FILES, examples=[(A_FILE,)])] = ()
 
     @property
     def recipients(self) -> tuple[str, ...]:

@@ -32,7 +32,7 @@ begin
         misfit := format('payload.%s: is no uuid', name);
       end if;
     elsif words is not null and field ->> 'spelling' = 'instant' then
-      words := upper(replace(words, ',', '.'));
+      words := upper(replace(words, ',', '.') collate "C");
       if words !~ '^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:?\d\d)$' or not pg_input_is_valid(words, 'timestamptz') then
         misfit := format('payload.%s: is no RFC 3339 time with an offset', name);
       else
