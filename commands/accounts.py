@@ -17,7 +17,7 @@ from domain.payloads.gmail import MOST_BACKFILLED, BackfillPayload
 from domain.payloads.mail_address import check_address
 from engine.enqueue import enqueue, enqueue_jobs
 from engine.runtime import runtime
-from operations.accounts import account_of, target_to_write
+from operations.mail.accounts import account_of, target_to_write
 from storage.accounts import accounts as stored
 from storage.accounts import connecting, tokens
 from storage.accounts.accounts import Consent

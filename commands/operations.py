@@ -25,9 +25,9 @@ from domain.instants import written
 from domain.jobs.failures import Failure
 from engine.enqueue import enqueue
 from engine.runtime import runtime
-from operations.accounts import account_of
 from operations.areas import areas
 from operations.call import Call
+from operations.mail.accounts import account_of
 from operations.operation import DOCUMENT, Area, File, Operation, Option, checked
 from operations.pages import Page, Window
 from storage.ledger import orgs

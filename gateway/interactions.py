@@ -22,11 +22,11 @@ from operations.approvals import DECISIONS, record_refusal
 from operations.call import Call
 from providers.discord.interactions import Interaction, Kind, edited, parse, pong, whispered
 from providers.discord.messages import Press, ended_content, plain
-from storage import approvals
 from storage.access import users
 from storage.access.users import User
 from storage.actions import actions
 from storage.actions.actions import StoredAction
+from storage.doubts import approvals
 from storage.ledger import ledger
 from storage.postgres.database import Transaction
 

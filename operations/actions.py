@@ -22,16 +22,16 @@ from domain.mail.triage.safety import SafetyEnforcer
 from domain.payloads.actions import OrderedBy, UndoPayload
 from domain.payloads.mail_fields import GmailId
 from domain.payloads.outbound import AttachmentField
-from operations.accounts import target_to_write
 from operations.call import Call
 from operations.exchange.attached_files import attached_files
+from operations.mail.accounts import target_to_write
 from operations.operation import Area, Option, Record, Route
 from operations.pages import Page, Window
-from storage import approvals
 from storage.accounts import accounts
 from storage.accounts.accounts import Account
 from storage.actions import actions
 from storage.actions.actions import ActionFilter, ActionPlace, StoredAction
+from storage.doubts import approvals
 from storage.ledger import ledger
 from storage.mail import messages
 from storage.mail.messages import Message

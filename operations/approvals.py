@@ -17,11 +17,11 @@ from operations.actions import ActionView, found_action
 from operations.call import Call
 from operations.operation import Area, OperatorsOnly, Option, Reason, Record, Route
 from operations.pages import Page, Window
-from storage import approvals
 from storage.accounts import accounts
 from storage.actions import actions
 from storage.actions.actions import ActionFilter, ActionPlace, StoredAction
 from storage.audit import deeds
+from storage.doubts import approvals
 from storage.ledger import ledger
 from storage.postgres.database import Transaction
 

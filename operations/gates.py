@@ -13,8 +13,8 @@ from domain.jobs.failures import Gone, Invalid
 from domain.jobs.gate_causes import Cause
 from domain.jobs.job import SYSTEM_ORG
 from domain.jobs.queues import Queue
-from operations.accounts import account_of, target_to_write
 from operations.call import Call
+from operations.mail.accounts import account_of, target_to_write
 from operations.operation import Area, OperatorsOnly, Option, Record
 from operations.pages import Page, Window
 from storage.ledger import gates, job_types, ledger, orgs

@@ -13,8 +13,8 @@ from domain.jobs.job import ActorType, JsonObject
 from domain.payloads import payload_types
 from domain.payloads.other_names import read_uuid
 from domain.scheduling.cron import Missed, Timetable
-from operations.accounts import target_to_write
 from operations.call import Call
+from operations.mail.accounts import target_to_write
 from operations.operation import Area, Option, Record, Route
 from operations.pages import Page, Window
 from storage.ledger import payload_names

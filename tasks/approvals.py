@@ -26,12 +26,11 @@ from engine.enqueue import enqueue_jobs
 from observability.on_demand import on_demand
 from providers.ports import approvals as approval_ports
 from providers.ports.approvals import ApprovalChannel
-from storage import approvals
 from storage.access import users
 from storage.actions import actions
 from storage.actions.actions import StoredAction
-from storage.approvals import Notice, WaitingAction
-from storage.doubts import doubts
+from storage.doubts import approvals, doubts
+from storage.doubts.approvals import Notice, WaitingAction
 from storage.ledger import effects
 from storage.notifications import notifications
 from storage.postgres.apart import WITHIN_S_OF_JOB, together_or_apart

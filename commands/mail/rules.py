@@ -15,7 +15,7 @@ from domain.mail.rule_language.rule_words import WrittenRule
 from domain.mail.rule_language.trial import RuleTrial
 from domain.mail.triage.rules import Rule
 from engine.runtime import runtime
-from operations.accounts import account_of
+from operations.mail.accounts import account_of
 from operations.mail.rules import read_rule, reader
 from storage.accounts.accounts import Account
 from storage.postgres.database import Database

@@ -10,8 +10,8 @@ from domain.agents.loop import RunStatus
 from domain.agents.profile import parse_profile
 from domain.jobs.failures import Gone
 from domain.jobs.job import JsonObject
-from operations.accounts import target_to_write
 from operations.call import Call
+from operations.mail.accounts import target_to_write
 from operations.operation import WORDS, Area, OperatorsOnly, Record
 from operations.pages import FIRST_ID, Page, Window
 from storage.agents import profiles, runs

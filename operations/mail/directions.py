@@ -9,8 +9,8 @@ from pydantic import Field
 from domain.access.api_keys import Role
 from domain.mail.rule_language.direction import read_direction
 from domain.mail.triage.prompts import RuleScope
-from operations.accounts import target_of, target_to_write
 from operations.call import Call
+from operations.mail.accounts import target_of, target_to_write
 from operations.operation import Area, Record, Route
 from operations.pages import Page
 from storage.rules import directions

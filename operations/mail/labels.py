@@ -9,8 +9,8 @@ from domain.access.api_keys import Role
 from domain.jobs.failures import Gone, Invalid
 from domain.mail.rule_language.defects import DefectError
 from domain.mail.rule_language.label_names import LabelNames
-from operations.accounts import account_of, target_to_write
 from operations.call import Call
+from operations.mail.accounts import account_of, target_to_write
 from operations.operation import Area, Option, Record, Route
 from operations.pages import Page
 from storage.accounts import labels

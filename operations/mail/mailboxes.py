@@ -8,8 +8,8 @@ from pydantic import Field
 
 from domain.mail.account_settings import MODEL_MAY_ASK, parse_settings
 from domain.mail.triage.safety_policy import PolicyDocument
-from operations.accounts import account_of, target_to_write
 from operations.call import Call
+from operations.mail.accounts import account_of, target_to_write
 from operations.operation import WORDS, Area, Option, Record, Route
 from operations.pages import Page, Window
 from storage.accounts import accounts, disconnecting

@@ -8,8 +8,8 @@ from pydantic import Field
 from domain.jobs.failures import Gone, Invalid
 from domain.mail.actions.kinds import ActionKind, Danger
 from domain.mail.triage.safety_policy import PolicyDocument
-from operations.accounts import target_of, target_to_write
 from operations.call import Call
+from operations.mail.accounts import target_of, target_to_write
 from operations.mail.mailboxes import NONE
 from operations.operation import Area, Record, Route
 from storage.rules import owner_settings, safety

@@ -11,9 +11,9 @@ from domain.mail.triage.decided_again import PastAction, RefusedAction, still_wa
 from domain.mail.triage.safety import CheckedAction
 from domain.payloads.actions import OrderedBy
 from engine.context import JobContext
-from storage import approvals
 from storage.actions import actions
 from storage.actions.actions import StoredAction
+from storage.doubts import approvals
 from storage.mail import decisions
 from storage.mail.decisions import Origins
 from storage.postgres.database import Transaction

@@ -14,9 +14,9 @@ from engine.enqueue import enqueue
 from operations.actions import ActionView
 from operations.approvals import DECISIONS
 from sandbox.emulator.client import EmulatorControl
-from storage import approvals
 from storage.access import users
 from storage.access.users import UserChanges
+from storage.doubts import approvals
 from tests.doubles.calls import call_by
 from tests.doubles.mail_actions import ask, stored_letter
 from tests.doubles.mail_environment import MailEnvironment

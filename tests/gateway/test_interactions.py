@@ -25,12 +25,12 @@ from providers.discord.interactions import EPHEMERAL, LONGEST_BODY
 from providers.discord.messages import Press, custom_id_of
 from sandbox.discord.presses import PUBLIC_KEY, SignedRequest, badly_signed, ping, press, signed, signed_bytes
 from settings import Settings
-from storage import approvals
 from storage.access import users
 from storage.access.users import UserChanges
 from storage.accounts.accounts import Account
 from storage.actions import actions
-from storage.approvals import Notice
+from storage.doubts import approvals
+from storage.doubts.approvals import Notice
 from storage.postgres.database import Database
 from tests.doubles.mail_factories import make_account, store_message
 from tests.gateway.serving import HttpAnswer, ask, serve

@@ -14,7 +14,7 @@ from domain.access.api_keys import Role
 from domain.jobs.failures import Conflict, Gone, Invalid
 from domain.jobs.job import Origin
 from domain.mail.triage.prompts import RuleScope
-from operations.accounts import account_of, target_of, target_to_write
+from operations.mail.accounts import account_of, target_of, target_to_write
 from storage.accounts import accounts, connecting
 from storage.accounts.accounts import Account
 from storage.accounts.connecting import AddedMailbox, OrgMailbox

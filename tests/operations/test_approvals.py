@@ -21,9 +21,9 @@ from engine.runtime import Runtime
 from operations.approvals import DECISIONS, approve_action, choose_channel, list_approvals
 from operations.operation import OperatorsOnly
 from operations.pages import Window
-from storage import approvals
 from storage.accounts.accounts import Account
 from storage.actions import actions
+from storage.doubts import approvals
 from storage.postgres.database import Database
 from tests.commands.calling import answer, call, refusal
 from tests.doubles.calls import call_by

@@ -16,9 +16,9 @@ from domain.mail.triage.safety import CheckedAction
 from domain.payloads.payload import Payload
 from engine.enqueue import enqueue
 from engine.runtime import Runtime
-from storage import approvals
 from storage.accounts.accounts import Account
 from storage.actions import actions
+from storage.doubts import approvals
 from storage.postgres.database import Database, Transaction
 from tests.doubles.mail_factories import make_account, store_message
 

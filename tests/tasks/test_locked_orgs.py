@@ -21,9 +21,9 @@ from domain.payloads.payload import Payload
 from engine.catalogue import Job
 from engine.enqueue import enqueue
 from engine.runtime import Runtime
-from storage import approvals
 from storage.accounts.accounts import Account
 from storage.actions import actions
+from storage.doubts import approvals
 from storage.ledger import effects
 from tasks.approvals import expire
 from tasks.maintenance import purge_expired_keys, reconcile_effects

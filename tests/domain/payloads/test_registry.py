@@ -5,7 +5,7 @@ import copy
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Annotated, Any
 
 import pytest
@@ -56,14 +56,13 @@ FILES = st.builds(
     data=st.binary(max_size=20).map(lambda data: base64.b64encode(data).decode()),
 )
 INSTANTS = st.datetimes(min_value=datetime(2, 1, 1), max_value=datetime(9998, 12, 31), timezones=st.timezones())  # noqa: DTZ001  # the zone is drawn
-DAY_OF_WORK = datetime(2026, 5, 1, tzinfo=UTC)
 ZONES = st.sampled_from([None, "UTC", "Europe/Berlin"])
 OWN_VALUES: Mapping[str, Mapping[str, st.SearchStrategy[Any]]] = {
     "gmail.backfill": {"since": st.none() | INSTANTS, "until": st.none() | INSTANTS},
     "deadletter.send_alert": {"since": INSTANTS},
     "planning.scan_conflicts": {
-        "since": INSTANTS.map(lambda since: min(since, DAY_OF_WORK)),
-        "until": INSTANTS.map(lambda until: max(until, DAY_OF_WORK + timedelta(days=1))),
+        "since": st.datetimes(datetime(1601, 1, 1), datetime(2026, 4, 30), timezones=st.timezones()),  # noqa: DTZ001  # the zone is drawn
+        "until": st.datetimes(datetime(2026, 5, 3), datetime(2399, 1, 1), timezones=st.timezones()),  # noqa: DTZ001  # the zone is drawn
     },
     "planning.suggest_assignments": {"weights": st.sampled_from([None, {}, {"stability": 100, "travel": 0}])},
     "exports.project_plan": {"zone": ZONES},

@@ -28,7 +28,7 @@ def test_workers_that_stand_still_or_whose_slots_hang_end_and_another_does_their
     eventually(lambda: not still.alive, within=90, describe="the end of the worker whose loop stands still")
     assert still.exit_status == EX_STUCK
     assert '"event": "loop_stands_still"' in still.logs()
-    assert "probe_outside.py:wait_at" in still.logs()  # where it hung
+    assert "outside.py:wait_at" in still.logs()  # where it hung
     # Its loop settled nothing more; long before the lease ends, both jobs are free for others.
     assert fleet.states([held, blocker]) == {"queued": 2}
     eventually(lambda: not hanging.alive, within=90, describe="the end of the worker whose slots hang")

@@ -172,7 +172,11 @@ def test_a_unique_type_names_the_job_that_is_there(client: Client) -> None:
         (NOOP | {"payload": {"password": "x"}}, "payload.password", "Extra inputs are not permitted"),
         (NOOP | {"payload_version": 2}, "payload_version", "2 is newer than the fleet knows (1)"),
         (NOOP | {"priority": 1000}, "priority", "Input should be less than or equal to 100"),
-        (NOOP | {"run_at": "2026-01-01T00:00:00"}, "run_at", "Input should have timezone info"),
+        (
+            NOOP | {"run_at": "2026-01-01T00:00:00"},
+            "run_at",
+            "has no time zone: end it with Z, or an offset such as +01:00",
+        ),
         (NOOP | {"idempotency_key": ""}, "idempotency_key", "String should have at least 1 character"),
         (NOOP | {"org_id": ACCOUNT}, "org_id", "Extra inputs are not permitted"),
     ],

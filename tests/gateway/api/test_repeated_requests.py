@@ -151,6 +151,19 @@ def in_a_project(path: str, body: dict[str, object], counted: str) -> Callable[[
     return making
 
 
+def an_export(account: Account, _store: Database, database: Connection) -> Making:
+    path = "/v1/projects/{project}/exports".format(**fill_project(database, account.org_id))
+    return Making(path, {"format": "csv"}, {"format": "csv", "zone": "Europe/Berlin"}, "jobs")
+
+
+def an_import(account: Account, _store: Database, database: Connection) -> Making:
+    ids = fill_project(database, account.org_id)
+    ((artifact_id,),) = database.execute("select id from artifacts where project_id = %s", (ids["project"],)).fetchall()
+    database.execute("update artifacts set expires_at = now() + interval '1 day'")
+    body = {"artifact_id": str(artifact_id), "collaborator_id": str(ids["person"]), "format": "icalendar"}
+    return Making(f"/v1/projects/{ids['project']}/imports", body, body | {"dry_run": True}, "jobs")
+
+
 def _another(body: dict[str, object]) -> dict[str, object]:
     return body | ({"name": "another"} if "name" in body else {"kind": "busy"})
 
@@ -173,6 +186,8 @@ MAKING: Mapping[str, Callable[[Account, Database, Connection], Making]] = {
     "/v1/projects/{project_id}/collaborators/{collaborator_id}/availabilities": in_a_project(
         f"{OF_PROJECT}/collaborators/{{person}}/availabilities", HOUR | {"kind": "preferred"}, "availabilities"
     ),
+    "/v1/projects/{project_id}/exports": an_export,
+    "/v1/projects/{project_id}/imports": an_import,
     "/v1/projects/{project_id}/places": in_a_project(f"{OF_PROJECT}/places", {"name": "Stage 2"}, "places"),
     "/v1/projects/{project_id}/run-sheets": in_a_project(f"{OF_PROJECT}/run-sheets", {"name": "Sunday"}, "run_sheets"),
     "/v1/projects/{project_id}/run-sheets/{run_sheet_id}/slots": in_a_project(

@@ -32,12 +32,12 @@ from sandbox.google.gmail import gmail_emulator
 from sandbox.resend.control import ResendControl
 from sandbox.resend.resend import resend_emulator
 from settings import Settings
-from storage import approvals
 from storage.access import api_keys, users
 from storage.access.api_keys import KeyOptions
 from storage.access.users import UserChanges
 from storage.accounts import accounts
 from storage.agents import profiles
+from storage.doubts import approvals
 from storage.ledger import gates
 from tests.doubles.email_orders import set_sender
 from tests.doubles.mail_environment import Addresses, MailEnvironment, connect, environment_at

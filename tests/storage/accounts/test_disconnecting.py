@@ -13,10 +13,10 @@ from domain.mail.correspondence import EmailState
 from domain.mail.triage.safety import CheckedAction
 from engine.enqueue import enqueue
 from engine.runtime import Runtime
-from storage import approvals
 from storage.accounts.accounts import Account
 from storage.accounts.disconnecting import disconnect
 from storage.actions import actions
+from storage.doubts import approvals
 from storage.mail import emails
 from storage.postgres.database import Database
 from tests.doubles.mail_factories import NOON, WANTS_ANSWER, make_account, make_message, store_message

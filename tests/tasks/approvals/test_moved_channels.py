@@ -10,7 +10,7 @@ from domain.approvals.decision import Choice
 from providers.discord.bot import DiscordBot
 from sandbox.emulator.client import EmulatorControl
 from sandbox.emulator.fault_order import FaultOrder
-from storage import approvals
+from storage.doubts import approvals
 from tests.doubles.approvals import ASKED_EARLIER, CHANNEL, ask_in_channel, decide, messages, waiting
 from tests.doubles.factories import make_org, pass_time
 from tests.doubles.mail_environment import MailEnvironment

@@ -248,7 +248,6 @@ def test_drafts_spam_trash_and_what_is_gone_are_passed_over(env: MailEnvironment
     ("payload", "error"),
     [
         ({"since": (NOW + timedelta(days=1)).isoformat()}, "payload.since: is in the future"),
-        ({"since": "2026-01-01T00:00:00"}, "payload.since: has no time zone"),
         ({"query": "from:anna\u0007"}, "payload.query: carries a control character"),
         (
             {"since": "2026-02-01T00:00:00Z", "until": "2026-01-01T00:00:00Z"},
