@@ -151,7 +151,8 @@ create index jobs_finished on jobs using brin (finished_at) with (pages_per_rang
 -- For lists. What each costs: docs/decisions/2026-11-23-indexes-for-lists.md.
 create index jobs_foreign on jobs (foreign_at desc, id desc) where foreign_at is not null;
 create index jobs_parent on jobs (parent_id, id) where parent_id is not null;
-create index jobs_troubled on jobs (org_id, created_at desc, id desc) where error is not null or cancel_reason is not null;
+-- With what the fence asks, so that a list of an org is read from the index alone.
+create index jobs_troubled on jobs (org_id, created_at desc, id desc) include (project_id) where error is not null or cancel_reason is not null;
 call postroom.fence_project_table('jobs', 'project_id', 'select');
 grant select, insert, update, delete on jobs to postroom_ledger;
 -- Neither the token of a claim nor whose it is: whoever knows a token can write as its holder (promise P4).

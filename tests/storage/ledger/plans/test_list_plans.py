@@ -30,10 +30,7 @@ from tests.storage.ledger.plans.million import million_url
 BIG = {"jobs", "audit_entries", "idempotency_keys"}
 MOST = MOST_LOOKED_AT[-1]
 MOST_ROWS = MOST + MOST // 4 + 100
-"""Rows that one statement may look at, those that it passes over included; and pages, if each row lies on its own.
-
-PostgreSQL takes the fence by project for a half: an org that has less than twice as many is read whole and sorted.
-"""
+"""Rows that one statement may look at, those that it passes over included; and pages, if each row lies on its own."""
 
 FILL = """
 insert into dead_letters (org_id, job_id, job_type, queue, payload, payload_version, reason, error, plan, state,
@@ -180,7 +177,7 @@ def check(million: Connection, listed: tuple[str, Given, str], mode: str, *, org
         for node in ran
         if node.get("Relation Name") in BIG
     ]
-    assert max((rows for _, rows in looked), default=0) <= (2 * MOST_ROWS if org else MOST_ROWS), looked
+    assert max((rows for _, rows in looked), default=0) <= MOST_ROWS, looked
     assert max(node["Shared Hit Blocks"] + node["Shared Read Blocks"] for node in ran) <= MOST_ROWS
 
 
