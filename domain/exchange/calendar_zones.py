@@ -4,10 +4,9 @@ from dataclasses import dataclass, field
 
 from domain.exchange.csv_file import Faults
 from domain.jobs.failures import Invalid
+from domain.payloads.planning import LAST_YEAR
 from domain.scheduling.recurrence import Frequency, Recurrence
 
-LAST_YEAR = 2_400
-"""No later time of an event is taken."""
 YEAR_STEPS = 3
 """What a year of a time zone's rule takes, in steps of an event's rule: 30 µs instead of 10."""
 MOST_WEEKS = 5

@@ -12,7 +12,7 @@ from typing import Any
 from dateutil.tz.tz import _tzicalvtz  # type: ignore[attr-defined]  # of which all zones of a file are made
 from icalendar.timezone.zoneinfo import ZONEINFO
 
-from domain.exchange.calendar_zones import LAST_YEAR
+from domain.payloads.planning import LAST_YEAR
 
 NOTHING = timedelta(0)
 EARLIEST = datetime(2, 1, 1)  # noqa: DTZ001 - what clocks show
