@@ -6,7 +6,7 @@ Two spellings of one instant are one value, so that the key of a unique job and 
 import re
 from datetime import UTC, datetime
 
-FORM = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d([.,]\d{1,9})?)?(?P<offset>[Zz]|[+-]\d\d:?\d\d)?", re.ASCII)
+FORM = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d([.,]\d{1,9})?)?([Zz]|[+-]\d\d:?\d\d)?", re.ASCII)
 """RFC 3339, section 5.6, and what ISO 8601 has besides: no seconds, an offset without its colon.
 
 `postroom.fit_payload` has the same form.
@@ -31,18 +31,20 @@ def read_instant(said: object) -> datetime:
 
     A number is no instant: seconds and milliseconds cannot be told apart.
     """
+    return in_utc(read_time(said))
+
+
+def read_time(said: object) -> datetime:
+    """As `read_instant`, with the offset as it was said: a time without one is what some clock shows."""
     if isinstance(said, datetime):
-        return in_utc(said)
+        return said
     form = FORM.fullmatch(said) if isinstance(said, str) else None
     if form is None:
         raise ValueError(NO_TIME)
-    if form["offset"] is None:
-        raise ValueError(NO_OFFSET)
     try:
-        at = datetime.fromisoformat(form.string.upper())
+        return datetime.fromisoformat(form.string.upper())
     except ValueError:
         raise ValueError(NO_TIME) from None
-    return in_utc(at)
 
 
 def written(at: datetime) -> str:

@@ -5,11 +5,11 @@ from datetime import datetime
 from typing import Annotated, ClassVar
 from uuid import UUID
 
-from pydantic import AwareDatetime, BeforeValidator, Field, ValidationError
+from pydantic import BeforeValidator, Field, ValidationError
 
 from domain.access.api_keys import Role
 from domain.email.sender import EmailProvider
-from domain.jobs.contract import MOST_ATTEMPTS, first_problem
+from domain.jobs.contract import MOST_ATTEMPTS, Instant, first_problem
 from domain.jobs.job import JsonObject
 from domain.payloads.email import EmailOrder, SendPayload
 from operations.call import Call
@@ -92,7 +92,7 @@ def send_email(  # noqa: PLR0913 - one parameter per field
     max_retries: Annotated[
         int | None, Field(ge=0, lt=MOST_ATTEMPTS, description="How often sending is tried again; 3 without it.")
     ] = None,
-    run_at: Annotated[AwareDatetime | None, Field(description="Not before this time.")] = None,
+    run_at: Annotated[Instant | None, Field(description="Not before this time.")] = None,
 ) -> EmailView:
     """Send a mail by a job. Where the org has no sender, or its credentials are refused, the mail waits."""
     words = {

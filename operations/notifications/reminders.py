@@ -6,9 +6,11 @@ from datetime import datetime
 from typing import Annotated, ClassVar
 from uuid import UUID
 
-from pydantic import AwareDatetime, Field
+from pydantic import BeforeValidator, Field
 
 from domain.access.api_keys import Role
+from domain.instants import read_time
+from domain.jobs.contract import Instant
 from domain.jobs.failures import Invalid
 from domain.scheduling.recurrence import LONGEST_RULE
 from domain.scheduling.reminders import (
@@ -43,8 +45,8 @@ REMINDERS = Area(
 DUE = "When it is due first, such as `2026-12-24T09:00` by the clock of the zone, or with an offset."
 Title = Annotated[str, Field(pattern=WORDS, max_length=LONGEST_TITLE, description="What the person is reminded of.")]
 NewTitle = Annotated[str | None, Field(pattern=WORDS, max_length=LONGEST_TITLE, description="Another title.")]
-At = Annotated[datetime, Field(description=DUE)]
-NewAt = Annotated[datetime | None, Field(description=DUE)]
+At = Annotated[datetime, BeforeValidator(read_time), Field(description=DUE)]
+NewAt = Annotated[Annotated[datetime, BeforeValidator(read_time)] | None, Field(description=DUE)]
 Rule = Annotated[
     str | None,
     Field(max_length=LONGEST_RULE, description="When it is due again, such as `FREQ=WEEKLY;BYDAY=MO` (RFC 5545)."),
@@ -195,9 +197,7 @@ def snooze_reminder(
     call: Call,
     reminder_id: UUID,
     *,
-    until: Annotated[
-        AwareDatetime, Field(description="When it rings again; the next due time of its rule comes first.")
-    ],
+    until: Annotated[Instant, Field(description="When it rings again; the next due time of its rule comes first.")],
 ) -> ReminderView:
     """Let a reminder ring again, or later: this occurrence, and no other."""
     with call.writing() as tx:

@@ -4,10 +4,11 @@ from datetime import datetime
 from typing import Annotated, ClassVar
 from uuid import UUID
 
-from pydantic import AwareDatetime, Field
+from pydantic import Field
 
 from domain.access.api_keys import Role
 from domain.exchange.imports import BY_HAND
+from domain.jobs.contract import Instant
 from domain.planning.model import AvailabilityKind, Span
 from operations.call import Call
 from operations.operation import Record, Route
@@ -61,8 +62,8 @@ def add_availability(
     collaborator_id: UUID,
     *,
     kind: Annotated[AvailabilityKind, Field(description="Available, preferred or busy. Busy wins.")],
-    starts_at: Annotated[AwareDatetime, Field(description="From then on.")],
-    ends_at: Annotated[AwareDatetime, Field(description="Until then; the end is no part of it.")],
+    starts_at: Annotated[Instant, Field(description="From then on.")],
+    ends_at: Annotated[Instant, Field(description="Until then; the end is no part of it.")],
 ) -> AvailabilityView:
     """Write down what a person says of a time."""
     span = Span(starts_at, ends_at)

@@ -128,11 +128,11 @@ def _check_file(tx: Transaction, ref: ProjectRef, payload: AvailabilityPayload) 
     if not found.is_ready:
         raise Invalid("artifact_id", "names an artifact that was deleted, or whose time is over")
     source_of(payload.source, found.name)
+    read_as = format_of(payload.format, found.media_type, found.name)
     if payload.collaborator_id is not None:
         projects.collaborator(tx, ref, payload.collaborator_id)
-    elif format_of(payload.format, found.media_type, found.name) == "icalendar":
+    elif read_as == "icalendar":
         raise Invalid("collaborator_id", "is missing: a calendar does not say whose it is")
-    format_of(payload.format, found.media_type, found.name)
 
 
 def _ordered(tx: Transaction, call: Call, payload: ProjectPlanPayload | AvailabilityPayload, **facts: object) -> UUID:

@@ -4,9 +4,10 @@ from datetime import datetime
 from typing import Annotated, ClassVar
 from uuid import UUID
 
-from pydantic import AwareDatetime, BaseModel, Field
+from pydantic import BaseModel, Field
 
 from domain.access.api_keys import Role
+from domain.jobs.contract import Instant
 from domain.jobs.failures import Gone
 from domain.jobs.job import JsonObject
 from domain.payloads.audit import EnrichPayload
@@ -146,8 +147,8 @@ def add_slot(  # noqa: PLR0913 - the facts of a slot
     run_sheet_id: UUID,
     *,
     name: Name,
-    starts_at: Annotated[AwareDatetime, Field(description="From then on.")],
-    ends_at: Annotated[AwareDatetime, Field(description="Until then; the end is no part of it.")],
+    starts_at: Annotated[Instant, Field(description="From then on.")],
+    ends_at: Annotated[Instant, Field(description="Until then; the end is no part of it.")],
     place_id: OfSlot = None,
     skills: Skills = None,
     headcount: Headcount = 1,
@@ -181,8 +182,8 @@ def set_slot(  # noqa: PLR0913 - the facts of a slot
     slot_id: UUID,
     *,
     name: NewName = None,
-    starts_at: Annotated[AwareDatetime | None, Field(description="From then on.")] = None,
-    ends_at: Annotated[AwareDatetime | None, Field(description="Until then; the end is no part of it.")] = None,
+    starts_at: Annotated[Instant | None, Field(description="From then on.")] = None,
+    ends_at: Annotated[Instant | None, Field(description="Until then; the end is no part of it.")] = None,
     place_id: OfSlot = None,
     skills: Skills = None,
     headcount: Annotated[int | None, Field(ge=1, le=MOST_HEADCOUNT, description="How many people are wanted.")] = None,

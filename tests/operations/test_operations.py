@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 from uuid import UUID, uuid4
 
 import pytest
 from fastapi.testclient import TestClient
 from psycopg import Connection
-from pydantic import Field
+from pydantic import Field, TypeAdapter, ValidationError
 
 from commands.operations import command_of
 from domain.access.api_keys import Role
@@ -19,7 +19,7 @@ from gateway.api.operations import router_of
 from gateway.app import create_app
 from operations.areas import areas
 from operations.call import Call
-from operations.operation import Area, OperatorsOnly, Option, Reason, Record, Route
+from operations.operation import Area, Operation, OperatorsOnly, Option, Reason, Record, Route
 from operations.pages import Page, Window, write_cursor
 from settings import Settings
 from storage.postgres.database import Database
@@ -140,6 +140,32 @@ def test_commands_and_routes_of_operations_are_named_once() -> None:
         [(one.route.verb, one.route.path) for one in operations if isinstance(one.route, Route)],
     ):
         assert len(names) == len(set(names))
+
+
+INSTANTS = [
+    (operation, name)
+    for area in areas()
+    for operation in area.operations
+    if operation.events
+    for name, shown in operation.parameters.model_json_schema().get("properties", {}).items()
+    if "date-time" in {one.get("format") for one in (shown, *shown.get("anyOf", ()))}
+]
+
+
+@pytest.mark.parametrize(("operation", "name"), INSTANTS, ids=lambda one: getattr(one, "name", one))
+def test_each_instant_is_taken_with_its_offset_and_kept_in_utc(operation: Operation[Any], name: str) -> None:
+    taken = TypeAdapter(operation.hints[name])
+    no_offset = () if name == "at" else ("2026-05-01T08:00:00",)  # a reminder's time may be what its zone's clocks show
+    for said in (*no_offset, "2026-05-01", 1_777_622_400, "1777622400"):
+        with pytest.raises(ValidationError):
+            taken.validate_python(said)
+    kept = taken.validate_python("2026-05-01t10:00+0200")
+    assert kept == datetime(2026, 5, 1, 8, tzinfo=UTC)
+    assert name == "at" or kept.tzinfo is UTC
+
+
+def test_the_operations_that_take_an_instant_are_found() -> None:
+    assert {name for _, name in INSTANTS} >= {"starts_at", "ends_at", "run_at", "at"}
 
 
 def test_a_role_that_is_too_small_is_refused(store: Database, org: UUID, database: Connection) -> None:

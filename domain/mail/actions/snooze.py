@@ -3,9 +3,9 @@
 from datetime import datetime, timedelta
 from typing import Annotated, Literal, Self
 
-from pydantic import AwareDatetime, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from domain.jobs.contract import parse_time
+from domain.jobs.contract import Instant, parse_time
 from domain.jobs.failures import Invalid
 from domain.mail.actions.action import Action
 from domain.mail.actions.kinds import ActionKind, Danger, Inverse
@@ -20,7 +20,7 @@ class Snooze(Action):
     danger = Danger.REVERSIBLE
     inverse = Inverse.UNSNOOZE
     kind: Literal[ActionKind.SNOOZE] = ActionKind.SNOOZE
-    until: AwareDatetime | None = None
+    until: Instant | None = None
     amount: Annotated[int, Field(strict=True, ge=1)] | None = None
     units: Literal["minutes", "hours", "days"] | None = None
 
