@@ -22,8 +22,8 @@ from gateway.http.request_ids import origin_of
 from gateway.http.resources import Resources, resources_of
 from operations.exchange.artifacts import record_download
 from providers.ports.artifact_store import AsyncArtifactStore
-from storage import artifacts
-from storage.artifacts import StoredArtifact
+from storage.exchange import artifacts
+from storage.exchange.artifacts import StoredArtifact
 from storage.ledger import ledger
 from storage.secrets.sealing import Sealer
 

@@ -17,7 +17,7 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from domain.jobs.failures import Failure, Gone, Invalid
-from domain.redaction import redact_document
+from domain.privacy.redaction import redact_document
 from gateway.http.callers import Reader
 from gateway.http.fairness import SharedPlaces
 from gateway.http.inbox_bells import InboxBells

@@ -9,7 +9,7 @@ from pydantic import Field
 from domain.jobs.effects import Strategy
 from domain.jobs.failures import Invalid
 from domain.jobs.job import JsonObject
-from domain.redaction import redact
+from domain.privacy.redaction import redact
 from operations.call import Call
 from operations.operation import Area, OperatorsOnly, Option, Record
 from operations.pages import Page, Window

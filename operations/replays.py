@@ -9,7 +9,7 @@ from domain.jobs.contract import check_text
 from domain.jobs.failures import Conflict, Gone, Invalid
 from domain.jobs.job import JsonObject, KeysOf, NewJob, Origin, State
 from domain.jobs.payload_changes import payload_changes
-from domain.redaction import redact
+from domain.privacy.redaction import redact
 from storage.actions import actions
 from storage.audit import deeds
 from storage.ledger import dead_letters, ledger

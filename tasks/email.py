@@ -8,7 +8,7 @@ from domain.jobs.job import Done, JsonObject, Outcome
 from domain.jobs.queues import Queue
 from domain.jobs.retry import ENGINE
 from domain.payloads.email import SendPayload
-from domain.redaction import redact_document
+from domain.privacy.redaction import redact_document
 from engine.catalogue import job
 from engine.context import JobContext
 from tasks.senders.email_orders import find_order, send_order

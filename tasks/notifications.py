@@ -31,7 +31,7 @@ from domain.payloads.notifications import (
     SendPushPayload,
     SendSmsPayload,
 )
-from domain.redaction import redact_document
+from domain.privacy.redaction import redact_document
 from engine.catalogue import job
 from engine.context import JobContext
 from engine.enqueue import enqueue_jobs

@@ -15,7 +15,7 @@ from pydantic import SecretStr
 import commands
 from domain.jobs.liveness import STOP_MARGIN_S
 from domain.jobs.queues import Queue
-from domain.redaction import redact_text
+from domain.privacy.redaction import redact_text
 from gateway.http.readiness import ANSWER_WITHIN_S
 from settings import Settings
 from storage.postgres.database import Database

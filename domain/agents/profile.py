@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from domain.jobs.failures import Invalid
 from domain.mail.invalid_fields import invalid_from
-from domain.redaction import redact_text
+from domain.privacy.redaction import redact_text
 
 NAME = r"^[a-z0-9][a-z0-9_-]{0,62}$"
 """A profile's name; a rule's route names it (`agent:<name>`)."""

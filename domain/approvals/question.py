@@ -17,7 +17,7 @@ from domain.jobs.job import JsonObject
 from domain.mail.actions.kinds import ActionKind
 from domain.mail.actions.status import ActionStatus
 from domain.mail.normal_form import visible
-from domain.redaction import redact_text
+from domain.privacy.redaction import redact_text
 
 LONGEST_VALUE = 160
 """Characters of one value: a subject is known by its beginning, and eight of them fit into a message of Discord's."""

@@ -13,8 +13,8 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 
 from domain.audit.changes import changes_between, names_of, uncovered
 from domain.jobs.job import JsonObject
-from domain.personal_data import without_addresses
-from domain.redaction import redact_text
+from domain.privacy.personal_data import without_addresses
+from domain.privacy.redaction import redact_text
 
 MOST_SENTENCES = 200
 """Of one event; the others are counted. Nobody reads more, and the changes are whole."""

@@ -14,7 +14,7 @@ from domain.jobs.failures import Busy, ClaimLost, Failure, Invalid, Transient
 from domain.jobs.job import Cancel, ClaimedJob, Done, JsonObject, Outcome, Snooze
 from domain.jobs.lifecycle import Settlement, settlement_of
 from domain.jobs.nesting import MOST_LEVELS, nests_too_deep
-from domain.redaction import redact_text
+from domain.privacy.redaction import redact_text
 from engine.catalogue import Job, catalogue
 from engine.context import JobContext
 from engine.enqueue import LARGEST_FAMILY, enqueue_jobs, ready_children

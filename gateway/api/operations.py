@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, create_model
 from domain.access.api_keys import Role
 from domain.jobs.failures import Invalid
 from domain.jobs.job import ActorType
-from domain.redaction import redact_document
+from domain.privacy.redaction import redact_document
 from gateway.api.documents import takes
 from gateway.api.repeated_requests import Keyed, replays, say_replayed
 from gateway.http.bodies import JsonBody

@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from domain.jobs.failures import Busy, Conflict, Failure, Forbidden, ForOtherWorker, Gone, Invalid, Throttled, Transient
-from domain.redaction import redact_text
+from domain.privacy.redaction import redact_text
 from observability import logs
 
 log = structlog.get_logger(__name__)

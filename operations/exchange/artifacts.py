@@ -15,9 +15,9 @@ from domain.jobs.job import Origin
 from operations.call import Call
 from operations.operation import Area, Record, Route
 from operations.pages import Page, Window
-from storage import artifacts
-from storage.artifacts import ArtifactPosition, StoredArtifact
 from storage.audit import deeds
+from storage.exchange import artifacts
+from storage.exchange.artifacts import ArtifactPosition, StoredArtifact
 from storage.ledger import ledger
 from storage.postgres.database import Transaction
 from storage.secrets.sealing import Sealer

@@ -10,7 +10,7 @@ from domain.jobs.failures import Invalid
 from domain.mail.actions.action_files import AskedArtifact, AskedFile
 from domain.payloads.mail_fields import LARGEST_FILES
 from domain.payloads.outbound import AttachmentField
-from storage import artifacts
+from storage.exchange import artifacts
 from storage.postgres.database import Transaction
 
 

@@ -9,7 +9,7 @@ from pydantic import Field
 from domain.jobs.contract import LONGEST_REASON
 from domain.jobs.failures import Forbidden, Invalid
 from domain.jobs.job import ActorType, JsonObject
-from domain.redaction import redact
+from domain.privacy.redaction import redact
 from operations.call import Call
 from operations.operation import WORDS, Area, OperatorsOnly, Record, Route
 from operations.pages import Page, Window

@@ -15,7 +15,7 @@ from domain.payloads.imports import AvailabilityPayload, Counted, ImportFormat
 from operations.call import Call
 from operations.operation import WORDS, Record, Route
 from operations.planning.projects import PLANNING, audit_of, ref_of
-from storage import artifacts
+from storage.exchange import artifacts
 from storage.planning import projects, run_sheets
 from storage.planning.projects import ProjectRef
 from storage.postgres.database import Transaction

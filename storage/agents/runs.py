@@ -14,7 +14,7 @@ from domain.agents.transcript import Turn, cost_of
 from domain.clean_text import clean_text
 from domain.jobs.failures import Gone
 from domain.jobs.job import JsonObject
-from domain.redaction import redact_text
+from domain.privacy.redaction import redact_text
 from storage.agents.profiles import StoredProfile
 from storage.mail.messages import Message, message_of
 from storage.postgres.database import Transaction

@@ -5,7 +5,7 @@ from uuid import UUID, uuid4
 from psycopg.types.json import Jsonb
 
 from domain.jobs.job import JsonObject, Origin
-from domain.redaction import redact
+from domain.privacy.redaction import redact
 from storage.postgres.database import Transaction
 
 

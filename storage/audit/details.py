@@ -10,7 +10,7 @@ from psycopg.types.json import Jsonb
 
 from domain.audit.rules import RULE_VERSION, Details
 from domain.jobs.job import ClaimedJob, JsonObject
-from domain.redaction import redact
+from domain.privacy.redaction import redact
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
 

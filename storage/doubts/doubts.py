@@ -9,7 +9,7 @@ from psycopg.types.json import Jsonb
 
 from domain.jobs.effects import Doubt, EffectStatus, Strategy
 from domain.jobs.job import ClaimedJob, JsonObject
-from domain.redaction import redact_document
+from domain.privacy.redaction import redact_document
 from storage.postgres.database import Transaction
 
 

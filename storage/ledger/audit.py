@@ -3,7 +3,7 @@
 from psycopg.types.json import Jsonb
 
 from domain.jobs.job import ClaimedJob, JsonObject
-from domain.redaction import redact
+from domain.privacy.redaction import redact
 from storage.postgres.database import Transaction
 
 

@@ -11,7 +11,7 @@ from psycopg.types.json import Jsonb
 
 from domain.jobs.job import ActorType, ClaimedJob, Enqueued, Hint, JsonObject, NewJob, Origin, State
 from domain.jobs.lifecycle import MOST_REFUSED_SUSPECTS, SUSPECT_REST, CloseGate, Settlement
-from domain.redaction import redact_document, redact_text
+from domain.privacy.redaction import redact_document, redact_text
 from domain.scheduling.backlog_demand import BacklogKey, Cursors, Demand
 from storage.ledger.requests import Requests, as_parameters, as_requests
 from storage.postgres.arrays import array, column

@@ -8,7 +8,7 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from domain.jobs.job import ClaimedJob, JsonObject
-from domain.redaction import redact_document
+from domain.privacy.redaction import redact_document
 from storage.postgres.database import Transaction
 
 

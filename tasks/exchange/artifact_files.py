@@ -17,8 +17,8 @@ from domain.jobs.job import JsonObject
 from engine.context import JobContext
 from observability.on_demand import on_demand
 from providers.ports.artifact_store import ArtifactStore
-from storage import artifacts
-from storage.artifacts import StoredArtifact
+from storage.exchange import artifacts
+from storage.exchange.artifacts import StoredArtifact
 from storage.postgres.database import Transaction
 
 

@@ -4,7 +4,7 @@ from uuid import UUID
 
 from domain.jobs.failures import Gone, Invalid
 from engine.context import JobContext
-from storage.artifacts import StoredArtifact
+from storage.exchange.artifacts import StoredArtifact
 from storage.planning import projects
 from storage.planning.projects import Project, ProjectRef
 from storage.postgres.database import Transaction

@@ -14,7 +14,7 @@ from domain.jobs.failures import Failure, Transient
 from domain.jobs.job import SYSTEM_ORG, JsonObject
 from engine.context import JobContext
 from providers.ports.artifact_store import ArtifactStore
-from storage import artifacts
+from storage.exchange import artifacts
 from tasks.exchange.artifact_files import store_of
 
 BATCH = 200

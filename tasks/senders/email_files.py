@@ -8,7 +8,7 @@ from domain.payloads.email import EmailOrder
 from domain.payloads.mail_fields import LARGEST_FILES
 from engine.context import JobContext
 from providers.ports.email import EmailAttachment
-from storage import artifacts
+from storage.exchange import artifacts
 from tasks.exchange.artifact_files import find_file, no_such_file, read_file
 
 FILE_LOST = frozenset({Gone.code, "artifacts.altered", "artifacts.nothing_there"})

@@ -10,8 +10,8 @@ from domain.exchange.artifacts import KEEP_FOR, ArtifactFacts, NewArtifact, plac
 from providers.artifacts.obstore_store import ObstoreArtifacts
 from sandbox.s3.service import ACCESS_KEY, BUCKET, SECRET_KEY
 from settings import Settings
-from storage import artifacts
-from storage.artifacts import StoredArtifact
+from storage.exchange import artifacts
+from storage.exchange.artifacts import StoredArtifact
 from storage.postgres.database import Transaction
 
 

@@ -16,7 +16,7 @@ from domain.exchange.artifacts import place_of
 from engine.runtime import Runtime
 from gateway.artifact_links import PIECE
 from settings import Settings
-from storage.artifacts import StoredArtifact
+from storage.exchange.artifacts import StoredArtifact
 from storage.postgres.database import Database
 from tests.doubles.factories import make_org
 from tests.doubles.stored_artifacts import store_artifact

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 import pytest
 import structlog
 
-from domain.redaction import HIDDEN
-from domain.secrets import names_secret
+from domain.privacy.redaction import HIDDEN
+from domain.privacy.secrets import names_secret
 from observability import logs
 from tests.house import belongs, read_house
 

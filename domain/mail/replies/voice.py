@@ -18,7 +18,7 @@ from domain.mail.normal_form import visible
 from domain.mail.parsing.parsed_message import ParsedMessage
 from domain.mail.parsing.quoted_text import visible_text
 from domain.mail.triage.prompts import Prompt
-from domain.secrets import secret_in
+from domain.privacy.secrets import secret_in
 
 SENT_MAIL = "in:sent newer_than:1y"
 """People change; what is older says little."""

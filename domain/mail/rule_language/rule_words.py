@@ -21,7 +21,7 @@ from domain.mail.triage.conditions import All, AnyOf, Condition, Label, Not
 from domain.mail.triage.prompts import LONGEST_RULE, RuleScope
 from domain.mail.triage.rules import AGENT, Rule, RuleDecision
 from domain.payloads.mail_address import address_key, domain_key
-from domain.secrets import looks_secret
+from domain.privacy.secrets import looks_secret
 
 UNSAVED = "unsaved"
 """The id of a rule that has none yet."""

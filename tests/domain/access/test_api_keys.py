@@ -18,7 +18,7 @@ from domain.access.api_keys import (
 from domain.jobs.failures import Forbidden
 from domain.jobs.job import SYSTEM_ORG
 from domain.payloads import payload_types
-from domain.redaction import HIDDEN, redact_text
+from domain.privacy.redaction import HIDDEN, redact_text
 
 noise = st.binary(min_size=NOISE, max_size=NOISE)
 

@@ -8,7 +8,7 @@ import pytest
 from domain.audit import rules
 from domain.audit.rules import details_of
 from domain.audit.run_sheets import MOST_SENTENCES
-from domain.secrets import names_secret
+from domain.privacy.secrets import names_secret
 
 SLOT, ADA, EVE = (str(UUID(int=number)) for number in (1, 11, 12))
 LOAD_IN: dict[str, Any] = {

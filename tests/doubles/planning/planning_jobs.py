@@ -9,7 +9,7 @@ from domain.payloads.payload import Payload
 from domain.planning.model import Plan
 from engine.enqueue import enqueue
 from providers.artifacts.obstore_store import ObstoreArtifacts
-from storage.artifacts import StoredArtifact
+from storage.exchange.artifacts import StoredArtifact
 from storage.planning.projects import Project
 from tests.doubles.planning.stored_plans import store_plan
 from tests.doubles.stored_artifacts import store_artifact

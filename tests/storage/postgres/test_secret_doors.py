@@ -15,8 +15,8 @@ from domain.jobs.effects import EffectStatus, Strategy
 from domain.jobs.failures import Invalid
 from domain.jobs.job import ActorType, NewJob, Origin, State
 from domain.jobs.lifecycle import Settlement
-from domain.redaction import HIDDEN
-from domain.secrets import (
+from domain.privacy.redaction import HIDDEN
+from domain.privacy.secrets import (
     HARMLESS_NAMES,
     KEYS,
     LINKED,

@@ -8,8 +8,8 @@ from domain.exchange.artifacts import place_of
 from domain.jobs.job import SYSTEM_ORG
 from domain.urls.artifact_urls import read_artifacts_url
 from sandbox.s3.s3 import S3Control
-from storage import artifacts
-from storage.artifacts import StoredArtifact
+from storage.exchange import artifacts
+from storage.exchange.artifacts import StoredArtifact
 from tests.doubles.email_orders import order, set_sender
 from tests.doubles.mail_environment import MailEnvironment
 from tests.doubles.stored_artifacts import store_artifact

@@ -21,9 +21,9 @@ from engine.runtime import Runtime
 from engine.worker.adoption import Adoption
 from gateway.api import enqueueing
 from gateway.http.resources import Resources
-from storage import artifacts
 from storage.access.api_keys import Caller
 from storage.email import orders
+from storage.exchange import artifacts
 from tasks import email
 from tests.commands.calling import answer
 from tests.doubles.factories import make_org, make_project

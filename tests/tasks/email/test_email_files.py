@@ -17,8 +17,8 @@ from providers.microsoft.graph_drafts import LARGEST_REQUEST
 from sandbox.emulator.fault_order import FaultOrder
 from sandbox.microsoft.control import MicrosoftControl
 from sandbox.resend.control import ResendControl
-from storage import artifacts
-from storage.artifacts import StoredArtifact
+from storage.exchange import artifacts
+from storage.exchange.artifacts import StoredArtifact
 from tasks import email
 from tests.doubles.email_orders import MAILBOX, order, set_sender
 from tests.doubles.factories import make_org, pass_time

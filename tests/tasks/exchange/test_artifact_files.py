@@ -16,7 +16,7 @@ from engine.catalogue import Job, job
 from engine.context import JobContext
 from engine.enqueue import enqueue
 from engine.runtime import Runtime
-from storage import artifacts
+from storage.exchange import artifacts
 from storage.postgres.database import Transaction
 from tasks.exchange.artifact_files import find_file, keep_file, read_file, record_file
 from tests.doubles.factories import make_org

@@ -11,7 +11,7 @@ import pytest
 from domain.exchange.artifacts import place_of
 from domain.payloads.imports import AvailabilityPayload
 from domain.planning.model import Plan
-from storage.artifacts import StoredArtifact
+from storage.exchange.artifacts import StoredArtifact
 from storage.planning.projects import MOST_AVAILABILITIES, Project
 from tests.doubles.factories import make_org, make_project
 from tests.doubles.planning.planning_jobs import file_of, kept_file, run, stored

@@ -20,8 +20,8 @@ from engine.enqueue import enqueue
 from engine.runtime import Runtime
 from sandbox.emulator.fault_order import FaultOrder
 from sandbox.s3.s3 import S3Control, s3_emulator
-from storage import artifacts
-from storage.artifacts import StoredArtifact
+from storage.exchange import artifacts
+from storage.exchange.artifacts import StoredArtifact
 from tasks import maintenance
 from tasks.exchange.removing import FIRST_REFUSED
 from tests.doubles.factories import make_org

@@ -9,7 +9,7 @@ from domain.jobs.failures import Invalid
 from domain.mail.actions.requested_action import LARGEST_MAIL, AutoReply, Forward, RequestedAction
 from domain.mail.actions.status import ActionStatus
 from domain.payloads.mail_fields import LARGEST_ATTACHMENT
-from storage.artifacts import StoredArtifact
+from storage.exchange.artifacts import StoredArtifact
 from tests.doubles.mail_environment import MailEnvironment
 from tests.doubles.outgoing_orders import action_of, approved, taken_in, the_sent
 from tests.doubles.stored_artifacts import store_artifact

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from domain.payloads.payload import payload_types
-from domain.redaction import HIDDEN, redact, redact_document, redact_text
-from domain.secrets import KEYS, LOOKS, looks_secret, names_secret, secret_in
+from domain.privacy.redaction import HIDDEN, redact, redact_document, redact_text
+from domain.privacy.secrets import KEYS, LOOKS, looks_secret, names_secret, secret_in
 from settings import Settings
 from tests.doubles.secrets import AWS, NAMED_WAYS, NAMES, PLAIN, SHAPES, VENDORS, WAYS, ordinary_mail, random_letters
 

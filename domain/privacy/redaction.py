@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from domain.secrets import names_secret, without_secrets
+from domain.privacy.secrets import names_secret, without_secrets
 
 HIDDEN = "[redacted]"
 

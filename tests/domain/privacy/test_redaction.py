@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.redaction import HIDDEN, redact, redact_text
+from domain.privacy.redaction import HIDDEN, redact, redact_text
 
 secret_letters = string.ascii_letters + string.digits
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.personal_data import address_mark, marked, without_addresses
+from domain.privacy.personal_data import address_mark, marked, without_addresses
 from observability.logs import hide_secrets
 
 MARK = address_mark("ada@example.org")

@@ -1,0 +1,1 @@
+"""Files that people exchange with the fleet: the statements of artifacts."""
