@@ -1,10 +1,15 @@
-"""Every periodic job, one line each: when -> job type. Beat may run twice: a tick is a unique job."""
+"""Every periodic job, one line each: when -> job type. Beat may run twice: a tick is a unique job.
+
+Two of these intervals are settings, which celeryconfig.py puts in their places.
+"""
 
 from datetime import timedelta
 
 EVERY: dict[str, timedelta] = {
-    "maintenance.fallback_sync": timedelta(minutes=15),  # (docs: gmail-push.md#notifications-get-lost)
-    "maintenance.full_sync": timedelta(hours=1),  # finds what was missed without a watch (docs: seeds.md#000-44)
+    "maintenance.fallback_sync": timedelta(
+        minutes=15
+    ),  # POSTROOM_FALLBACK_SYNC_S (docs: gmail-push.md#notifications-get-lost)
+    "maintenance.full_sync": timedelta(hours=1),  # POSTROOM_FULL_SYNC_S (docs: seeds.md#000-44)
     "maintenance.renew_watches": timedelta(hours=24),  # a watch lapses after seven days (docs: gmail-push.md#watch)
     "maintenance.sync_labels": timedelta(hours=1),  # people rename and delete labels
     "maintenance.delete_finished_jobs": timedelta(minutes=1),  # POSTROOM_RETENTION_S (docs: seeds.md#000-96)
@@ -22,5 +27,3 @@ EVERY: dict[str, timedelta] = {
     "reminders.forget": timedelta(hours=1),  # those that are over, as long (docs: reminders.md#retention)
     "maintenance.raise_alerts": timedelta(minutes=1),  # dead letters and refusing providers (docs: alerts.md)
 }
-
-SCHEDULE = {job_type: {"task": job_type, "schedule": every} for job_type, every in EVERY.items()}

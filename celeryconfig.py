@@ -4,10 +4,12 @@ Messages are hints (docs/explanation/life-of-a-job.md): early acknowledgement lo
 PostgreSQL is the acknowledgement, and the relay publishes every hint again that nobody claimed.
 """
 
+from datetime import timedelta
+
 from kombu import Exchange
 from kombu import Queue as BrokerQueue
 
-from beat_schedule import SCHEDULE
+from beat_schedule import EVERY
 from domain.jobs.queues import BrokerNames, Queue
 from settings import load_or_end
 
@@ -79,5 +81,9 @@ enable_utc = True
 timezone = "UTC"
 
 worker_consumer = "engine.worker.consumer:FleetConsumer"
-beat_schedule = SCHEDULE
+INTERVALS = EVERY | {
+    "maintenance.fallback_sync": timedelta(seconds=_settings.fallback_sync_s),
+    "maintenance.full_sync": timedelta(seconds=_settings.full_sync_s),
+}
+beat_schedule = {job_type: {"task": job_type, "schedule": every} for job_type, every in INTERVALS.items()}
 beat_scheduler = "engine.beat:LedgerScheduler"

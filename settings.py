@@ -136,6 +136,12 @@ class Settings(BaseSettings):
     google_request_timeout_s: float = Field(
         30.0, gt=0, description="Seconds one Gmail call may take in all, repetitions too."
     )
+    fallback_sync_s: int = Field(
+        900, ge=60, le=86_400, description="Seconds between two syncs of all mailboxes through history."
+    )
+    full_sync_s: int = Field(
+        3_600, ge=300, le=7 * 86_400, description="Seconds between two searches of all inboxes for unclassified mail."
+    )
     pubsub_topic: str = Field("projects/postroom/topics/gmail", description="The topic of Gmail's watch.")
     pubsub_audience: str = Field("", description="The audience a push token must carry; empty refuses every push.")
     pubsub_service_account: str = Field("", description="The e-mail a push token must carry; empty refuses every push.")

@@ -21,6 +21,17 @@ def test_times_under_which_no_claim_or_call_could_hold_are_refused_by_name(given
 
 
 @pytest.mark.parametrize(
+    ("name", "value"),
+    [("fallback_sync_s", 59), ("fallback_sync_s", 86_401), ("full_sync_s", 299), ("full_sync_s", 604_801)],
+)
+def test_an_interval_that_no_mailbox_could_bear_is_refused_by_name(name: str, value: int) -> None:
+    for given in (value, 900.5, "hourly"):
+        with pytest.raises(ValidationError) as caught:
+            Settings.model_validate({name: given})
+        assert refused_settings(caught.value).startswith(f"settings: POSTROOM_{name.upper()}: ")
+
+
+@pytest.mark.parametrize(
     ("url", "words"),
     [
         ("mail.example.org", "must be an address with https"),

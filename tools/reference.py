@@ -103,7 +103,8 @@ def schedule_page() -> str:
     rows = [(f"[`{name}`](job-types.md#{_anchor(name)})", span(every), _summary(name)) for name, every in EVERY.items()]
     opening = (
         "Beat enqueues one job per line and window of time. The windows are counted from 1970-01-01T00:00:00Z, and each"
-        " is an idempotency key, so two beats make one tick."
+        " is an idempotency key, so two beats make one tick. The first two intervals are those of the settings"
+        " `POSTROOM_FALLBACK_SYNC_S` and `POSTROOM_FULL_SYNC_S` where nobody has set them."
     )
     return page("Schedule", opening, table(("job type", "every", "what it does"), rows))
 

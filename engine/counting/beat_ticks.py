@@ -1,6 +1,6 @@
-"""What another process sees of beat: its ticks in the ledger, beside the schedule of this release."""
+"""What another process sees of beat: its ticks in the ledger, beside the schedule of this installation."""
 
-from beat_schedule import EVERY
+import celeryconfig
 from domain.scheduling.ticks import Ticks, ticks_of
 from storage.postgres.database import Transaction
 from storage.schedules import ticks
@@ -8,4 +8,4 @@ from storage.schedules import ticks
 
 def look(tx: Transaction) -> Ticks:
     """Whether beat ticks for each periodic job of this release."""
-    return ticks_of(ticks.last(tx), EVERY)
+    return ticks_of(ticks.last(tx), celeryconfig.INTERVALS)

@@ -1,4 +1,7 @@
-"""Two beats with the production schedule, real accounts and a worker: one sync per account and tick."""
+"""Two beats with the production schedule, real accounts and a worker: one sync per account and tick.
+
+The intervals of the two syncs are the installation's own.
+"""
 
 import sys
 from collections.abc import Iterator
@@ -16,7 +19,9 @@ from tests.servers.python_processes import spawn_python
 from tests.waiting import eventually
 
 MORE_ACCOUNTS = ("second@postroom.example", "third@postroom.example")
+EVERY_S = {"fallback_sync": 600, "full_sync": 7_200}
 TICKS = "select count(distinct idempotency_key) from jobs where job_type = %s and actor_id = 'beat'"
+OTHER_TICKS = "select count(*) from jobs where job_type = %s and idempotency_key not like %s"
 SYNCS = (
     "select payload ->> 'account_id', count(*) from jobs"
     " where job_type = 'gmail.sync' and payload ->> 'reason' = %s group by 1"
@@ -29,7 +34,8 @@ def environment(env: MailEnvironment) -> dict[str, str]:
     for number, email in enumerate(MORE_ACCOUNTS, start=2):
         env.gmail.create_account(email, f"access-{number}", f"refresh-{number}")
         connect(env.process, email, f"access-{number}", f"refresh-{number}")
-    return environment_of(env.process.settings)
+    intervals = {f"POSTROOM_{job_type.upper()}_S": str(every) for job_type, every in EVERY_S.items()}
+    return environment_of(env.process.settings) | intervals
 
 
 @pytest.fixture
@@ -67,7 +73,9 @@ def test_two_beats_make_one_sync_per_account_and_tick(
     for job_type, reason in (("maintenance.fallback_sync", "fallback"), ("maintenance.full_sync", "full")):
         ticks = env.count(TICKS, job_type)
         syncs = env.database.execute(SYNCS, (reason,)).fetchall()
-        # One window, or two if the clock passed a quarter of an hour just now.
+        # One window, or two if the clock passed its end just now.
         assert ticks in {1, 2}
+        every_s = EVERY_S[job_type.removeprefix("maintenance.")]
+        assert env.count(OTHER_TICKS, job_type, f"tick:{job_type}:{every_s}:%") == 0
         assert len(syncs) == 1 + len(MORE_ACCOUNTS)
         assert all(1 <= count <= ticks for _, count in syncs)
