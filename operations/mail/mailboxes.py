@@ -1,4 +1,4 @@
-"""Mailboxes: where each stands, what is set for it, what its owner corrected, and its end."""
+"""Mailboxes: where each stands, what is set for it, what its owner corrected, what is done anew, and its end."""
 
 from datetime import UTC, datetime
 from typing import Annotated, ClassVar
@@ -6,14 +6,20 @@ from uuid import UUID
 
 from pydantic import Field
 
+from domain.access.api_keys import Role
+from domain.jobs.job import Enqueued
 from domain.mail.account_settings import MODEL_MAY_ASK, parse_settings
 from domain.mail.triage.safety_policy import PolicyDocument
+from domain.payloads.gmail import SyncPayload
+from domain.payloads.mail_fields import GmailId
+from domain.payloads.triage import ClassifyPayload
 from operations.call import Call
 from operations.mail.accounts import account_of, target_to_write
 from operations.operation import WORDS, Area, Option, Record, Route
 from operations.pages import Page, Window
 from storage.accounts import accounts, disconnecting
 from storage.accounts.accounts import AccountPosition, Status
+from storage.mail import messages
 from storage.rules import corrections, owner_settings
 
 ACCOUNTS = Area("accounts", "Connect mailboxes and look at them.")
@@ -64,6 +70,16 @@ class CorrectionView(Record):
     moved_to: str | None = Field(description="The label that came in its place.")
     classification: str
     at: datetime
+
+
+class OrderedJob(Record):
+    """The job that does what was asked of a mailbox."""
+
+    account_id: UUID
+    job_id: UUID
+    created: bool = Field(
+        description="False where the same request has made the job before, or one of its kind waited already."
+    )
 
 
 class DisconnectedAccount(Record):
@@ -153,6 +169,56 @@ def list_corrections(
         account_of(tx, account_id, call.org_id)
         found = corrections.recent(tx, account_id, now=datetime.now(UTC), limit=limit)
     return Page([CorrectionView.model_validate(one) for one in found], None)
+
+
+@ACCOUNTS.deed(
+    "sync",
+    Route("POST", "/accounts/{account_id}/sync", status=202),
+    role=Role.WRITER,
+    events=("job.enqueued",),
+    ledger_audits=True,
+    keyed=True,
+)
+def sync_mailbox(
+    call: Call,
+    account_id: UUID,
+    *,
+    force_full: Annotated[
+        bool, Field(strict=True, description="Whether the inbox is searched, too, for mail that nobody classified.")
+    ] = False,
+) -> OrderedJob:
+    """Read a mailbox's history now, by a job; one that already waits does it."""
+    return _ordered(call, SyncPayload(account_id=account_id, force_full=force_full))
+
+
+@ACCOUNTS.deed(
+    "reclassify",
+    Route("POST", "/accounts/{account_id}/messages/{message_id}/reclassify", status=202),
+    role=Role.WRITER,
+    events=("job.enqueued",),
+    ledger_audits=True,
+    keyed=True,
+)
+def reclassify_message(
+    call: Call, account_id: UUID, message_id: Annotated[GmailId, Field(description="Gmail's id of a stored message.")]
+) -> OrderedJob:
+    """Decide about a message once more, by a job, whatever was decided; what its person refused stays refused."""
+    return _ordered(call, ClassifyPayload(account_id=account_id, message_id=message_id, force=True))
+
+
+def _ordered(call: Call, payload: SyncPayload | ClassifyPayload) -> OrderedJob:
+    made: list[Enqueued] = []
+    with call.writing() as tx:
+
+        def make() -> list[UUID]:
+            org_id = target_to_write(tx, payload.account_id, call.org_id).org_id
+            if isinstance(payload, ClassifyPayload):
+                messages.get(tx, payload.account_id, payload.message_id)  # raises `Gone`
+            made.extend(call.enqueue_for(org_id)(tx, payload))
+            return [one.job_id for one in made]
+
+        (job_id,) = call.once(tx, make)
+    return OrderedJob(account_id=payload.account_id, job_id=job_id, created=any(one.created for one in made))
 
 
 @ACCOUNTS.deed(

@@ -76,6 +76,8 @@ BY_HTTP: dict[str, Any] = {
     "PATCH /v1/accounts/{account_id}/settings": {"send_allowed": True},
     "PATCH /v1/safety": {"approve_from": "safe"},
     "DELETE /v1/safety": None,
+    "POST /v1/accounts/{account_id}/sync": None,
+    "POST /v1/accounts/{account_id}/messages/{message_id}/reclassify": None,
     "POST /v1/accounts/{account_id}/disconnect": None,
 }
 """Each route that writes for the account that it names, with a body that is right."""
@@ -86,6 +88,8 @@ SCHEDULED = {"name": "n", "job_type": "gmail.sync", "cron": "0 0 * * *"}
 BY_COMMAND: dict[str, tuple[str, ...]] = {
     "accounts set": ("{}", "--send-allowed"),
     "accounts backfill": ("{}",),
+    "accounts sync": ("{}",),
+    "accounts reclassify": ("{}", "m1"),
     "accounts disconnect": ("{}", "--reason", "again"),
     "actions request": ("--account", "{}", "--message", "m1", "--action", '{"kind": "archive"}'),
     "agents add": ("desk", "--org", "an org", "--account", "{}", "--profile", PROFILE),
@@ -138,7 +142,7 @@ def test_every_route_that_writes_for_an_account_refuses_a_closed_one(
     for route, body in BY_HTTP.items():
         document, (verb, _, path) = body, route.partition(" ")
         if "{account_id}" in path:
-            path = path.format(account_id=closed.account_id, label_id="Label_1")
+            path = path.format(account_id=closed.account_id, label_id="Label_1", message_id="m1")
         elif path == "/v1/actions":
             document = body | {"account_id": str(closed.account_id)}
         else:

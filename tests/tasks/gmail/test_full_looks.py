@@ -1,11 +1,16 @@
 """A full sync decides by one time what is due, and looks at all that waits, however much there is."""
 
 from datetime import datetime, timedelta
+from uuid import UUID
 
 import pytest
 
+from domain.access.api_keys import Role
 from storage.accounts import accounts
+from tests.doubles.factories import make_org
 from tests.doubles.mail_environment import MailEnvironment, taken_in
+from tests.gateway.api.conftest import client_of
+from tests.gateway.serving import serve
 
 MANY = 501
 """More than a page."""
@@ -37,6 +42,28 @@ def test_mail_of_the_last_ten_days_is_looked_for(env: MailEnvironment) -> None:
     places = {days: env.deliver("Note", "For your information only.", internal_date=at[days]) for days in at}
     env.sync(force_full=True)
     assert taken_in(env) == {places[9].message_id}
+
+
+def test_a_service_has_a_mailbox_synced_over_http(env: MailEnvironment) -> None:
+    env.sync()
+    place = env.deliver("Note", "For your information only.")
+    path, jobs = f"/v1/accounts/{env.account.account_id}/sync", list[UUID]()
+    with serve(env.process.settings) as url:
+        client = client_of(env.process.database, url, env.account.org_id, Role.WRITER)
+        for body, is_new in ((None, True), ({}, False), ({"force_full": True}, True)):
+            answer = client.post(path, body)
+            assert (answer.status, answer.json["created"]) == (202, is_new)
+            jobs.append(UUID(answer.json["job_id"]))
+        assert client.post(path, {"force_full": "yes"}).json["field"] == "force_full"
+        stranger = client_of(env.process.database, url, make_org(env.database, "another org"), Role.OPERATOR)
+        assert stranger.post(path).status == 404
+        assert client_of(env.process.database, url, env.account.org_id, Role.READER).post(path).status == 403
+    assert jobs[0] == jobs[1]
+    payloads = [env.job(job_id)["payload"] for job_id in jobs[1:]]
+    assert [(one["force_full"], one["reason"]) for one in payloads] == [(False, "admin"), (True, "admin")]
+    assert {end for _, end in env.drain()} == {"succeeded"}
+    assert place.message_id in taken_in(env)
+    assert full_synced_at(env) is not None
 
 
 def stored_without_decision(env: MailEnvironment) -> None:

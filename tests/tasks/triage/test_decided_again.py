@@ -14,6 +14,7 @@ from engine.enqueue import enqueue
 from sandbox.emulator.control import MessagePlace
 from storage.actions import actions
 from storage.rules import rules
+from tests.doubles.factories import make_org
 from tests.doubles.mail_actions import actions_of, ask, decided_by_rule, labels, stored_letter, undo
 from tests.doubles.mail_environment import MailEnvironment
 from tests.doubles.meanwhile import Meanwhile
@@ -155,13 +156,22 @@ def test_two_first_decisions_at_once_ask_a_person_once(env: MailEnvironment, mea
 
 
 def test_a_service_asks_for_it_over_http(env: MailEnvironment) -> None:
+    """Which messages there are, another org does not learn."""
     place = stored_letter(env)
     env.drain()
-    asked = {"account_id": str(env.account.account_id), "message_id": place.message_id, "force": True}
-    with serve(env.process.settings) as url:
-        client = client_of(env.process.database, url, env.account.org_id, Role.OPERATOR)
-        answer = client.post("/v1/jobs", {"job_type": "classify", "payload": asked})
-    assert (answer.status, answer.json["job_type"]) == (201, "triage.classify")
     before = env.count("select count(*) from decisions")
-    assert env.run(UUID(answer.json["job_id"])) == "succeeded"
+    path = f"/v1/accounts/{env.account.account_id}/messages/{{}}/reclassify"
+    other_org = make_org(env.database, "another org")
+    with serve(env.process.settings) as url:
+        client = client_of(env.process.database, url, env.account.org_id, Role.WRITER)
+        first, second = (client.post(path.format(place.message_id), None, {"Idempotency-Key": "k"}) for _ in range(2))
+        assert client.post(path.format("unknown")).status == 404
+        assert client.post(path.format("a.b")).json["field"] == "message_id"
+        stranger = client_of(env.process.database, url, other_org, Role.OPERATOR)
+        assert stranger.post(path.format(place.message_id)).status == 404
+        assert client_of(env.process.database, url, env.account.org_id, Role.READER).post(path).status == 403
+    assert (first.status, first.json["created"], second.json) == (202, True, first.json | {"created": False})
+    job = env.job(UUID(first.json["job_id"]))
+    assert (job["job_type"], job["payload"]["force"], job["actor_id"]) == ("triage.classify", True, str(client.key_id))
+    assert env.run(UUID(first.json["job_id"])) == "succeeded"
     assert env.count("select count(*) from decisions") == before + 1
