@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from beat_schedule import EVERY
+from celeryconfig import INTERVALS
 from domain.jobs.queues import JobCategory, Queue
 from domain.jobs.retry import POLICIES
 from domain.payloads import payload_types
@@ -109,12 +110,12 @@ def test_its_facts_fit(job: Job[Any]) -> None:
 
 
 @by_name
-def test_celery_knows_it_by_each_of_its_names(job: Job[Any]) -> None:
+def test_ac_14_celery_knows_it_by_each_of_its_names(job: Job[Any]) -> None:
     assert all(app.tasks[name].job_type is job for name in (job.name, *job.declared.aliases))
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_a_periodic_job_is_in_maintenance_and_needs_no_payload(name: str) -> None:
+def test_ac_23_a_periodic_job_is_in_maintenance_and_needs_no_payload(name: str) -> None:
     assert set(tick_payload(name).document().values()) <= {None}
     found = catalogue.find(name)
     assert found is not None
@@ -144,7 +145,9 @@ def test_a_handler_that_walks_as_fast_as_it_can_is_found() -> None:
 
 
 def test_what_the_source_documents_ask_for_has_its_interval() -> None:
-    assert {name: EVERY[name] for name in PROMISED} == PROMISED
+    """Where an installation has set none of its own: the schedule and the settings' defaults say the same."""
+    assert {name: INTERVALS[name] for name in PROMISED} == PROMISED
+    assert INTERVALS == EVERY
 
 
 def test_each_job_is_in_the_queue_of_its_kind() -> None:

@@ -27,7 +27,7 @@ def callers(house: Iterable[Module], name: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize(("name", "caller"), WAY.items())
-def test_each_step_to_a_handler_has_one_caller(name: str, caller: str) -> None:
+def test_ac_24_each_step_to_a_handler_has_one_caller(name: str, caller: str) -> None:
     house = [module for module in read_house() if module.room != OTHER_HANDLERS]
     assert list(callers(house, name)) == [caller]
 

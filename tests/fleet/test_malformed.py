@@ -152,7 +152,7 @@ def test_a_job_of_a_newer_worker_waits_until_there_is_one(fleet: Fleet) -> None:
     fleet.check(open_jobs=1)
 
 
-def test_a_job_of_an_unknown_type_is_a_dead_letter_at_once(fleet: Fleet) -> None:
+def test_ac_27_a_job_of_an_unknown_type_is_a_dead_letter_at_once(fleet: Fleet) -> None:
     fleet.worker().ready()
     sent = contract(fleet.org, job_type="no.such_type")
     with Celery("foreign", broker=fleet.broker_url) as foreign:

@@ -54,7 +54,7 @@ def play(ledger_fixture: LedgerFixture, verbs: Verbs, examples: int, *, fixed: b
     run_state_machine_as_test(Played, settings=bounds)
 
 
-def test_the_ledger_does_what_its_model_does(ledger_fixture: LedgerFixture, model_examples: int | None) -> None:
+def test_ac_26_the_ledger_does_what_its_model_does(ledger_fixture: LedgerFixture, model_examples: int | None) -> None:
     play(ledger_fixture, Verbs(), model_examples or EXAMPLES, fixed=model_examples is None)
 
 

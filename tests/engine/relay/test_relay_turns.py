@@ -36,7 +36,7 @@ def turn(settings: Settings, broker_url: str) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["redis", "amqp"])
-def test_a_broker_that_is_away_keeps_no_rescue_waiting_and_no_hint_is_marked_as_sent(
+def test_ac_16_a_broker_that_is_away_keeps_no_rescue_waiting_and_no_hint_is_marked_as_sent(
     settings: Settings, database: Connection, store: Database, org: UUID, scheme: str
 ) -> None:
     waiting, orphan = enqueue_one(store, org), enqueue_one(store, org)

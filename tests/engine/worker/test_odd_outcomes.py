@@ -84,9 +84,10 @@ def ends(database: Connection) -> dict[UUID, tuple[str, str | None]]:
     ],
     ids=lambda given: f"{type(given).__name__}" if isinstance(given, Done | Cancel | Snooze | Exception) else None,
 )
-def test_an_odd_outcome_ends_its_own_job_and_no_other_s(
+def test_ac_17_handler_exception_isolated(
     process: Runtime, org: UUID, database: Connection, outcome: Outcome | Exception, state: str, reason: str | None
 ) -> None:
+    """An odd outcome ends its own job and no other's (docs: seeds.md#003-44)."""
     loop, (odd, *others) = claim(process, org, 3)
     loop.deliver([report_of(odd, outcome)])
     loop.deliver([report_of(other, Done()) for other in others])

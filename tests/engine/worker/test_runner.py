@@ -50,10 +50,11 @@ def row(database: Connection, job_id: UUID) -> dict[str, object]:
     return dict(zip([c.name for c in cursor.description], values, strict=True))
 
 
-def test_done_succeeds_with_its_output(process: Runtime, database: Connection, org: UUID) -> None:
-    job_id, end = run(process, org, probe_jobs.noop)
-    assert end == "succeeded"
-    assert row(database, job_id)["output"] == {"done": True}
+def test_ac_15_runner_poll_and_dispatch(process: Runtime, database: Connection, org: UUID) -> None:
+    """Each job is run by the handler of its own type, and settled with what that says (docs: seeds.md#003-40)."""
+    done, permanent = run(process, org, probe_jobs.noop), run(process, org, probe_jobs.ending, word="permanent")
+    assert (done[1], row(database, done[0])["output"]) == ("succeeded", {"done": True})
+    assert (permanent[1], row(database, permanent[0])["output"]) == ("failed", None)
 
 
 def test_a_hint_for_a_finished_job_changes_nothing(process: Runtime, org: UUID) -> None:
@@ -65,7 +66,7 @@ def test_a_hint_for_a_finished_job_changes_nothing(process: Runtime, org: UUID) 
     ("word", "end", "attempt"),
     [("snooze", "queued", 0), ("cancel", "canceled", 1), ("transient", "queued", 1), ("permanent", "failed", 1)],
 )
-def test_each_outcome_ends_as_the_table_says(
+def test_ac_27_each_outcome_ends_as_the_table_says(
     process: Runtime, database: Connection, org: UUID, word: str, end: str, attempt: int
 ) -> None:
     job_id, state = run(process, org, probe_jobs.ending, word=word)
@@ -73,7 +74,7 @@ def test_each_outcome_ends_as_the_table_says(
     assert (row(database, job_id)["state"], row(database, job_id)["attempt"]) == (end, attempt)
 
 
-def test_a_bug_is_retried_and_then_dead_with_its_diagnostics_and_without_secrets(
+def test_ac_31_a_bug_is_retried_and_then_dead_with_its_diagnostics_and_without_secrets(
     process: Runtime, database: Connection, org: UUID
 ) -> None:
     job_id, first = run(process, org, probe_jobs.ending, word="bug")

@@ -40,7 +40,7 @@ def exchanges(gmail: GmailControl) -> int:
     return len(gmail.journal("oauth.token"))
 
 
-def test_a_mailbox_is_connected_and_its_jobs_begin(
+def test_ac_25_a_mailbox_is_connected_and_its_jobs_begin(
     browser: Browser, make_link: MakeLink, connecting: Settings, store: Database, database: Connection
 ) -> None:
     link = make_link()

@@ -52,7 +52,7 @@ def finish(store: Database, job_id: UUID, token: UUID, state: State = State.SUCC
         return ledger.settle(tx, [Settlement(job_id, token, state, output={"n": 1}, error=error)])
 
 
-def test_a_job_goes_from_queued_to_succeeded_with_a_whole_audit_log(
+def test_ac_28_a_job_goes_from_queued_to_succeeded_with_a_whole_audit_log(
     database: Connection, store: Database, org: UUID
 ) -> None:
     job_id = enqueue_one(store, org, payload={"n": 1})
@@ -63,7 +63,7 @@ def test_a_job_goes_from_queued_to_succeeded_with_a_whole_audit_log(
     assert events_of(database, job_id) == ["job.enqueued", "job.started", "job.succeeded"]
 
 
-def test_of_two_claims_one_gets_the_job(store: Database, org: UUID) -> None:
+def test_ac_29_of_two_claims_one_gets_the_job(store: Database, org: UUID) -> None:
     job_id = enqueue_one(store, org)
     first, second = make_worker(store), make_worker(store)
     claim_one(store, job_id, first)
@@ -109,7 +109,7 @@ def test_of_several_claims_of_a_job_only_the_one_that_holds_has_children(
     assert database.execute("select count(*) from jobs where parent_id is not null").fetchone() == (2,)
 
 
-def test_a_silent_workers_job_is_rescued_and_its_late_writes_are_refused(
+def test_ac_32_a_silent_workers_job_is_rescued_and_its_late_writes_are_refused(
     database: Connection, store: Database, org: UUID
 ) -> None:
     job_id = enqueue_one(store, org)
@@ -133,9 +133,8 @@ def test_a_living_worker_keeps_its_long_job(database: Connection, store: Databas
     assert state_of(database, job_id) == "running"
 
 
-def test_an_attempt_past_its_deadline_loses_its_claim_although_its_worker_lives(
-    database: Connection, store: Database, org: UUID
-) -> None:
+def test_ac_03_expire_stale_jobs_function(database: Connection, store: Database, org: UUID) -> None:
+    """An attempt past its deadline loses its claim although its worker lives (docs: seeds.md#003-24)."""
     make_job_type(store, "probe.quick", deadline=timedelta(seconds=20))
     job_id = enqueue_one(store, org, "probe.quick")
     worker = make_worker(store)
@@ -143,6 +142,7 @@ def test_an_attempt_past_its_deadline_loses_its_claim_although_its_worker_lives(
     pass_time(database, timedelta(seconds=21))
     with store.ledger() as tx:
         assert recovery.rescue(tx, batch=10).job_ids == {job_id}
+    assert state_of(database, job_id) == "queued"
 
 
 def test_a_job_that_keeps_losing_its_worker_is_poison(database: Connection, store: Database, org: UUID) -> None:
@@ -163,14 +163,15 @@ def test_a_job_that_keeps_losing_its_worker_is_poison(database: Connection, stor
     assert quarantine == [({"job_id": str(job_id)},)]
 
 
-def test_the_rescue_of_a_job_that_never_began_costs_nothing(database: Connection, store: Database, org: UUID) -> None:
+def test_ac_13_expire_stale_service(database: Connection, store: Database, org: UUID) -> None:
+    """A rescue says which jobs it moved, and costs a job that never began nothing (docs: seeds.md#003-38)."""
     job_id = enqueue_one(store, org)
     with store.ledger() as tx:
         ledger.claim(tx, [job_id], make_worker(store).worker_id, lease=LEASE)
     assert state_of(database, job_id) == "claimed"
     pass_time(database, LEASE + timedelta(seconds=1))
     with store.ledger() as tx:
-        recovery.rescue(tx, batch=10)
+        assert [len(recovery.rescue(tx, batch=10).job_ids) for _ in range(2)] == [1, 0]
     assert database.execute("select state, attempt, losses from jobs").fetchall() == [("queued", 0, 0)]
 
 
@@ -318,7 +319,7 @@ def test_a_snoozed_job_keeps_its_attempt_and_waits(database: Connection, store: 
     assert database.execute("select state, attempt, run_at from jobs").fetchall() == [("queued", 0, until)]
 
 
-def test_a_rolled_back_enqueue_leaves_nothing(database: Connection, store: Database, org: UUID) -> None:
+def test_ac_07_a_rolled_back_enqueue_leaves_nothing(database: Connection, store: Database, org: UUID) -> None:
     with pytest.raises(ZeroDivisionError), store.ledger() as tx:
         ledger.enqueue(tx, [NewJob("probe.run", org, {})], publisher=True, hint_timeout=HINT_TIMEOUT)
         raise ZeroDivisionError
@@ -347,7 +348,8 @@ def test_retention_deletes_finished_jobs_only(database: Connection, store: Datab
     assert events_of(database, done) == ["job.enqueued", "job.started", "job.succeeded"]
 
 
-def test_done_is_the_outcome_that_succeeds(store: Database, database: Connection, org: UUID) -> None:
+def test_ac_11_complete_with_output(store: Database, database: Connection, org: UUID) -> None:
+    """What a handler returns is the output of a job that succeeded (docs: seeds.md#003-35)."""
     job = claim_one(store, enqueue_one(store, org))
     settlement = settlement_of(job, Done({"n": 2}), STANDARD, datetime.now(UTC), 0.0)
     with store.ledger() as tx:

@@ -53,7 +53,7 @@ def test_every_table_is_a_tenants_or_in_a_short_list(database: Connection) -> No
     )
 
 
-def test_a_tenants_table_has_its_org_and_its_fence(database: Connection) -> None:
+def test_ac_06_a_tenants_table_has_its_org_and_its_fence(database: Connection) -> None:
     for table in ROW_MAKERS:
         column = org_column(table)
         fenced = database.execute(

@@ -40,7 +40,8 @@ def test_everything_is_set_up_and_summed_up(env: MailEnvironment) -> None:
     assert {end for _, end in env.drain()}.isdisjoint({"failed", "dead", "not_claimed"})
 
 
-def test_the_connection_may_be_named_alone_and_the_job_runs_and_succeeds(env: MailEnvironment) -> None:
+def test_ac_18_email_processing_handler(env: MailEnvironment) -> None:
+    """The connection may be named alone, and the job runs and succeeds (docs: seeds.md#003-45)."""
     with env.process.database.ledger() as tx:
         asked = {"connection_id": str(env.account.account_id)}
         job_id = enqueue_jobs(tx, [NewJob("email_processing", env.account.org_id, asked)])[0].job_id
