@@ -3,6 +3,7 @@
 import re
 import shlex
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -35,6 +36,33 @@ by_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 
 CELERYS_OWN = {"worker", "beat", "flower"}
 MOVES_JOBS = re.compile(r"\b(update|insert into|delete from) jobs\b|\bpostroom\.leave_claims\b")
+
+STATEMENTS = {"000": 103, "001": 170, "002": 40, "003": 90, "004": 131}
+STATES = {"works", "differs"}
+ROW = re.compile(r"^\| (\d{3}-\d+) \|(.*)\|(.*)\|(.*)\|(.*)\|$", re.MULTILINE)
+DIFFERENCES = "\n## Deliberate differences\n"
+DIFFERENCE = re.compile(r"^\| (\d{3}-\d+(?:(?:, | to )\d{3}-\d+)*) \| (.+) \| (.+) \|$", re.MULTILINE)
+
+CRITERIA = range(1, 33)
+NAMED_CRITERIA = {
+    "test_ac_01_jobs_table_exists_with_correct_schema",
+    "test_ac_02_polling_indexes_exist",
+    "test_ac_03_expire_stale_jobs_function",
+    "test_ac_05_email_jobs_migrated",
+    "test_ac_08_create_job_returns_id",
+    "test_ac_09_claim_next_skip_locked",
+    "test_ac_10_mark_running_transition",
+    "test_ac_11_complete_with_output",
+    "test_ac_12_fail_with_retry",
+    "test_ac_12_fail_exhausted",
+    "test_ac_13_expire_stale_service",
+    "test_ac_15_runner_poll_and_dispatch",
+    "test_ac_17_handler_exception_isolated",
+    "test_ac_18_email_processing_handler",
+    "test_ac_19_agent_invocation_handler",
+    "test_ac_20_reminder_delivery_handler",
+}
+"""The names that the document gives; of the other criteria it says the number only."""
 
 
 @by_page
@@ -72,30 +100,63 @@ def test_every_promise_names_the_tests_that_show_it(promise: str) -> None:
     assert re.findall(r"^\| `(tests/\S+)` \| \w", section, re.MULTILINE), "name the tests that show it"
 
 
-def unsupported(text: str) -> list[tuple[str, str]]:
-    """Number and cause of each row of reference/seeds.md that names nothing, or names what is not there."""
+def faults_of(text: str) -> list[tuple[str, str]]:
+    """Number and cause of each row that has no state of ours, or that names nothing, or names what is not there."""
     sql = "\n".join(path.read_text() for path in (ROOT / "storage").rglob("*.sql"))
     words = set(re.findall(r"\w+", sql))
     wrong = []
-    for number, _, state, code, test in re.findall(r"^\| (\d{3}-\d+) \|(.*)\|(.*)\|(.*)\|(.*)\|$", text, re.MULTILINE):
-        kind, names = state.strip().partition(":")[0], re.findall(r"`([^`]+)`", code + test)
-        if kind not in {"works", "partly", "not yet"}:
-            wrong.append((number, kind))
-        if kind != "not yet" and not ("`" in code and "`" in test):
+    for number, _, state, code, test in ROW.findall(text):
+        if state.strip() not in STATES:
+            wrong.append((number, state.strip()))
+        if "`" not in code or "`tests/" not in test:
             wrong.append((number, "names no code or no test"))
-        gone = [name for name in names if not (ROOT / name).exists() and not set(name.split(".")) <= words]
+        named = re.findall(r"`([^`]+)`", code + test)
+        gone = [name for name in named if not (ROOT / name).exists() and not set(name.split(".")) <= words]
         wrong += [(number, name) for name in gone]
     return wrong
 
 
-def test_every_statement_of_a_source_document_names_code_and_tests_that_are_there() -> None:
-    assert unsupported(SEEDS.text) == []
+def numbers_in(cell: str) -> Iterator[str]:
+    """Each number of a cell such as `000-1, 000-3 to 000-5`."""
+    for part in cell.split(", "):
+        first, _, last = part.partition(" to ")
+        document, start = first.split("-")
+        end = (last or first).partition("-")[2]
+        yield from (f"{document}-{number}" for number in range(int(start), int(end) + 1))
+
+
+def test_every_statement_works_or_differs_and_names_code_and_tests_that_are_there() -> None:
+    assert faults_of(SEEDS.text) == []
 
 
 def test_a_statement_without_support_is_found() -> None:
-    rows = ["| 1 | works | `jobs.sextant` | `tests` |", "| 2 | works | | `tests/a.py` |", "| 3 | soon | | |"]
-    text = "\n".join(row.replace("| ", "| 000-", 1).replace(" |", " | a |", 1) for row in rows)
-    assert {number for number, _ in unsupported(text)} == {"000-1", "000-2", "000-3"}
+    rows = [
+        "| works | `jobs.sextant` | `tests` |",
+        "| works | | `tests/a.py` |",
+        "| not yet | `jobs` | `tests/house.py` |",
+    ]
+    text = "\n".join(f"| 000-{number} | a {row}" for number, row in enumerate(rows, start=1))
+    assert {number for number, _ in faults_of(text)} == {"000-1", "000-2", "000-3"}
+
+
+def test_no_statement_is_left_out() -> None:
+    numbers = [number for number, *_ in ROW.findall(SEEDS.text)]
+    wanted = [f"{document}-{number}" for document, most in STATEMENTS.items() for number in range(1, most + 1)]
+    assert (numbers, len(numbers)) == (wanted, 534)
+
+
+def test_a_statement_differs_if_and_only_if_a_reason_is_given() -> None:
+    table = SEEDS.text.partition(DIFFERENCES)[2].partition("\n## ")[0]
+    differing = {number for number, _, state, *_ in ROW.findall(SEEDS.text) if state.strip() == "differs"}
+    reasons = {number for cell, *_ in DIFFERENCE.findall(table) for number in numbers_in(cell)}
+    assert (differing - reasons, reasons - differing) == (set(), set())
+
+
+def test_each_acceptance_criterion_has_a_test_by_its_name() -> None:
+    sources = (path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
+    names = {name for source in sources for name in re.findall(r"^def (test_ac_\d\d_\w+)\(", source, re.MULTILINE)}
+    assert NAMED_CRITERIA - names == set()
+    assert {name[8:10] for name in names} == {f"{number:02}" for number in CRITERIA}
 
 
 def test_the_index_names_every_page() -> None:
