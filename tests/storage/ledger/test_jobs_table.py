@@ -12,7 +12,7 @@ from storage.ledger import ledger
 from storage.postgres.database import Database
 from tests.doubles.factories import HINT_TIMEOUT, LEASE, enqueue_one, make_job_type, make_org, make_worker
 
-FRESH = {
+FRESH: dict[str, object] = {
     "job_type": "probe.run",
     "state": "queued",
     "payload": {},
