@@ -24,7 +24,7 @@ EVERYTHING = parse_profile(
 LABELS = {"Bills": "Label_1", "Secret": "Label_2"}
 
 
-def offered(**facts: bool) -> Offer:
+def offered(**facts: Any) -> Offer:  # noqa: ANN401 - what `offer_of` takes
     return offer_of(EVERYTHING, LABELS, **({"may_send": True, "may_write": True} | facts))
 
 
