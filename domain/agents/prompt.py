@@ -97,7 +97,7 @@ def opening_of_request(
     """The orders, and what is asked for; no mail is in it, for the run has no thread of its own."""
     task = (_ASKED, "", _MAILBOX) if has_mailbox else (_ASKED,)
     system = "\n".join((*task, "", "The owner's orders:", clean_text(profile.prompt), guidance.text())).strip()
-    return FirstTurn(system, f"It is {now:%A, %d %B %Y, %H:%M} UTC.\n\n{clean_text(prompt) or _AS_ORDERED}")
+    return FirstTurn(system, f"It is {now:%A, %d %B %Y, %H:%M} UTC.\n\n{clean_text(prompt).strip() or _AS_ORDERED}")
 
 
 def shown_thread(messages: Sequence[ParsedMessage], boundary: str) -> str:

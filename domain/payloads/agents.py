@@ -32,9 +32,9 @@ class InvokeConfig(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    turns: Annotated[int | None, Field(ge=1)] = None
-    microcents: Annotated[int | None, Field(ge=1)] = None
-    seconds: Annotated[int | None, Field(ge=10, examples=[60])] = None
+    turns: Annotated[int, Field(ge=1)] | None = None
+    microcents: Annotated[int, Field(ge=1)] | None = None
+    seconds: Annotated[Annotated[int, Field(ge=10)] | None, Field(examples=[60])] = None
 
 
 class InvokePayload(Payload, job_type="agents.invoke", aliases=("agent_invocation",)):
@@ -44,7 +44,7 @@ class InvokePayload(Payload, job_type="agents.invoke", aliases=("agent_invocatio
     """
 
     profile: Annotated[ProfileName, OtherName("agent_name")]
-    prompt: Annotated[str, StringConstraints(max_length=8_000, strip_whitespace=True)] = ""
+    prompt: Annotated[str, StringConstraints(max_length=8_000)] = ""
     account_id: Annotated[UUID | None, OtherName("connection_id"), OtherName("user_id", LookUp.MAILBOX_OF_USER)] = None
     schedule_id: Annotated[UUID | None, OtherName("id")] = None
     config: InvokeConfig = InvokeConfig()
