@@ -1,5 +1,6 @@
 """Operators add, list, pause, resume and remove schedules."""
 
+from typing import Any
 from urllib.parse import quote
 from uuid import UUID, uuid4
 
@@ -77,7 +78,12 @@ def make_user(database: Connection, org: UUID) -> UUID:
     return UUID(str(row[0]))
 
 
-AGENT = {"name": "brief", "job_type": "agent_invocation", "cron": "0 7 * * *", "payload": {"agent_name": "brief"}}
+AGENT: dict[str, Any] = {
+    "name": "brief",
+    "job_type": "agent_invocation",
+    "cron": "0 7 * * *",
+    "payload": {"agent_name": "brief"},
+}
 
 
 def test_the_job_of_an_agent_names_its_schedule_and_works_in_its_owners_mailbox(

@@ -148,7 +148,7 @@ def test_agent_invocation_takes_a_schedules_words(env: MailEnvironment, name: st
         "insert into users (id, org_id, email) values (%s, %s, 'ada@example.com')", (alone, env.account.org_id)
     )
     asked = {name: NOBODY, "agent_name": "brief", "prompt": "What is new?", "config": {}}
-    stored = {"schedule_id": NOBODY, "profile": "brief", "prompt": "What is new?"}
+    stored: JsonObject = {"schedule_id": NOBODY, "profile": "brief", "prompt": "What is new?"}
     stored |= {"config": {"turns": None, "microcents": None, "seconds": None}}
     for user, mailbox in ((user_of(env), str(env.account.account_id)), (str(alone), None)):
         found = enqueue(env, "agent_invocation", asked | {"user_id": user})

@@ -8,6 +8,7 @@ import pytest
 
 from commands.operations import AREAS
 from domain.agents.loop import RunStatus
+from domain.mail.actions.status import ActionStatus
 from engine.relay.due_schedules import DueSchedules
 from sandbox.emulator.control import FaultOrder
 from storage.accounts import accounts
@@ -32,7 +33,11 @@ from tests.doubles.mail_environment import MailEnvironment
 
 ANNA = "anna@example.com"
 BOSS = {"From": "Boss <boss@example.com>"}
-WRITES = {"send_allowed": True, "tools": ["search_mail", "read_thread", "draft_reply", "reply"], "labels": []}
+WRITES: dict[str, Any] = {
+    "send_allowed": True,
+    "tools": ["search_mail", "read_thread", "draft_reply", "reply"],
+    "labels": [],
+}
 
 
 def output(env: MailEnvironment, job_id: UUID) -> dict[str, Any]:
@@ -50,7 +55,7 @@ def actions(env: MailEnvironment, message_id: str) -> list[tuple[str, str, str |
 
 def test_an_agent_works_by_a_schedule(env: MailEnvironment) -> None:
     """From the command to the answer: the relay fires, the agent reads its owner's mail, and asks before it sends."""
-    give_agent(env, may_reply=True, **WRITES)
+    give_agent(env, **WRITES)
     place = store_letter(env)
     work = {"agent_name": "assistant", "prompt": "What needs an answer?", "config": {"turns": 5}}
     asked = ("--type", "agent_invocation", "--payload", json.dumps(work), "--cron", "0 7 * * *", "--missed", "run_once")
@@ -125,7 +130,7 @@ def test_a_draft_is_made_for_whoever_has_seen_all_that_was_shown(env: MailEnviro
 
 @pytest.mark.parametrize("tool", ["draft_reply", "reply"])
 def test_who_was_shown_other_peoples_mail_writes_nothing(env: MailEnvironment, tool: str) -> None:
-    give_agent(env, may_reply=True, **WRITES)
+    give_agent(env, **WRITES)
     store_letter(env, "The vault", "Its code is 4711.", headers=BOSS)
     place = store_letter(env)
     say(env, ("search_mail", {}), ("read_thread", {"thread_id": place.thread_id}))
@@ -176,7 +181,7 @@ def test_a_message_that_came_after_the_reading_makes_the_draft_out_of_date(env: 
 
 def test_a_person_is_not_asked_again_and_again(env: MailEnvironment) -> None:
     """A schedule asks each morning; what waits, and what was denied, is not asked for anew."""
-    give_agent(env, may_reply=True, **WRITES)
+    give_agent(env, **WRITES)
     place = store_letter(env)
 
     def ask() -> int:
@@ -188,7 +193,7 @@ def test_a_person_is_not_asked_again_and_again(env: MailEnvironment) -> None:
     assert [ask(), ask()] == [1, 0]
     (waiting,) = env.database.execute("select id from actions").fetchall()
     with env.process.database.ledger() as tx:
-        assert stored_actions.decide(tx, waiting[0], stored_actions.ActionStatus.DENIED, approver="ada")
+        assert stored_actions.decide(tx, waiting[0], ActionStatus.DENIED, approver="ada")
     assert ask() == 0
     assert env.count("select count(*) from actions") == 1
 
