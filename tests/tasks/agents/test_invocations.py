@@ -35,6 +35,7 @@ ANNA = "anna@example.com"
 BOSS = {"From": "Boss <boss@example.com>"}
 WRITES: dict[str, Any] = {
     "send_allowed": True,
+    "may_reply": True,
     "tools": ["search_mail", "read_thread", "draft_reply", "reply"],
     "labels": [],
 }
