@@ -86,7 +86,7 @@ AGENT: dict[str, Any] = {
 }
 
 
-def test_the_job_of_an_agent_names_its_schedule_and_works_in_its_owners_mailbox(
+def test_ac_21_the_schedule_of_an_agent_enqueues_its_invocation(
     client: Client, store: Database, database: Connection
 ) -> None:
     account = make_account(store, org=str(client.org_id))

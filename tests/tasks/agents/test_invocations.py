@@ -54,7 +54,7 @@ def actions(env: MailEnvironment, message_id: str) -> list[tuple[str, str, str |
     return [(str(one.kind), one.state, one.requested_by) for one in found]
 
 
-def test_an_agent_works_by_a_schedule(env: MailEnvironment) -> None:
+def test_ac_19_agent_invocation_handler(env: MailEnvironment) -> None:
     """From the command to the answer: the relay fires, the agent reads its owner's mail, and asks before it sends."""
     give_agent(env, **WRITES)
     place = store_letter(env)
