@@ -36,6 +36,7 @@ def upgrade() -> None:
         "0001_reminders",
         "0001_planning",
         "0001_artifacts",
+        "0001_workflows",
     )
     create_functions(
         "orgs",
@@ -57,6 +58,7 @@ def upgrade() -> None:
         "notifications",
         "reminders",
         "planning",
+        "workflows",
         "security",
     )
 
