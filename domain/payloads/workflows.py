@@ -1,21 +1,36 @@
-"""The payloads of the workflows family. What a run does stands in its rows; a job names the run."""
+"""The payloads of the workflows family: a job that starts a run, and the short ones that take it further."""
 
-from typing import Annotated, Any
+import json
+from typing import Annotated
 from uuid import UUID
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, StringConstraints
 
+from domain.jobs.job import JsonObject
 from domain.jobs.uniqueness import while_queued
 from domain.payloads.payload import Payload
 
+WORKFLOW_NAME = r"^[a-z0-9][a-z0-9_-]{0,62}$"
+LARGEST_INPUT = 64 * 1024
+"""Bytes as JSON of a run's input."""
+
+
+def _bounded(given: JsonObject) -> JsonObject:
+    if len(json.dumps(given, ensure_ascii=False).encode("utf-8", "surrogatepass")) > LARGEST_INPUT:
+        raise ValueError(f"has more than {LARGEST_INPUT} bytes")
+    return given
+
+
+WorkflowName = Annotated[str, StringConstraints(pattern=WORKFLOW_NAME)]
+RunInput = Annotated[JsonObject, AfterValidator(_bounded)]
+
 
 class RunPayload(Payload, job_type="workflows.run", aliases=("ENGINE_RUN",)):
-    """Which workflow runs, and on what. The run has the id of the job, so that no retry makes another."""
+    """Which workflow is run, and with what input; without a version it is the newest. The run's id is the job's."""
 
-    workflow: Annotated[str, Field(min_length=1, max_length=63, examples=["morning-brief"])]
-    version: Annotated[int | None, Field(ge=1, le=2**31 - 1)] = None
-    """None is the latest one when the run begins."""
-    input: dict[str, Any] = {}
+    workflow: Annotated[WorkflowName, Field(examples=["morning-brief"])]
+    version: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    input: RunInput = {}
 
 
 class AdvancePayload(
@@ -23,8 +38,8 @@ class AdvancePayload(
     job_type="workflows.advance",
     unique=while_queued("run_id"),
     serial_by="run_id",
-    asked_by="workflows.run, or an event, a decision, a resume or a cancellation of the run",
+    asked_by="workflows.run",
 ):
-    """Which run goes on: its ended nodes are counted, and those whose turn has come begin."""
+    """Which run is taken further: the ends of its nodes are counted, and the next ones begin."""
 
     run_id: UUID
