@@ -18,7 +18,7 @@ grant select (job_id, org_id, hook), insert (job_id, org_id, hook) on job_waiter
 -- Append only: a run keeps to the version that it began with. JSON and not JSONB, which forgets the order of the nodes.
 create table workflow_definitions (
   org_id uuid not null references orgs (id),
-  name text not null check (length(name) between 1 and 63),
+  name text collate "C" not null check (length(name) between 1 and 63),
   version integer not null check (version > 0),
   document json not null check (octet_length(document::text) <= 262144)
     constraint workflow_definitions_document_carries_no_secret
@@ -39,7 +39,7 @@ create table workflow_runs (
   id uuid primary key default uuidv7(),
   org_id uuid not null references orgs (id),
   project_id uuid,
-  workflow text not null,
+  workflow text collate "C" not null,
   version integer not null,
   -- Versions of the workflows that it runs, by name: the latest ones when it began.
   pins jsonb not null default '{}',
@@ -54,8 +54,9 @@ create table workflow_runs (
   nodes_left integer not null check (nodes_left between 0 and 1000),
   items integer not null default 0 check (items between 0 and 10000),
   deadline_at timestamptz,
-  -- When the next advance is due by time; one that is due later is enqueued by the advance before it.
+  -- The next advance that is due by time, and when; one that is due later is enqueued by the advance before it.
   timer_at timestamptz,
+  timer_job uuid,
   parent_run uuid,
   parent_node text,
   parent_item integer,
@@ -86,7 +87,7 @@ call postroom.fence_project_table('workflow_runs');
 grant select, insert, update, delete on workflow_runs to postroom_ledger;
 grant select, insert on workflow_runs to postroom_tenant;
 -- By column: the right to update a whole table is the right to lock it.
-grant update (state, output, failure, nodes_left, items, timer_at, cost_microcents, finished_at, cancel_requested_at, cancel_reason)
+grant update (state, output, failure, round, nodes_left, items, deadline_at, timer_at, timer_job, cost_microcents, resumed_at, finished_at, cancel_requested_at, cancel_reason)
   on workflow_runs to postroom_tenant;
 
 -- What stands of a run under its `run_id`: a transaction of a project sees that of the runs that it sees.
@@ -128,6 +129,7 @@ create table workflow_nodes (
   items_started integer,
   items_done integer,
   items_failed integer,
+  items_canceled integer,
   round smallint not null default 1,
   cost_microcents bigint not null default 0 check (cost_microcents >= 0),
   started_at timestamptz,
@@ -141,9 +143,9 @@ create table workflow_nodes (
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_limit = 2000, vacuum_truncate = false);
 create index workflow_nodes_job on workflow_nodes (job_id) where job_id is not null;
 create index workflow_nodes_uncounted on workflow_nodes (run_id, node, item) where finished_at is not null and not counted;
-create index workflow_nodes_next on workflow_nodes (run_id, node) where state = 'pending' and pending = 0;
+create index workflow_nodes_next on workflow_nodes (run_id, item, node) where state = 'pending' and pending = 0;
 create index workflow_nodes_timed on workflow_nodes (run_id, wait_until) where wait_until is not null and finished_at is null;
-create index workflow_nodes_open on workflow_nodes (run_id, node) where finished_at is null and (items_started < items_total or wait_name is not null);
+create index workflow_nodes_open on workflow_nodes (run_id, node, item) where finished_at is null and (items_total is not null or wait_name is not null);
 create unique index workflow_nodes_approval on workflow_nodes (approval_id) where approval_id is not null;
 create index workflow_nodes_asking on workflow_nodes (org_id, started_at desc, approval_id desc)
   where state = 'waiting' and approval_id is not null;
@@ -152,7 +154,8 @@ call postroom.fence_table('workflow_nodes', seen_if =>
 grant select, insert, update, delete on workflow_nodes to postroom_ledger;
 grant select, insert on workflow_nodes to postroom_tenant;
 grant update (state, pending, counted, job_id, child_run, stopped_for, input, output, output_refused, error, skipped_because, wait_until,
-  approval_id, roles, items_total, items_started, items_done, items_failed, cost_microcents, started_at, finished_at)
+  approval_id, roles, decided_by, decided_at, decision_reason, items_total, items_started, items_done, items_failed, items_canceled, round,
+  cost_microcents, started_at, finished_at)
   on workflow_nodes to postroom_tenant;
 
 -- Sent to a run, by name. One that comes before its wait is kept; each is taken once, the oldest first.

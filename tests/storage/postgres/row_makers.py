@@ -33,7 +33,7 @@ ROW_MAKERS = {
         insert into dead_letters (org_id, job_id, job_type, queue, payload, payload_version, reason, error, plan)
         values (%(org)s, %(job)s, 'probe.run', 'default', '{}', 1, 'x', '{}', 'x')""",
     "hook_pauses": """
-        insert into hook_pauses (org_id, job_type, cause, until)
+        insert into hook_pauses (org_id, hook, cause, until)
         values (%(org)s, 'probe.run', 'waited', now())""",
     "schedules": """
         insert into schedules (org_id, name, job_type, payload, payload_version, cron, zone, missed, next_run_at,
