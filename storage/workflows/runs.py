@@ -104,6 +104,8 @@ class Run(RunLine):
     parent_node: str | None
     parent_item: int | None
     cancel_reason: str | None
+    read_at: datetime
+    """The database's time, when the transaction that has read it began."""
 
 
 def begin(tx: Transaction, new: NewRun, definition: Definition, *, by: Origin) -> bool:

@@ -108,7 +108,7 @@ create table workflow_nodes (
   -- Why the work was asked to stop, which decides how the node ends when the work does.
   stopped_for text check (stopped_for in ('canceled', 'deadline', 'timeout')),
   -- What its work was given; of a node with `for_each`, the list.
-  input jsonb check (octet_length(input::text) <= 131072),
+  input jsonb check (octet_length(input::text) <= 524288),
   output jsonb check (octet_length(output::text) <= 131072),
   -- Why there is no output of a node that succeeded.
   output_refused text check (length(output_refused) <= 1000),
