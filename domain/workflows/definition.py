@@ -35,14 +35,14 @@ NODE_NAME = r"^[a-z][a-z0-9_]{0,62}$"
 """As an expression names it without quotes."""
 EVENT_NAME = WORKFLOW_NAME
 
-_DURATION = re.compile(r"P(?=[0-9T])([0-9]{1,4}W|([0-9]{1,4}D)?(T(?=[0-9])([0-9]{1,5}H)?([0-9]{1,6}M)?([0-9]{1,8}S)?)?)")
+_DURATION = re.compile(r"P(?=[0-9T])(\d{1,4}W|(\d{1,4}D)?(T(?=[0-9])(\d{1,5}H)?(\d{1,6}M)?(\d{1,8}S)?)?)", re.ASCII)
 _AMOUNT = re.compile(r"([0-9]+)([WDHMS])")
 _SECONDS = {"W": 604_800, "D": 86_400, "H": 3_600, "M": 60, "S": 1}
 NO_DURATION = "is no duration of ISO 8601 in weeks, or in days, hours, minutes and seconds, such as PT12H or P2D"
 
 
 def read_duration(text: object) -> timedelta:
-    """A duration of ISO 8601, without years and months, from a second to a year; raises `ValueError` with the reason."""
+    """A duration of ISO 8601 without years and months, from a second to a year; raises `ValueError` with the reason."""
     if isinstance(text, timedelta):
         return text
     if not isinstance(text, str) or not _DURATION.fullmatch(text):
@@ -206,7 +206,7 @@ class NodeDocument(_Document):
     payload_version: int | None = Field(None, ge=1, le=1000)
     workflow: WorkflowName | None = None
     wait: WaitDocument | None = None
-    needs: Annotated[list[NodeName], Field(max_length=MOST_NEEDS)] = []
+    needs: Annotated[list[NodeName], Field(max_length=MOST_NEEDS)] = Field(default_factory=list)
     when: Any = None
     for_each: Any = None
     limit: int | None = Field(None, ge=1, le=MOST_ITEMS)

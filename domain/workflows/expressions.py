@@ -1,4 +1,4 @@
-"""`${…}`: one JMESPath expression as a whole value, checked when a definition is saved, and bounded when it is evaluated.
+"""`${…}`: one JMESPath expression as a whole value, checked when it is saved, and bounded when it is evaluated.
 
 An expression sees `input`, `nodes.<name>`, `run`, and for a node with items `item` and `index` (docs:
 workflows.md#expressions). A text that is not `${…}` as a whole is itself.

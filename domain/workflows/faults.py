@@ -48,9 +48,7 @@ class Checked(NamedTuple):
     document: JsonObject
 
 
-def read(
-    text: bytes, form: Form, find: FindWorkflow, types: Registry[type[Payload]] = payload_types
-) -> Checked:
+def read(text: bytes, form: Form, find: FindWorkflow, types: Registry[type[Payload]] = payload_types) -> Checked:
     """Read a file; raises `Faults`."""
     raise NotImplementedError
 
