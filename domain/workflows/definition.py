@@ -8,13 +8,14 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 from domain.access.users import UserRole
+from domain.instants import read_instant
 from domain.jobs.contract import JOB_TYPE_PATTERN, LONGEST_JOB_TYPE, LONGEST_RETRY_S, MOST_ATTEMPTS
 from domain.jobs.job import JsonObject
 from domain.payloads.workflows import WORKFLOW_NAME, WorkflowName
@@ -51,6 +52,11 @@ def read_duration(text: object) -> timedelta:
     if not timedelta(seconds=1) <= lasts <= LONGEST_WAIT:
         raise ValueError(f"must be from a second to {LONGEST_WAIT.days} days")
     return lasts
+
+
+def read_until(text: object) -> datetime | timedelta:
+    """An RFC 3339 instant, or a duration; raises `ValueError` with the reason."""
+    return read_duration(text) if isinstance(text, str) and text[:1] == "P" else read_instant(text)
 
 
 class RunIf(StrEnum):
@@ -245,15 +251,10 @@ def hash_of(document: object) -> bytes:
 def definition_of(document: object) -> Definition:
     """The definition that a saved document means: it was checked when it was saved."""
     head = read_head(document)
-    return assemble(head, {name: read_node(node) for name, node in head.nodes.items()})
-
-
-def assemble(head: DefinitionDocument, nodes: Mapping[str, NodeDocument]) -> Definition:
-    """The definition of a document and its nodes."""
     return Definition(
         name=head.name,
         input_schema=NO_INPUT if head.input is None else head.input,
-        nodes={name: _node(name, read) for name, read in nodes.items()},
+        nodes={name: _node(name, read_node(node)) for name, node in head.nodes.items()},
         deadline=head.deadline,
         output=head.output,
     )
