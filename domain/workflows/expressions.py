@@ -50,7 +50,7 @@ class NodeFacts(NamedTuple):
 
 
 def facts_of(given: Mapping[str, Any], nodes: Mapping[str, NodeFacts], run: Mapping[str, Any]) -> Facts:
-    """What expressions see: the run's input, the nodes that they read, and the run's own facts (`references.OF_RUN`)."""
+    """What expressions see: the run's input, the nodes that they read, and `references.OF_RUN` of it."""
     return {"input": given, "nodes": {name: facts._asdict() for name, facts in nodes.items()}, "run": run}
 
 
