@@ -1,10 +1,10 @@
-"""How a run goes on: ends are counted, nodes are judged, and their work begins. The holder of the run's row calls this."""
+"""How a run goes on: ends are counted, nodes are judged, their work begins. The holder of the run's row calls this."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from domain.access.users import UserRole
@@ -26,7 +26,7 @@ class TakenEnds(NamedTuple):
     nodes: Sequence[str]
     items: Mapping[str, Counter[NodeState]]
     """By node: how many of its items have ended how."""
-    count: int
+    rows: int
 
 
 class ItemCounts(NamedTuple):
@@ -58,7 +58,8 @@ class NextNode(NamedTuple):
     """A node whose turn it is; the other fields are set where it goes on from an earlier round."""
 
     node: str
-    input: JsonObject | None
+    input: Any
+    """Of one with items the list."""
     child_run: UUID | None
     items_total: int | None
 
@@ -165,7 +166,7 @@ def _facts(tx: Transaction, run_id: UUID, row: Row) -> NodeFacts:
 def _outputs(tx: Transaction, run_id: UUID, node: str, total: int) -> list[object] | RefusedOutput:
     size = tx.run("measure_outputs", run_id=run_id, node=node)[0].bytes
     if size > LARGEST_OUTPUTS:
-        return RefusedOutput(f"the outputs of {node} have {size} bytes together, and an expression reads {LARGEST_OUTPUTS}")
+        return RefusedOutput(f"has {size} bytes with all its items, and an expression reads {LARGEST_OUTPUTS}")
     outputs: list[object] = [None] * total
     for item, output, refused in tx.run("read_outputs", run_id=run_id, node=node):
         outputs[item] = output if refused is None else RefusedOutput(refused)

@@ -111,35 +111,38 @@ def running_children(tx: Transaction, run_id: UUID, limit: int) -> Sequence[UUID
     return [row.child_run for row in tx.run("list_running_children", run_id=run_id, limit=limit)]
 
 
-def stop(
-    tx: Transaction,
-    run_id: UUID,
-    why: str,
-    reason: str,
-    *,
-    child_runs: Sequence[UUID],
-    only: Sequence[DueNode] | None = None,
-    limit: int,
-) -> tuple[int, Sequence[UUID]]:
-    """Ask work of nodes to stop: jobs, and these runs; of all nodes that run, or of some.
+class Stopping(NamedTuple):
+    """Why work is asked to stop, and which."""
+
+    why: str
+    """How the nodes end then: `canceled`, `deadline` or `timeout`."""
+    reason: str
+    child_runs: Sequence[UUID]
+    only: Sequence[DueNode] | None = None
+    """None: all that runs."""
+
+
+def stop(tx: Transaction, run_id: UUID, asked: Stopping, limit: int) -> tuple[int, Sequence[UUID]]:
+    """Ask work of nodes to stop.
 
     Returns how many were asked, and the runs that the caller has go on, to end.
     """
     # Runs before nodes: the end of a run locks both in this order, too.
-    asked = tx.run("cancel_child_runs", run_id=run_id, run_ids=array(child_runs), reason=reason) if child_runs else ()
+    child_runs, only = array(asked.child_runs), asked.only
+    ending = tx.run("cancel_child_runs", run_id=run_id, run_ids=child_runs, reason=asked.reason)
     rows = tx.run(
         "stop_nodes",
         run_id=run_id,
-        why=why,
-        child_runs=array(child_runs),
+        why=asked.why,
+        child_runs=child_runs,
         nodes=None if only is None else array(one.node for one in only),
         items=None if only is None else array(one.item for one in only),
         limit=limit,
     )
     job_ids = [row.job_id for row in rows if row.job_id is not None]
     if job_ids:
-        tx.run("cancel_jobs_of_nodes", run_id=run_id, job_ids=array(job_ids), reason=reason)
-    return len(rows), [row.run_id for row in asked]
+        tx.run("cancel_jobs_of_nodes", run_id=run_id, job_ids=array(job_ids), reason=asked.reason)
+    return len(rows), [row.run_id for row in ending]
 
 
 def cancel_open(tx: Transaction, run_id: UUID, limit: int) -> Sequence[Canceled]:
@@ -165,7 +168,7 @@ def end_run(tx: Transaction, run: Run, end: RunEnd) -> bool:
     if not rows or run.parent_run is None:
         return False
     reason = end.failure.reason if end.failure else run.cancel_reason or "canceled"
-    error = {"code": end.failure.code if end.failure else "canceled", "reason": f"its run {run.run_id}: {reason}"[:1000]}
+    code = end.failure.code if end.failure else "canceled"
     told = tx.run(
         "end_node_of_run",
         run_id=run.run_id,
@@ -174,7 +177,7 @@ def end_run(tx: Transaction, run: Run, end: RunEnd) -> bool:
         item=run.parent_item,
         state=end.state.value,
         output=output,
-        error=Jsonb(error),
+        error=Jsonb({"code": code, "reason": f"its run {run.run_id}: {reason}"[:1000]}),
         cost=rows[0].cost_microcents,
     )
     return bool(told)

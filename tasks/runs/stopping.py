@@ -3,6 +3,7 @@
 from domain.workflows.advance import RunFailure, Stop
 from storage.postgres.database import Transaction
 from storage.workflows import run_waits
+from storage.workflows.run_waits import Stopping
 from storage.workflows.runs import Run
 from tasks.runs.advance import Advance
 from tasks.runs.counting import end_nodes, end_of_list
@@ -30,7 +31,8 @@ def stop(at: Advance, why: Stop) -> None:
     at.left -= len(canceled)
     asked = 0
     if at.left > 0:
-        asked = stop_work(at, why.value, reason, run_waits.running_children(at.tx, at.run_id, at.left))
+        children = run_waits.running_children(at.tx, at.run_id, at.left)
+        asked = stop_work(at, Stopping(why.value, reason, children))
         at.left -= asked
     end_nodes(at, [end_of_list(one) for one in run_waits.stopped_lists(at.tx, at.run_id)])
     at.again = bool(canceled or asked)

@@ -88,48 +88,57 @@ def _kept_turn(node: Node, given: JsonObject) -> Turn:
 def _apply(at: Advance, following: Sequence[NextNode], turns: Mapping[str, Turn | None]) -> None:
     """Write what becomes of nodes."""
     nodes = at.workflow.definition.nodes
-    ended: list[Ended] = []
-    pieces: list[Piece] = []
+    ended = [end for name, turn in turns.items() if (end := _ended(name, turn)) is not None]
+    too_many = _begin_lists(at, following, turns)
+    pieces = [
+        Piece(nodes[one.node], THE_NODE, turn.input, one.child_run)
+        for one in following
+        if isinstance(turn := turns[one.node], Begin)
+    ]
+    waiting = [
+        begun_wait(at, nodes[name], turn) for name, turn in turns.items() if isinstance(turn, Ask | AwaitEvent | Sleep)
+    ]
+    begun = [*begin(at, pieces), *waiting]
+    refused = [Ended(one.node, NodeState.FAILED, one.error) for one in begun if one.error is not None]
+    if len(begun) > len(refused):
+        advancing.begin_nodes(at.tx, at.run, [one for one in begun if one.error is None])
+    end_nodes(at, [*ended, *too_many, *refused])
+    at.left -= len(following)
+
+
+def _ended(name: str, turn: Turn | None) -> Ended | None:
+    """The end of a node that ends with its turn."""
+    match turn:
+        case Skip(because):
+            return Ended(name, NodeState.SKIPPED, skipped_because=because)
+        case Fail(error):
+            return Ended(name, NodeState.FAILED, error)
+        case Succeed():
+            return Ended(name, NodeState.SUCCEEDED)
+    return None
+
+
+def _begin_lists(at: Advance, following: Sequence[NextNode], turns: Mapping[str, Turn | None]) -> list[Ended]:
+    """Begin the lists of nodes that have items; returns those that are too long for the run."""
     lists: dict[str, Sequence[object]] = {}
-    waiting: list[Begun] = []
+    too_many: list[Ended] = []
+    had = at.run.items + at.items
     for one in following:
         match turns[one.node]:
             case None:
-                lists[one.node] = one.input or []
-            case Skip(because):
-                ended.append(Ended(one.node, NodeState.SKIPPED, skipped_because=because))
-            case Fail(error):
-                ended.append(Ended(one.node, NodeState.FAILED, error))
+                lists[one.node] = one.input if isinstance(one.input, list) else []
             case Succeed():
                 lists[one.node] = []
-                ended.append(Ended(one.node, NodeState.SUCCEEDED))
-            case Begin(given):
-                pieces.append(Piece(nodes[one.node], THE_NODE, given, one.child_run))
+            case BeginItems(items) if had + len(items) > MOST_ITEMS:
+                reason = f"{len(items)} items, after {had} of the run before it: a run has at most {MOST_ITEMS}"
+                too_many.append(Ended(one.node, NodeState.FAILED, NodeError(TOO_MANY_ITEMS, reason)))
             case BeginItems(items):
-                if at.run.items + at.items + len(items) > MOST_ITEMS:
-                    ended.append(Ended(one.node, NodeState.FAILED, _too_many(at, len(items))))
-                else:
-                    at.items += len(items)
-                    lists[one.node] = items
-            case (Ask() | AwaitEvent() | Sleep()) as wait:
-                waiting.append(begun_wait(at, nodes[one.node], wait))
-    begun = [*begin(at, pieces), *waiting]
-    ended += [Ended(one.node, NodeState.FAILED, one.error) for one in begun if one.error is not None]
-    begun = [one for one in begun if one.error is None]
-    if begun:
-        advancing.begin_nodes(at.tx, at.run, begun)
+                lists[one.node] = items
+                had += len(items)
     if lists:
-        new = sum(len(items) for name, items in lists.items() if turns[name] is not None)
-        advancing.begin_lists(at.tx, at.run_id, lists, new_items=new)
-    end_nodes(at, ended)
-    at.left -= len(following) - len(ended)
-    # A wait may find that its event has come, or that its time is over.
-    at.again = at.again or bool(waiting)
-
-
-def _too_many(at: Advance, more: int) -> NodeError:
-    had = at.run.items + at.items
-    return NodeError(TOO_MANY_ITEMS, f"has {more} items, the run has {had} before it, and a run has at most {MOST_ITEMS}")
+        advancing.begin_lists(at.tx, at.run_id, lists, new_items=had - at.run.items - at.items)
+    at.items = had - at.run.items
+    return too_many
 
 
 def begin_items(at: Advance) -> None:

@@ -1,20 +1,19 @@
 """What a run waits for: people, events and times; and the timer that has it go on."""
 
 from collections import defaultdict, deque
-from collections.abc import Sequence
 from datetime import timedelta
 from uuid import UUID, uuid4
 
+from domain.instants import read_instant
 from domain.jobs.job import KeysOf
 from domain.payloads.workflows import AdvancePayload
 from domain.workflows.advance import TIMEOUT, Ask, AwaitEvent, NodeError, Sleep
 from domain.workflows.definition import ApprovalWait, Node, UntilWait
 from domain.workflows.joins import NodeState
-from domain.instants import read_instant
 from storage.workflows import run_waits
 from storage.workflows.advancing import Begun
 from storage.workflows.nodes import THE_NODE
-from storage.workflows.run_waits import DueNode, EndedWait, KeptEvent
+from storage.workflows.run_waits import DueNode, EndedWait, KeptEvent, Stopping
 from tasks.runs.advance import Advance
 
 OVER = NodeError(TIMEOUT, "the time of the node was over")
@@ -65,7 +64,8 @@ def time_out(at: Advance) -> None:
         run_waits.end_waits(at.tx, at.run_id, [_ended(at, one) for one in waiting])
     running = [one for one in due if one.state is NodeState.RUNNING]
     if running:
-        stop_work(at, "timeout", OVER.reason, [one.child_run for one in running if one.child_run], only=running)
+        child_runs = [one.child_run for one in running if one.child_run is not None]
+        stop_work(at, Stopping(TIMEOUT, OVER.reason, child_runs, running))
     at.left -= len(due)
     at.again = True
 
@@ -77,13 +77,9 @@ def _ended(at: Advance, due: DueNode) -> EndedWait:
     return EndedWait(due.node, NodeState.FAILED, error=OVER)
 
 
-def stop_work(
-    at: Advance, why: str, reason: str, child_runs: Sequence[UUID], *, only: Sequence[DueNode] | None = None
-) -> int:
+def stop_work(at: Advance, wanted: Stopping) -> int:
     """Ask work to stop; returns how many nodes and items were asked."""
-    asked, to_end = run_waits.stop(
-        at.tx, at.run_id, why, reason, child_runs=child_runs, only=only, limit=max(at.left, 1)
-    )
+    asked, to_end = run_waits.stop(at.tx, at.run_id, wanted, max(at.left, 1))
     for run_id in to_end:
         at.ctx.enqueue(at.tx, AdvancePayload(run_id=run_id))
     return asked

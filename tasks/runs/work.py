@@ -10,11 +10,11 @@ from domain.jobs.failures import Forbidden, Invalid
 from domain.jobs.job import JsonObject, KeysOf, NewJob
 from domain.jobs.job_ids import NOISE, make_job_ids
 from domain.payloads.payload import checked, payload_types
-from domain.payloads.workflows import AdvancePayload
+from domain.payloads.workflows import LARGEST_INPUT, AdvancePayload
 from domain.workflows.advance import NodeError
-from domain.workflows.definition import DEEPEST_RUN, LARGEST_INPUT, JobWork, Node, WorkflowWork
+from domain.workflows.definition import DEEPEST_RUN, JobWork, Node, WorkflowWork
 from domain.workflows.inputs import check_input
-from domain.workflows.resume import Differing, plan_resume
+from domain.workflows.resume import Plan, plan_resume
 from engine.enqueue import enqueue_jobs
 from storage.workflows import nodes, runs
 from storage.workflows.advancing import Begun, part
@@ -39,21 +39,20 @@ class Piece(NamedTuple):
 def begin(at: Advance, pieces: Sequence[Piece]) -> list[Begun]:
     """Begin work; what is refused has an error, and harms nothing else."""
     jobs = [piece for piece in pieces if isinstance(piece.node.work, JobWork)]
-    begun = [_begun(at, piece, job_id=made) for piece, made in zip(jobs, _enqueue(at, jobs), strict=True)]
+    begun = [_begun(at, piece, made) for piece, made in zip(jobs, _enqueue(at, jobs), strict=True)]
     others = (piece for piece in pieces if isinstance(piece.node.work, WorkflowWork))
-    return begun + [_begun(at, piece, child_run=_begin_run(at, piece)) for piece in others]
+    return begun + [_begun(at, piece, _begin_run(at, piece)) for piece in others]
 
 
-def _begun(
-    at: Advance, piece: Piece, *, job_id: UUID | NodeError | None = None, child_run: UUID | NodeError | None = None
-) -> Begun:
+def _begun(at: Advance, piece: Piece, made: UUID | NodeError) -> Begun:
     node = piece.node
-    made = Begun(
-        node.name, piece.item, piece.given, wait_until=None if node.timeout is None else at.run.read_at + node.timeout
-    )
-    if isinstance(job_id, NodeError) or isinstance(child_run, NodeError):
-        return made._replace(wait_until=None, error=job_id or child_run)
-    return made._replace(job_id=job_id, child_run=child_run)
+    begun = Begun(node.name, piece.item, piece.given)
+    if isinstance(made, NodeError):
+        return begun._replace(error=made)
+    until = None if node.timeout is None else at.run.read_at + node.timeout
+    if isinstance(node.work, JobWork):
+        return begun._replace(job_id=made, wait_until=until)
+    return begun._replace(child_run=made, wait_until=until)
 
 
 def _enqueue(at: Advance, pieces: Sequence[Piece]) -> list[UUID | NodeError]:
@@ -89,10 +88,10 @@ def _enqueue_some(at: Advance, jobs: Sequence[tuple[int, NewJob]], made: dict[in
 
 
 def _job(at: Advance, piece: Piece) -> NewJob:
-    """The job of a node or an item. Of a type with unique keys it gets a key of its own, and is folded into no other."""
+    """The job of a node or an item; of a type with unique keys it gets a key of its own, and folds into no other."""
     node, run, work = piece.node, at.run, piece.node.work
     if not isinstance(work, JobWork):
-        raise TypeError(f"{node.name} has no job")
+        raise TypeError(f"{node.name} runs no job")
     known = payload_types.find(work.job_type)
     is_unique = known is None or known.declaration.unique is not None
     return at.ctx.job.child(
@@ -148,8 +147,8 @@ def _resume_run(at: Advance, run_id: UUID) -> UUID:
         raise Invalid("workflow", "the run of the node is gone")
     known = known_workflow(at.ctx, at.tx, child.workflow, child.version)
     plan = plan_resume(known.definition, nodes.ends(at.tx, run_id))
-    if isinstance(plan, Differing):
-        raise AssertionError("a definition differs from itself")
+    if not isinstance(plan, Plan):
+        raise TypeError("a definition differs from itself")
     runs.begin_round(at.tx, child, plan, known.definition, child.version)
     at.ctx.enqueue(at.tx, AdvancePayload(run_id=run_id))
     at.left -= len(plan.again)
