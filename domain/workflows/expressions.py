@@ -54,15 +54,21 @@ def facts_of(given: Mapping[str, Any], nodes: Mapping[str, NodeFacts], run: Mapp
     return {"input": given, "nodes": {name: facts._asdict() for name, facts in nodes.items()}, "run": run}
 
 
-def evaluate(place: str, value: Any, facts: Facts) -> Any:  # noqa: ANN401 - JSON
+def kind_of(value: object) -> str:
+    """What a JSON value is, in JSON's words."""
+    words = {bool: "a boolean", str: "a text", list: "a list", dict: "an object", type(None): "null"}
+    return words.get(type(value), "a number")
+
+
+def evaluate(place: str, value: Any, facts: Facts, *, most: int = LARGEST_PAYLOAD) -> Any:  # noqa: ANN401 - JSON
     """The JSON value with each expression in it replaced by what it gives; raises `Invalid` with the place and why.
 
-    All of its expressions share the bound on steps.
+    All of its expressions share the bound on steps; what comes out has `most` bytes at most.
     """
     interpreter = _Bounded()
     made = _evaluated(place, value, facts, interpreter)
     try:
-        interpreter.size(made, most=LARGEST_PAYLOAD)
+        interpreter.size(made, most=most)
     except _Stopped as stopped:
         raise Invalid(place, stopped.reason) from None
     if nests_too_deep(made):

@@ -134,7 +134,7 @@ def _job(node: NodeDocument, around: Surroundings) -> Iterator[Misfit]:
     try:
         check_job_type(payload_type.declaration)
     except Forbidden as refused:
-        yield Misfit(("job",), refused.reason)
+        yield Misfit(("job",), refused.reason.removeprefix("job_type: "))
         return
     yield from _under("with", payload_misfits(payload_type, node.payload_version, node.with_ or {}))
 
