@@ -29,8 +29,8 @@ class RunPayload(Payload, job_type="workflows.run", aliases=("ENGINE_RUN",)):
     """Which workflow is run, and with what input; without a version it is the newest. The run's id is the job's."""
 
     workflow: Annotated[WorkflowName, Field(examples=["morning-brief"])]
-    version: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
-    input: RunInput = {}
+    version: Annotated[int, Field(ge=1, le=2**31 - 1)] | None = None
+    input: RunInput = Field(default_factory=dict)
 
 
 class AdvancePayload(
@@ -38,7 +38,7 @@ class AdvancePayload(
     job_type="workflows.advance",
     unique=while_queued("run_id"),
     serial_by="run_id",
-    asked_by="workflows.run",
+    asked_by="workflows.run, or an event, a decision, a resume or a cancellation of the run",
 ):
     """Which run is taken further: the ends of its nodes are counted, and the next ones begin."""
 

@@ -8,13 +8,14 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 from domain.access.users import UserRole
+from domain.instants import read_instant
 from domain.jobs.contract import JOB_TYPE_PATTERN, LONGEST_JOB_TYPE, LONGEST_RETRY_S, MOST_ATTEMPTS
 from domain.jobs.job import JsonObject
 from domain.payloads.workflows import WORKFLOW_NAME, WorkflowName
@@ -35,14 +36,14 @@ NODE_NAME = r"^[a-z][a-z0-9_]{0,62}$"
 """As an expression names it without quotes."""
 EVENT_NAME = WORKFLOW_NAME
 
-_DURATION = re.compile(r"P(?=[0-9T])([0-9]{1,4}W|([0-9]{1,4}D)?(T(?=[0-9])([0-9]{1,5}H)?([0-9]{1,6}M)?([0-9]{1,8}S)?)?)")
+_DURATION = re.compile(r"P(?=[0-9T])(\d{1,4}W|(\d{1,4}D)?(T(?=[0-9])(\d{1,5}H)?(\d{1,6}M)?(\d{1,8}S)?)?)", re.ASCII)
 _AMOUNT = re.compile(r"([0-9]+)([WDHMS])")
 _SECONDS = {"W": 604_800, "D": 86_400, "H": 3_600, "M": 60, "S": 1}
 NO_DURATION = "is no duration of ISO 8601 in weeks, or in days, hours, minutes and seconds, such as PT12H or P2D"
 
 
 def read_duration(text: object) -> timedelta:
-    """A duration of ISO 8601, without years and months, from a second to a year; raises `ValueError` with the reason."""
+    """A duration of ISO 8601 without years and months, from a second to a year; raises `ValueError` with the reason."""
     if isinstance(text, timedelta):
         return text
     if not isinstance(text, str) or not _DURATION.fullmatch(text):
@@ -51,6 +52,11 @@ def read_duration(text: object) -> timedelta:
     if not timedelta(seconds=1) <= lasts <= LONGEST_WAIT:
         raise ValueError(f"must be from a second to {LONGEST_WAIT.days} days")
     return lasts
+
+
+def read_until(text: object) -> datetime | timedelta:
+    """An RFC 3339 instant, or a duration; raises `ValueError` with the reason."""
+    return read_duration(text) if isinstance(text, str) and text[:1] == "P" else read_instant(text)
 
 
 class RunIf(StrEnum):
@@ -206,7 +212,7 @@ class NodeDocument(_Document):
     payload_version: int | None = Field(None, ge=1, le=1000)
     workflow: WorkflowName | None = None
     wait: WaitDocument | None = None
-    needs: Annotated[list[NodeName], Field(max_length=MOST_NEEDS)] = []
+    needs: Annotated[list[NodeName], Field(max_length=MOST_NEEDS)] = Field(default_factory=list)
     when: Any = None
     for_each: Any = None
     limit: int | None = Field(None, ge=1, le=MOST_ITEMS)
@@ -245,15 +251,10 @@ def hash_of(document: object) -> bytes:
 def definition_of(document: object) -> Definition:
     """The definition that a saved document means: it was checked when it was saved."""
     head = read_head(document)
-    return assemble(head, {name: read_node(node) for name, node in head.nodes.items()})
-
-
-def assemble(head: DefinitionDocument, nodes: Mapping[str, NodeDocument]) -> Definition:
-    """The definition of a document and its nodes."""
     return Definition(
         name=head.name,
         input_schema=NO_INPUT if head.input is None else head.input,
-        nodes={name: _node(name, read) for name, read in nodes.items()},
+        nodes={name: _node(name, read_node(node)) for name, node in head.nodes.items()},
         deadline=head.deadline,
         output=head.output,
     )

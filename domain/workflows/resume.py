@@ -8,8 +8,10 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
-from domain.workflows.advance import NodeEnd
-from domain.workflows.definition import Definition
+from domain.workflows.advance import NodeEnd, unhandled
+from domain.workflows.definition import Definition, Node, WorkflowWork
+from domain.workflows.graph import descendants
+from domain.workflows.joins import NodeState
 
 
 class Redo(StrEnum):
@@ -42,4 +44,28 @@ def plan_resume(
     definition: Definition, ends: Mapping[str, NodeEnd], newer: Definition | None = None
 ) -> Plan | Differing:
     """What the next round of an ended run does, by its own definition or by a newer one."""
-    raise NotImplementedError
+    broken = {*unhandled(definition, ends), *(name for name, end in ends.items() if end.state is NodeState.CANCELED)}
+    kept = definition.nodes.keys() - descendants(broken, definition.edges)
+    nodes = definition.nodes if newer is None else newer.nodes
+    differing = tuple(name for name in definition.nodes if name in kept and nodes.get(name) != definition.nodes[name])
+    if differing:
+        return Differing(differing)
+    pending = {name: sum(need not in kept for need in node.needs) for name, node in nodes.items() if name not in kept}
+    return Plan(
+        again={name: _redo(definition.nodes.get(name), nodes[name], pending[name]) for name in pending},
+        pending=pending,
+        kept=frozenset(kept),
+        dropped=frozenset(definition.nodes.keys() - nodes.keys()),
+    )
+
+
+def _redo(before: Node | None, node: Node, pending: int) -> Redo:
+    """A node that the newer version has with other items, or with other work, has nothing to go on with."""
+    if before is None or pending or before.for_each != node.for_each or _work(before) != _work(node):
+        return Redo.ANEW
+    return Redo.MEND
+
+
+def _work(node: Node) -> object:
+    """What must be the same for a run of the node's own to be resumed, and for its items to be kept."""
+    return node.work if isinstance(node.work, WorkflowWork) else type(node.work)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
@@ -104,6 +104,8 @@ class Run(RunLine):
     parent_node: str | None
     parent_item: int | None
     cancel_reason: str | None
+    read_at: datetime
+    """The database's time, when the transaction that has read it began."""
 
 
 def begin(tx: Transaction, new: NewRun, definition: Definition, *, by: Origin) -> bool:
@@ -130,7 +132,8 @@ def begin(tx: Transaction, new: NewRun, definition: Definition, *, by: Origin) -
         correlation_id=by.correlation_id or by.request_id or str(new.run_id),
     )
     if made:
-        add_nodes(tx, new.run_id, new.org_id, definition, {name: len(node.needs) for name, node in definition.nodes.items()})
+        pending = {name: len(node.needs) for name, node in definition.nodes.items()}
+        add_nodes(tx, new.run_id, new.org_id, definition, pending)
     return bool(made)
 
 
@@ -237,7 +240,6 @@ def _run(row: Row) -> Run:
     return Run(**_values(row))
 
 
-def _values(row: Row) -> dict[str, object]:
-    return row._asdict() | {"state": RunState(row.state), "actor_type": ActorType(row.actor_type)}
-
-
+def _values(row: Row) -> dict[str, Any]:
+    values: dict[str, Any] = row._asdict()
+    return values | {"state": RunState(row.state), "actor_type": ActorType(row.actor_type)}

@@ -93,16 +93,12 @@ def send_event(tx: Transaction, run_id: UUID, name: str, payload: object, *, by:
         raise Conflict("name: the wait for this event is over")
     if found.kept >= MOST_KEPT:
         raise Forbidden(f"a run keeps at most {MOST_KEPT} events that no wait has taken")
-    made = tx.run(
-        "keep_event", org_id=found.org_id, run_id=run_id, name=name, payload=Jsonb(payload), sent_by=by
-    )
+    made = tx.run("keep_event", org_id=found.org_id, run_id=run_id, name=name, payload=Jsonb(payload), sent_by=by)
     runs.go_on(tx, run_id)
     return UUID(str(made[0].event_id))
 
 
-def events(
-    tx: Transaction, run_id: UUID, *, after: EventPosition | None = None, limit: int
-) -> Sequence[Event]:
+def events(tx: Transaction, run_id: UUID, *, after: EventPosition | None = None, limit: int) -> Sequence[Event]:
     """The events of a run, in the order in which they came."""
     rows = tx.run(
         "list_events", run_id=run_id, last_at=after and after.at, last_id=after and after.event_id, limit=limit
@@ -111,7 +107,10 @@ def events(
 
 
 def decide(tx: Transaction, approval_id: UUID, *, approve: bool, by: str, reason: str | None) -> bool:
-    """Write a person's decision, and have the run go on; false where the node waits no more. As the ledger role only."""
+    """Write a person's decision, and have the run go on; false where the node waits no more.
+
+    As the ledger role only.
+    """
     rows = tx.run("decide_node", approval_id=approval_id, approve=approve, by=by, reason=reason, denied=DENIED)
     if rows:
         runs.go_on(tx, rows[0].run_id)

@@ -61,10 +61,11 @@ create table workflow_runs (
   parent_node text,
   parent_item integer,
   depth smallint not null default 0 check (depth between 0 and 5),
-  actor_type postroom.actor_type not null,
-  actor_id postroom.actor_id not null,
-  request_id postroom.request_id not null,
-  correlation_id postroom.correlation_id not null,
+  -- Those of the job that started it: in whose name its jobs are.
+  actor_type text not null check (actor_type in ('user', 'system', 'api_key')),
+  actor_id text not null check (length(actor_id) between 1 and 200),
+  request_id text not null check (length(request_id) between 1 and 200),
+  correlation_id text not null check (length(correlation_id) between 1 and 200),
   cost_microcents bigint not null default 0 check (cost_microcents >= 0),
   created_at timestamptz not null default now(),
   resumed_at timestamptz,
@@ -108,7 +109,7 @@ create table workflow_nodes (
   -- Why the work was asked to stop, which decides how the node ends when the work does.
   stopped_for text check (stopped_for in ('canceled', 'deadline', 'timeout')),
   -- What its work was given; of a node with `for_each`, the list.
-  input jsonb check (octet_length(input::text) <= 131072),
+  input jsonb check (octet_length(input::text) <= 524288),
   output jsonb check (octet_length(output::text) <= 131072),
   -- Why there is no output of a node that succeeded.
   output_refused text check (length(output_refused) <= 1000),
