@@ -119,14 +119,14 @@ class _Reading:
         try:
             read_head(document)
         except ValidationError as error:
-            yield from misfits_of(error, document)
+            yield from misfits_of(error)
         given = document.get("nodes")
         for name, node in given.items() if isinstance(given, dict) else ():
             try:
                 self._nodes[name] = read_node(node)
             except ValidationError as error:
                 self._nodes[name] = None
-                yield from _under(("nodes", name), misfits_of(error, node))
+                yield from _under(("nodes", name), misfits_of(error))
 
     def _meanings(self, document: JsonObject) -> Iterator[Misfit]:
         schema = document.get("input", NO_INPUT)

@@ -19,9 +19,8 @@ def circles(needs: Needs) -> tuple[tuple[str, ...], ...]:
     found: list[tuple[str, ...]] = []
     while len(found) < MOST_CIRCLES and (around := _circle(left)):
         first = min(range(len(around) - 1), key=around.__getitem__)
-        turned = [*around[first:-1], *around[:first]]
-        found.append((*turned, turned[0]))
-        left[turned[1]].discard(turned[0])
+        found.append((*around[first:-1], *around[: first + 1]))
+        left[found[-1][1]].discard(found[-1][0])
     return tuple(found)
 
 

@@ -3,7 +3,6 @@
 import json
 import math
 from contextlib import suppress
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -45,7 +44,7 @@ FACTS = facts_of({"name": "Ada", "many": list(range(6_000)), "long": "x" * 40_00
         ("${length(input.many)}", 6_000),
     ],
 )
-def test_an_expression_is_replaced_by_what_it_gives(value: Any, gives: object) -> None:
+def test_an_expression_is_replaced_by_what_it_gives(value: object, gives: object) -> None:
     assert evaluate("with", value, FACTS) == gives
 
 
