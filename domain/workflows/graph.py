@@ -57,7 +57,8 @@ def descendants(of: Iterable[str], edges: Iterable[tuple[str, str]]) -> frozense
     after: dict[str, list[str]] = {}
     for upstream, downstream in edges:
         after.setdefault(upstream, []).append(downstream)
-    found, left = set(of), list(of)
+    left = list(of)
+    found = set(left)
     while left:
         new = [name for name in after.get(left.pop(), ()) if name not in found]
         found.update(new)
