@@ -27,7 +27,7 @@ from domain.workflows.definition import (
     definition_of,
     hash_of,
 )
-from domain.workflows.faults import Faults, Form, check, read
+from domain.workflows.faults import MOST_FAULTS, Faults, Form, check, read
 from domain.yaml_source import LONGEST_SOURCE
 from tests.written_pages import DOCS, Page
 
@@ -167,6 +167,12 @@ def test_a_thousand_nodes_are_read_and_one_more_is_not(form: Form) -> None:
     with pytest.raises(Faults) as refused:
         read(text(MOST_NODES + 1), form, SAVED.get)
     assert [fault.pointer for fault in refused.value.faults] == ["/nodes"]
+
+
+def test_many_faults_are_counted() -> None:
+    found = places(document(**{f"n{number}": {} for number in range(150)}))
+    assert found == [*(f"/nodes/n{number}" for number in range(MOST_FAULTS - 1)), "/"]
+    assert len(places(document(**{f"n{number}": {} for number in range(MOST_FAULTS)}))) == MOST_FAULTS
 
 
 LAUGHS = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
