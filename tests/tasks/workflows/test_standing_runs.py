@@ -34,15 +34,17 @@ def test_a_run_waits_for_something_at_each_moment_of_its_life(flows: Workflows) 
             flows.run_job(due[0])
         assert standing(flows) == []
         flows.pass_time(timedelta(hours=1))
-    assert flows.run(run_id).state == "succeeded", flows.states(run_id)
+    assert (flows.run(run_id).state, flows.error(run_id, "ask")[0]) == ("failed", "timeout")
 
 
 @pytest.mark.parametrize(
     "loss",
     [
         "delete from jobs where job_type = 'workflows.advance'",
-        "update jobs set state = 'canceled', finished_at = now(), cancel_reason = 'x', backlog_since = null,"
-        " next_check_at = null, parked_by = null where job_type = 'workflows.advance' and finished_at is null",
+        (
+            "update jobs set state = 'canceled', finished_at = now(), cancel_reason = 'x', backlog_since = null,"
+            " next_check_at = null, parked_by = null where job_type = 'workflows.advance' and finished_at is null"
+        ),
     ],
 )
 def test_a_run_that_waits_for_nothing_is_found(flows: Workflows, loss: str) -> None:
@@ -64,9 +66,7 @@ def test_a_wait_whose_end_nobody_would_see_is_found(flows: Workflows) -> None:
 
 def test_runs_that_ended_long_ago_are_forgotten_with_all_that_is_in_them(flows: Workflows) -> None:
     flows.save("name: inner\nnodes:\n  only: {job: workflow_jobs.echo}\n")
-    flows.save(
-        "name: outer\nnodes:\n  inner: {workflow: inner, for_each: [1, 2]}\n  apart: {job: workflow_jobs.echo}\n"
-    )
+    flows.save("name: outer\nnodes:\n  inner: {workflow: inner, for_each: [1, 2]}\n  one: {job: workflow_jobs.echo}\n")
     old, young = flows.finish("outer"), flows.finish("outer")
     flows.database.execute("update workflow_runs set finished_at = now() - interval '31 days' where id = %s", (old,))
     with flows.process.database.ledger() as tx:
