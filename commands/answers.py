@@ -54,7 +54,7 @@ class FleetGroup(click.Group):
 
 
 def failure_line(error: Failure | DatabaseError) -> str | None:
-    """What a command ends with, a line for each mistake in a document; None for an error that only a traceback explains."""
+    """What a command ends with, a line for each mistake in a document; None for what only a traceback explains."""
     diagnosis = diagnosis_of(error)
     if diagnosis is not None:
         return f"PostgreSQL: {diagnosis.finding}; {diagnosis.remedy}"

@@ -22,7 +22,7 @@ workflows: click.Group = AREAS.workflows
 @json_option
 @click.pass_context
 def validate(context: click.Context, document: IO[bytes], org: str, as_json: bool) -> None:  # noqa: FBT001 - a flag of the command line
-    """Check the definition in FILE, YAML or JSON, and say all that is wrong with it. Exit status 1 for one with faults."""
+    """Check the definition in FILE, YAML or JSON, and say all that is wrong with it; exit status 1 if anything is."""
     file = file_of(document)
     found = validate_workflow(call_of(None, org), file)
     if as_json:

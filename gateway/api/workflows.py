@@ -1,6 +1,6 @@
 """`/v1/workflows/validate` and `…/graph`. The other routes about workflows are made from their operations."""
 
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import APIRouter, Query, Request, Response
@@ -28,7 +28,9 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-store",
 }
-PICTURE = {200: {"content": {SVG: {"schema": {"type": "string"}}}, "description": "The picture."}}
+PICTURE: dict[int | str, dict[str, Any]] = {
+    200: {"content": {SVG: {"schema": {"type": "string"}}}, "description": "The picture."}
+}
 Version = Annotated[int | None, Query(ge=1, le=1_000_000, description="Without it, the latest.")]
 
 

@@ -126,7 +126,7 @@ async def answer_defect(request: Request, _defect: Exception) -> Response:
     return problem(request, HTTPStatus.INTERNAL_SERVER_ERROR, "defect", headers={"Connection": "close"})
 
 
-def problem(
+def problem(  # noqa: PLR0913 - the fields of a problem
     request: Request,
     status: int,
     code: str,

@@ -57,7 +57,7 @@ class StartedRun(Record):
     workflow: str
 
 
-class RunLineView(Record):
+class WorkflowRunLine(Record):
     """A run in a list."""
 
     plural: ClassVar = "runs"
@@ -84,7 +84,7 @@ class RunLineView(Record):
     actor_id: str
 
 
-class NodeLineView(Record):
+class RunNodeLine(Record):
     """Where a node of a run stands, or an item of a node."""
 
     plural: ClassVar = "nodes"
@@ -111,7 +111,7 @@ class NodeLineView(Record):
     finished_at: datetime | None
 
 
-class RunView(RunLineView):
+class WorkflowRunView(WorkflowRunLine):
     """A run with its nodes, of which each is shown without what it was given and gave."""
 
     input: JsonObject
@@ -119,17 +119,17 @@ class RunView(RunLineView):
     parent_node: str | None
     parent_item: int | None
     cancel_reason: str | None
-    nodes: list[NodeLineView]
+    nodes: list[RunNodeLine]
 
 
-class NodeView(NodeLineView):
+class RunNodeView(RunNodeLine):
     """A node of a run, or an item, with what it was given and what it gave."""
 
     input: Any
     output: Any
 
 
-class EventView(Record):
+class RunEventView(Record):
     """An event that was sent to a run."""
 
     plural: ClassVar = "events"
@@ -208,23 +208,23 @@ def list_workflow_runs(  # noqa: PLR0913 - one parameter per filter
         Field(description="Only those of this run's nodes, which are not listed otherwise."),
         Option("--parent"),
     ] = None,
-) -> Page[RunLineView]:
+) -> Page[WorkflowRunLine]:
     """List an org's runs, the newest first."""
     wanted = RunFilter(workflow, state or (), since, before, parent_run)
     with call.reading() as tx:
         found = runs.listed(tx, call.org, wanted, after=window.after(RunPosition), limit=window.rows)
-    return window.page(found, RunLineView.model_validate, lambda one: RunPosition(one.created_at, one.run_id))
+    return window.page(found, WorkflowRunLine.model_validate, lambda one: RunPosition(one.created_at, one.run_id))
 
 
 @WORKFLOWS.look("show", Route("GET", "/workflows/runs/{run_id}"))
-def show_run(call: Call, run_id: UUID) -> RunView:
+def show_run(call: Call, run_id: UUID) -> WorkflowRunView:
     """Show a run with its nodes."""
     with call.reading() as tx:
         run = _found(tx, call, run_id)
         found = nodes.listed(tx, run_id, limit=MOST_NODES)
-    lines = [NodeLineView.model_validate(one) for one in found]
-    facts = {name: getattr(run, name) for name in RunView.model_fields if name != "nodes"}
-    return RunView(**facts, nodes=lines)
+    lines = [RunNodeLine.model_validate(one) for one in found]
+    facts = {name: getattr(run, name) for name in WorkflowRunView.model_fields if name != "nodes"}
+    return WorkflowRunView(**facts, nodes=lines)
 
 
 @WORKFLOWS.look("node", Route("GET", "/workflows/runs/{run_id}/nodes/{node}"))
@@ -236,32 +236,32 @@ def show_node(
     item: Annotated[
         int, Field(ge=THE_NODE, le=9_999, description="The item's number; without it, the node.")
     ] = THE_NODE,
-) -> NodeView:
+) -> RunNodeView:
     """Show a node of a run, or one of its items, with what it was given and what it gave."""
     with call.reading() as tx:
         _found(tx, call, run_id)
         found = nodes.get(tx, run_id, node, item)
     if found is None:
         raise Gone(f"the run has no node {node}" + (f" with an item {item} that has begun" if item >= 0 else ""))
-    return NodeView.model_validate(found)
+    return RunNodeView.model_validate(found)
 
 
 @WORKFLOWS.look("items", Route("GET", "/workflows/runs/{run_id}/nodes/{node}/items"))
-def list_items(call: Call, run_id: UUID, node: NodeName, window: Window) -> Page[NodeLineView]:
+def list_items(call: Call, run_id: UUID, node: NodeName, window: Window) -> Page[RunNodeLine]:
     """List the items of a node that have begun, by their numbers."""
     with call.reading() as tx:
         _found(tx, call, run_id)
         found = nodes.listed(tx, run_id, of_node=node, after=window.after(NodePosition), limit=window.rows)
-    return window.page(found, NodeLineView.model_validate, lambda one: NodePosition(one.node, one.item))
+    return window.page(found, RunNodeLine.model_validate, lambda one: NodePosition(one.node, one.item))
 
 
 @WORKFLOWS.look("events", Route("GET", "/workflows/runs/{run_id}/events"))
-def list_run_events(call: Call, run_id: UUID, window: Window) -> Page[EventView]:
+def list_run_events(call: Call, run_id: UUID, window: Window) -> Page[RunEventView]:
     """List the events that a run was sent, in the order in which they came."""
     with call.reading() as tx:
         _found(tx, call, run_id)
         found = waits.events(tx, run_id, after=window.after(EventPosition), limit=window.rows)
-    return window.page(found, EventView.model_validate, lambda one: EventPosition(one.at, one.event_id))
+    return window.page(found, RunEventView.model_validate, lambda one: EventPosition(one.at, one.event_id))
 
 
 @WORKFLOWS.deed(
@@ -298,7 +298,7 @@ def send_event(
     role=Role.WRITER,
     events=("workflow.cancel_requested",),
 )
-def cancel_run(call: Call, run_id: UUID, *, reason: Reason = None) -> RunLineView:
+def cancel_run(call: Call, run_id: UUID, *, reason: Reason = None) -> WorkflowRunLine:
     """Cancel a run with the jobs and the runs of its nodes; it has ended when these have. Refused once it has ended."""
     why = NO_REASON if reason is None else check_text("reason", reason)
     with call.writing() as tx:
@@ -306,17 +306,17 @@ def cancel_run(call: Call, run_id: UUID, *, reason: Reason = None) -> RunLineVie
         if not runs.request_cancel(tx, run_id, why):
             raise Conflict(f"run_id: the run has ended: {found.state}")
         call.audit(tx, found.org_id, {**_facts(found), "reason": why}, project_id=found.project_id)
-        return RunLineView.model_validate(_found(tx, call, run_id))
+        return WorkflowRunLine.model_validate(_found(tx, call, run_id))
 
 
 @WORKFLOWS.deed("resume", Route("POST", "/workflows/runs/{run_id}/resume", status=202), events=("workflow.resumed",))
-def resume_run(call: Call, run_id: UUID, *, version: Version = None) -> RunLineView:
+def resume_run(call: Call, run_id: UUID, *, version: Version = None) -> WorkflowRunLine:
     """Do again what failed or was canceled in a run that has ended, and what comes after it; the rest is kept.
 
     With another version, every node that is kept must be the same there: refused with those that are not.
     """
     with call.writing() as tx:
-        return RunLineView.model_validate(_resume(tx, call, run_id, version))
+        return WorkflowRunLine.model_validate(_resume(tx, call, run_id, version))
 
 
 @WORKFLOWS.deed(

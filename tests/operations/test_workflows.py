@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 from xml.etree import ElementTree as ET
 
 import pytest
+import yaml
 from psycopg import Connection
 
 from commands.workflows import workflows
@@ -31,7 +32,9 @@ BRIEF: dict[str, Any] = {
             "job": "workflow_jobs.echo", "needs": ["go"], "for_each": ["a", "b", "c"],
             "with": {"value": "${item}", "word": "each"},
         },
-        "last": {"job": "workflow_jobs.echo", "needs": ["each"], "with": {"value": "${nodes.go.output}", "word": "last"}},
+        "last": {
+            "job": "workflow_jobs.echo", "needs": ["each"], "with": {"value": "${nodes.go.output}", "word": "last"},
+        },
     },
     "output": "${nodes.last.output.value}",
 }  # fmt: skip
@@ -105,19 +108,12 @@ def test_all_faults_are_said_with_place_and_reason_at_each_entry_point(
     )  # fmt: skip
     saved = refusal(workflows, "save", file, "--org", org).removeprefix("Error: ").splitlines()
     assert saved == [f"line {one['line']}: {one['pointer']}: {one['reason']}" for one in checked["faults"]]
-    document = json.loads(json.dumps(yaml_of(BAD)))
+    document = yaml.safe_load(BAD)
     over_http = client.post("/v1/workflows/validate", document).json["faults"]
     refused = client.post("/v1/workflows/definitions", document)
     assert (refused.status, refused.json["code"], refused.json["field"]) == (422, "invalid", over_http[0]["pointer"])
     assert {one["pointer"] for one in refused.json["faults"]} == {one["pointer"] for one in over_http} == places.keys()
     assert client.get("/v1/workflows/definitions").json["workflows"] == []
-
-
-def yaml_of(text: str) -> dict[str, Any]:
-    import yaml
-
-    found: dict[str, Any] = yaml.safe_load(text)
-    return found
 
 
 @pytest.mark.parametrize("name", ["brief.yaml", "brief.json"])
