@@ -103,5 +103,6 @@ delete from workflow_nodes where (run_id, node, item) in (
 returning item
 
 -- name: delete_runs
--- Runs whose nodes are deleted; their events go along.
+-- Runs whose nodes are deleted, with their events.
+with events as (delete from workflow_events where run_id = any (%(run_ids)s::uuid[]))
 delete from workflow_runs where id = any (%(run_ids)s::uuid[]) returning id
