@@ -81,6 +81,7 @@ create table workflow_runs (
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_limit = 2000, vacuum_truncate = false);
 create index workflow_runs_newest on workflow_runs (org_id, created_at desc, id desc);
 create index workflow_runs_of_workflow on workflow_runs (org_id, workflow, created_at desc, id desc);
+create index workflow_runs_failed on workflow_runs (org_id, workflow, finished_at, id) where state = 'failed' and parent_run is null;
 create index workflow_runs_children on workflow_runs (parent_run) where parent_run is not null;
 create index workflow_runs_over on workflow_runs (finished_at, id) where finished_at is not null and parent_run is null;
 -- For the check that each run has something to wait for.
