@@ -7,7 +7,7 @@ from typing import Annotated, Any, Self
 from uuid import UUID
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
-from pydantic_core import PydanticCustomError
+from pydantic_core import ErrorDetails, PydanticCustomError
 
 from domain.clean_text import UNSTORABLE, clean_text
 from domain.instants import read_instant
@@ -159,8 +159,13 @@ def first_problem(error: ValidationError, under: str = "") -> Invalid:
         # It was JSON: what its reader refuses is half of a surrogate pair.
         return Invalid("text", UNSTORABLE)
     path = ".".join(str(part) for part in problem["loc"]) or "document"
+    return Invalid(f"{under}{path}", reason_of(problem))
+
+
+def reason_of(problem: ErrorDetails) -> str:
+    """What is wrong, in the words of the contracts."""
     kind = next((kind for kind in WORDS if problem["type"].startswith(kind)), None)
-    return Invalid(f"{under}{path}", WORDS[kind] if kind else problem["msg"].removeprefix("Value error, "))
+    return WORDS[kind] if kind else problem["msg"].removeprefix("Value error, ")
 
 
 def _whole_path(place: tuple[int | str, ...], field: str) -> str:

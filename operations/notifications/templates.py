@@ -10,10 +10,10 @@ from domain.access.api_keys import Role
 from domain.access.users import check_zone
 from domain.jobs.failures import Invalid
 from domain.mail.rule_language.defects import as_field
-from domain.mail.rule_language.yaml_source import UnreadableYaml, read_yaml
 from domain.notifications.built_in import check_replacement
 from domain.notifications.channels import Channel
 from domain.notifications.template import frame, preview, read_template
+from domain.yaml_source import UnreadableYaml, read_yaml
 from operations.call import Call
 from operations.operation import Area, File, Record, Route
 from operations.pages import Page, Window

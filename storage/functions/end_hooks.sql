@@ -70,50 +70,120 @@ language sql stable set search_path = pg_catalog, public, pg_temp as $$
   from jobs j where j.id = of_job and j.finished_at is not null
 $$;
 
--- Calls the hook of a job type with the facts of a job, as postroom_hooks and for the job's org. What the hook raises reaches the
--- caller, and so does a constraint that it leaves broken: deferred constraints are checked here and not at the commit, where they
--- would undo all settlements of the transaction. False when there is nothing to call: no facts, or the type names no hook any more.
-create or replace function postroom.call_end_hook(facts jsonb) returns boolean
+-- The facts of jobs that have ended, as the hook that waits for them gets them: an array, and of a large output its size alone.
+create or replace function postroom.waiter_facts(of_jobs uuid[]) returns jsonb
+language sql stable set search_path = pg_catalog, public, pg_temp as $$
+  select jsonb_agg(jsonb_build_object(
+    'job_id', j.id, 'state', j.state,
+    'reason', case j.state when 'canceled' then j.cancel_reason when 'succeeded' then null else j.error ->> 'reason' end,
+    'error_code', case when j.state in ('failed', 'dead') then j.error ->> 'code' end,
+    'output', case when octet_length(j.output::text) <= 65536 then j.output end, 'output_bytes', octet_length(j.output::text),
+    'cost_microcents', j.cost_microcents, 'finished_at', j.finished_at) order by j.id)
+  from jobs j where j.id = any (of_jobs) and j.finished_at is not null
+$$;
+
+-- Calls a hook with facts, as postroom_hooks and for an org; returns what it answers. What it raises reaches the caller, and so does a
+-- constraint that it leaves broken: deferred constraints are checked here and not at the commit, where they would undo all settlements
+-- of the transaction.
+create or replace function postroom.call_hook(hook text, of_org uuid, facts jsonb) returns jsonb
 language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
 declare
-  hook text := (select t.on_end from job_types t where t.name = facts ->> 'job_type');
   org text := current_setting('postroom.org', true);
   org_seal text := current_setting('postroom.org_seal', true);
   project text := current_setting('postroom.project', true);
+  answer text;
 begin
-  if hook is null then
-    return false;
-  end if;
-  perform set_config('postroom.org', facts ->> 'org_id', true), set_config('postroom.org_seal', postroom.seal_of(facts ->> 'org_id'), true),
+  perform set_config('postroom.org', of_org::text, true), set_config('postroom.org_seal', postroom.seal_of(of_org::text), true),
     set_config('postroom.project', '', true);
-  execute format('select postroom.%I($1)', hook) using facts;
+  execute format('select postroom.%I($1)', hook) into answer using facts;
   set constraints all immediate;
   perform set_config('postroom.org', coalesce(org, ''), true), set_config('postroom.org_seal', coalesce(org_seal, ''), true),
     set_config('postroom.project', coalesce(project, ''), true);
-  return true;
+  return nullif(answer, '')::jsonb;
 end
 $$;
 
--- Defers the hooks of an org's jobs of a type for a while, and forgets pauses that are over.
-create or replace function postroom.pause_hooks(of_org uuid, of_type text, why text, for_time interval) returns void
+-- Calls the hook of a job type with the facts of a job. False when there is nothing to call: no facts, or the type names no hook any more.
+create or replace function postroom.call_end_hook(facts jsonb) returns boolean
+language plpgsql set search_path = pg_catalog, public, pg_temp as $$
+declare
+  hook text := (select t.on_end from job_types t where t.name = facts ->> 'job_type');
+begin
+  if hook is not null then
+    perform postroom.call_hook(hook, (facts ->> 'org_id')::uuid, facts);
+  end if;
+  return hook is not null;
+end
+$$;
+
+-- Defers a hook for an org for a while, and forgets pauses that are over.
+create or replace function postroom.pause_hooks(of_org uuid, of_hook text, why text, for_time interval) returns void
 language plpgsql set search_path = pg_catalog, public, pg_temp as $$
 begin
   delete from hook_pauses where ctid = any (array(select p.ctid from hook_pauses p where p.until <= now() for update skip locked));
-  insert into hook_pauses (org_id, job_type, cause, until) values (of_org, of_type, why, now() + for_time);
+  insert into hook_pauses (org_id, hook, cause, until) values (of_org, of_hook, why, now() + for_time);
 end
 $$;
 
--- Calls the hooks of jobs that have ended, each in its own subtransaction. Nothing that a hook does can undo the settlement:
+-- Which hooks hear that jobs have ended, in the order of the calls: the hook of a job's type once for each job, and the hook that waits for
+-- jobs once for all jobs of an org, of which `ended` is the first. of_jobs: those whose type has a hook; of_children: those for which a
+-- hook may wait.
+create or replace function postroom.hooks_of_ends(of_jobs uuid[], of_children uuid[])
+returns table (ended jobs, hook text, awaited uuid[], is_paused boolean)
+language sql stable set search_path = pg_catalog, public, pg_temp as $$
+  select j, c.hook, c.awaited,
+    (select count(*) filter (where p.org_id = j.org_id) > 0 or count(distinct p.org_id) filter (where p.cause = 'timed_out') >= 3
+     from hook_pauses p where p.hook = c.hook and p.until > now())
+  from (
+    select o.id, t.on_end as hook, null::uuid[] as awaited, o.place
+    from unnest(of_jobs) with ordinality as o (id, place) join jobs j on j.id = o.id join job_types t on t.name = j.job_type
+    union all
+    select (array_agg(w.job_id order by w.job_id))[1], w.hook, array_agg(w.job_id order by w.job_id), null
+    from job_waiters w join jobs j on j.id = w.job_id and j.org_id = w.org_id
+    where w.job_id = any (of_children) and w.facts is null
+    group by w.org_id, w.hook
+  ) as c
+  join jobs j on j.id = c.id
+  order by c.place
+$$;
+
+-- Keeps the facts of ends that a hook has not heard of, and enqueues the job that calls it.
+create or replace function postroom.owe_hook(ended jobs, hook text, awaited uuid[], why text) returns void
+language plpgsql set search_path = pg_catalog, public, pg_temp as $$
+begin
+  if awaited is null then
+    insert into owed_end_hooks (job_id, org_id, job_type, facts)
+    values (ended.id, ended.org_id, ended.job_type, postroom.end_hook_facts(ended.id));
+  else
+    update job_waiters w set facts = f.value
+    from jsonb_array_elements(postroom.waiter_facts(awaited)) as f (value)
+    where w.job_id = (f.value ->> 'job_id')::uuid and w.org_id = ended.org_id;
+  end if;
+  -- Without the type nobody could call the hook, and the settlement stands all the same.
+  if exists (select from job_types where name = 'maintenance.run_end_hook') then
+    perform postroom.enqueue_jobs(jsonb_build_array(jsonb_build_object(
+      'job_type', 'maintenance.run_end_hook', 'org_id', ended.org_id, 'project_id', ended.project_id,
+      'payload', jsonb_strip_nulls(jsonb_build_object('job_id', ended.id, 'cause', why, 'hook', case when awaited is not null then hook end)),
+      'request_id', ended.request_id, 'correlation_id', ended.correlation_id, 'parent_id', ended.id)));
+  end if;
+end
+$$;
+
+-- Calls the hooks of jobs that have ended (postroom.hooks_of_ends), each in its own subtransaction. Nothing that a hook does can undo the
+-- settlement:
 --   a hook that raises is rolled back;
 --   one that waits for a lock for more than 200 ms, or is part of a deadlock, is rolled back; the hooks after it in the statement wait
---     for 10 ms at most, and those of its org and type are deferred for ten seconds;
+--     for 10 ms at most, and it is deferred for its org for ten seconds;
 --   one that sleeps or loops is ended by the caller's statement_timeout and rolled back. That timeout is not armed again within a
---     statement. So the hooks that are left in the statement are deferred, and those of the org and type for five minutes.
--- Each of these is audited as job.hook_failed. Each of these, and each deferred hook, is kept in owed_end_hooks and becomes a job
--- maintenance.run_end_hook. A hook is deferred, too, when the caller has no statement_timeout or one above a minute, and when the
--- statement's hooks have taken a second. A handler's transaction defers no hooks of later statements: its timeouts are its own.
-create or replace function postroom.run_end_hooks(of_jobs uuid[]) returns void
+--     statement. So the hooks that are left in the statement are deferred, and it is deferred for its org for five minutes.
+-- Each of these is audited as job.hook_failed. Of each of these, and of each deferred hook, the facts are kept (postroom.owe_hook). A hook
+-- is deferred, too, when the caller has no statement_timeout or one above a minute, and when the statement's hooks have taken a second. A
+-- handler's transaction defers no hooks of later statements: its timeouts are its own.
+-- Returns the jobs whose hints are to be published after the commit: what hooks that waited for jobs have answered.
+create or replace function postroom.run_end_hooks(of_jobs uuid[], of_children uuid[])
+returns table (job_id uuid, job_type text, queue text)
 language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+#variable_conflict use_column
 declare
   bound interval := current_setting('statement_timeout')::interval;
   is_bounded boolean := bound between interval '1 ms' and interval '1 minute';
@@ -121,28 +191,29 @@ declare
   lock_bound text := current_setting('lock_timeout');
   most_wait text := '200ms';
   is_engine boolean := not postroom.is_tenant();
-  has_follow_ups boolean := exists (select from job_types where name = 'maintenance.run_end_hook');
   paused text[] := '{}';
-  ended record;
+  due record;
+  ended jobs;
   cause text;
   code text;
   stack text;
+  hints jsonb;
 begin
-  for ended in
-    select j.id, j.org_id, j.project_id, j.job_type, j.attempt, j.actor_type, j.actor_id, j.request_id, j.correlation_id, t.on_end,
-      j.org_id || j.job_type as hooks_of,
-      (select count(*) filter (where p.org_id = j.org_id) > 0 or count(distinct p.org_id) filter (where p.cause = 'timed_out') >= 3
-       from hook_pauses p where p.job_type = j.job_type and p.until > now()) as is_paused
-    from unnest(of_jobs) with ordinality as o (id, place) join jobs j on j.id = o.id join job_types t on t.name = j.job_type
-    order by o.place
-  loop
+  for due in select * from postroom.hooks_of_ends(of_jobs, of_children) loop
     cause := null;
-    if not is_bounded or ended.is_paused or ended.hooks_of = any (paused) or clock_timestamp() > defer_after then
+    hints := null;
+    ended := due.ended;
+    if not is_bounded or due.is_paused or ended.org_id || due.hook = any (paused) or clock_timestamp() > defer_after then
       cause := 'deferred';
     else
       begin
         perform set_config('lock_timeout', most_wait, true);
-        perform postroom.call_end_hook(postroom.end_hook_facts(ended.id));
+        if due.awaited is null then
+          perform postroom.call_end_hook(postroom.end_hook_facts(ended.id));
+        else
+          delete from job_waiters w where w.job_id = any (due.awaited) and w.org_id = ended.org_id;
+          hints := postroom.call_hook(due.hook, ended.org_id, postroom.waiter_facts(due.awaited));
+        end if;
         perform set_config('lock_timeout', lock_bound, true);
       exception
         when query_canceled then
@@ -157,51 +228,64 @@ begin
       end;
     end if;
     if cause in ('timed_out', 'waited', 'raised') then
+      hints := null;
       -- Not PostgreSQL's message: it may repeat a value.
       insert into audit_entries (event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt, data)
       values ('job.hook_failed', ended.org_id, ended.project_id, ended.actor_type, ended.actor_id, ended.request_id, ended.correlation_id,
               ended.id, ended.job_type, ended.attempt, jsonb_build_object(
-                'hook', ended.on_end, 'cause', cause, 'sqlstate', code, 'at', substring(stack from 'PL/pgSQL function [^\n]*')));
+                'hook', due.hook, 'cause', cause, 'sqlstate', code, 'at', substring(stack from 'PL/pgSQL function [^\n]*')));
     end if;
     if cause in ('timed_out', 'waited') then
-      paused := paused || ended.hooks_of;
+      paused := paused || (ended.org_id || due.hook);
       is_bounded := is_bounded and cause <> 'timed_out';
       most_wait := '10ms';
       if is_engine then
-        perform postroom.pause_hooks(ended.org_id, ended.job_type, cause,
+        perform postroom.pause_hooks(ended.org_id, due.hook, cause,
           case cause when 'timed_out' then interval '5 minutes' else interval '10 seconds' end);
       end if;
     end if;
     if cause is not null then
-      insert into owed_end_hooks (job_id, org_id, job_type, facts)
-      values (ended.id, ended.org_id, ended.job_type, postroom.end_hook_facts(ended.id));
+      perform postroom.owe_hook(ended, due.hook, due.awaited, cause);
     end if;
-    -- Without the type nobody could call the hook, and the settlement stands all the same.
-    if cause is not null and has_follow_ups then
-      perform postroom.enqueue_jobs(jsonb_build_array(jsonb_build_object(
-        'job_type', 'maintenance.run_end_hook', 'org_id', ended.org_id, 'project_id', ended.project_id,
-        'payload', jsonb_build_object('job_id', ended.id, 'cause', cause),
-        'request_id', ended.request_id, 'correlation_id', ended.correlation_id, 'parent_id', ended.id)));
-    end if;
+    return query select h.* from jsonb_to_recordset(hints) as h (job_id uuid, job_type text, queue text);
   end loop;
 end
 $$;
 
 -- Calls the hook that a held job maintenance.run_end_hook is for, in the holder's transaction. False when there is nothing to call: the
--- hook has run, or its type names none any more. It waits for a lock for a second at most, and its holder tries again later.
+-- hook has run, or its type names none any more. One that waits for jobs hears of all ends of its org that it has not heard of, up to two
+-- thousand. It waits for a lock for a second at most, and its holder tries again later.
 create or replace function postroom.repeat_end_hook(held_job uuid, held_token uuid) returns boolean
 language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
 declare
   lock_bound text := current_setting('lock_timeout');
+  held jobs;
   owed jsonb;
-  called boolean;
+  called boolean := false;
 begin
   perform postroom.hold_claim(held_job, held_token);
   perform set_config('lock_timeout', '1s', true);
-  delete from owed_end_hooks o using jobs h
-  where h.id = held_job and h.job_type = 'maintenance.run_end_hook' and o.job_id = (h.payload ->> 'job_id')::uuid and o.org_id = h.org_id
-  returning o.facts into owed;
-  called := owed is not null and postroom.call_end_hook(owed);
+  select j.* into held from jobs j where j.id = held_job and j.job_type = 'maintenance.run_end_hook';
+  if held.payload ->> 'hook' is null then
+    delete from owed_end_hooks o where o.job_id = (held.payload ->> 'job_id')::uuid and o.org_id = held.org_id
+    returning o.facts into owed;
+    called := owed is not null and postroom.call_end_hook(owed);
+  else
+    with gone as (
+      delete from job_waiters w using (
+        select u.job_id from job_waiters u
+        where u.org_id = held.org_id and u.hook = held.payload ->> 'hook' and u.facts is not null
+        order by u.job_id limit 2000 for update
+      ) as uncalled
+      where w.job_id = uncalled.job_id and w.org_id = held.org_id
+      returning w.facts, w.hook
+    )
+    select jsonb_agg(g.facts) into owed from gone g;
+    called := owed is not null;
+    if called then
+      perform postroom.call_hook(held.payload ->> 'hook', held.org_id, owed);
+    end if;
+  end if;
   perform set_config('lock_timeout', lock_bound, true);
   return called;
 end

@@ -84,8 +84,8 @@ create or replace trigger jobs_dead_on_arrival after insert on jobs for each row
 --   gates: a gate that the job closes as it leaves (scope, key, cause, reason, until); NULL for none.
 -- Times are the database's: an error gets the time of the settlement, and an attempt began between its claim and its end, whatever the
 -- caller's clock says. A job that dies has job.failed; job.deadlettered follows with its dead letter.
--- Returns a row per refused job ('refused', job_id), and one per job that got a free slot of a concurrency key ('woken' and its
--- hint), which the caller publishes after its commit.
+-- Returns a row per refused job ('refused', job_id), and one per job that got a free slot of a concurrency key, or that a hook has put in
+-- place ('woken' and its hint), which the caller publishes after its commit.
 create or replace function postroom.leave_claims(
   job_ids uuid[], tokens uuid[], states text[] default '{}', run_ats timestamptz[] default '{}',
   attempt_deltas smallint[] default '{}', loss_deltas smallint[] default '{}', began_ats timestamptz[] default '{}',
@@ -103,6 +103,7 @@ declare
   slot_holders uuid[];
   free_keys text[];
   hooked uuid[];
+  children uuid[];
 begin
   with asked as materialized (
     select id, token, state, run_at, coalesce(attempt_delta, 0) as attempt_delta, coalesce(loss_delta, 0) as loss_delta,
@@ -146,7 +147,7 @@ begin
     -- By the array, too: the planner takes it for ten jobs, and would join them to all of a table that was small when it planned.
     where j.id = a.id and j.id = any (job_ids) and (j.claim_token = a.token or (a.token is null and j.state = 'queued'))
     returning j.id, a.token, j.org_id, j.project_id, j.job_type, j.state, j.attempt, j.guarded, j.idempotency_key, j.serial_key, j.error,
-      j.actor_type, j.actor_id, j.request_id, j.correlation_id, a.event, a.detail, a.attempt_delta,
+      j.parent_id, j.actor_type, j.actor_id, j.request_id, j.correlation_id, a.event, a.detail, a.attempt_delta,
       case when a.began_at is not null then least(greatest(a.began_at, old.claimed_at), now()) end as began_at,
       old.state as was, old.worker_id as by_worker, old.claimed_at as taken_at,
       -- The start and the success of a quick attempt are one audit entry.
@@ -178,14 +179,16 @@ begin
     case when found.jobs < cardinality(job_ids) then (
       select array_agg(a.id) from asked a
       where not exists (select from settled s where s.id = a.id and (s.token = a.token or a.token is null))) end,
-    found.slot_holders, found.free_keys, found.hooked
-  into refused, slot_holders, free_keys, hooked
+    found.slot_holders, found.free_keys, found.hooked, found.children
+  into refused, slot_holders, free_keys, hooked, children
   from (
     select
       count(*) as jobs,
       array_agg(s.id) filter (where s.serial_key is not null and s.was <> 'queued') as slot_holders,
       array_agg(s.serial_key) filter (where s.serial_key is not null and s.was = 'queued') as free_keys,
-      array_agg(s.id) filter (where s.job_type = any (hooked_types) and s.state <> 'queued') as hooked
+      array_agg(s.id) filter (where s.job_type = any (hooked_types) and s.state <> 'queued') as hooked,
+      -- Who waits for a job has enqueued it: the ends of all other jobs cost no look at job_waiters.
+      array_agg(s.id) filter (where s.parent_id is not null and s.state <> 'queued') as children
     from settled s
   ) as found;
 
@@ -199,8 +202,11 @@ begin
     ) as g;
   end if;
   -- Before the slots: a slow hook then holds no concurrency key.
-  if hooked is not null then
-    perform postroom.run_end_hooks(hooked);
+  if children is not null then
+    children := (select array_agg(w.job_id) from job_waiters w where w.job_id = any (children));
+  end if;
+  if hooked is not null or children is not null then
+    return query select 'woken', h.* from postroom.run_end_hooks(hooked, children) as h;
   end if;
   if refused is not null then
     return query select 'refused', r.id, null::text, null::text from unnest(refused) as r (id);

@@ -60,6 +60,11 @@ def column(elements: Iterable[Element], absent: Element = None) -> Array:
     return "{}" if listed.count(absent) == len(listed) else array(listed)
 
 
+def json_array(values: Iterable[object]) -> Array:
+    """JSON values of any kind as `jsonb[]`; None becomes NULL."""
+    return f"{{{','.join('NULL' if value is None else _quoted(json.dumps(value)) for value in values)}}}"
+
+
 def _packed(element_type: int, size: int, elements: Sequence[bytes]) -> Packed:
     """An array of one dimension that begins at 1 and has no NULL: its head, and each element after its size."""
     head = (1, 0, element_type, len(elements), 1)

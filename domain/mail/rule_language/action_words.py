@@ -10,10 +10,11 @@ from domain.mail.actions.action import Action
 from domain.mail.actions.label_actions import ApplyLabel, RemoveLabel
 from domain.mail.actions.requested_action import KINDS, AutoReply, Forward, RequestedAction, parse_action
 from domain.mail.actions.snooze import Snooze
-from domain.mail.rule_language.defects import Defects, Path, defect
+from domain.mail.rule_language.defects import Defects, defect
 from domain.mail.rule_language.rule_context import UNCHECKED, RuleContext
 from domain.mail.rule_language.values import addresses, label, mapping, one_of, text
 from domain.mail.triage.rules import MOST_ACTIONS
+from domain.yaml_source import Path
 
 Parameters = tuple[dict[str, Any], Path]
 """Parameters as the domain takes them, and where a mistake in them stands."""

@@ -7,9 +7,7 @@ from typing import Literal, TypeVar
 from pydantic import ValidationError
 
 from domain.jobs.failures import Invalid
-
-Path = tuple[str | int, ...]
-"""Keys and places from the top of a document down to a value."""
+from domain.yaml_source import Path
 
 Value = TypeVar("Value")
 
@@ -91,9 +89,3 @@ def as_field(path: Path) -> str:
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{part}"
     return (text.removeprefix(".") or "rules")[:200]
-
-
-def as_pointer(path: Path) -> str:
-    """A place as a JSON pointer (RFC 6901); the whole document is the empty pointer, written `/`."""
-    parts = (str(part).replace("~", "~0").replace("/", "~1") for part in path)
-    return ("/" + "/".join(parts))[:200]

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from domain.mail.mailbox import SYSTEM_LABELS, MailboxLabel
-from domain.mail.rule_language.defects import Path, defect
+from domain.mail.rule_language.defects import defect
+from domain.yaml_source import Path
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,20 +7,10 @@ from typing import Any, TypeVar
 
 import yaml
 
-from domain.mail.rule_language.defects import (
-    MOST_SHOWN,
-    Defect,
-    DefectError,
-    Defects,
-    Path,
-    RefusedRules,
-    as_field,
-    as_pointer,
-    defect,
-)
+from domain.mail.rule_language.defects import MOST_SHOWN, Defect, DefectError, Defects, RefusedRules, as_field, defect
 from domain.mail.rule_language.rule_context import UNCHECKED, RuleContext
 from domain.mail.rule_language.rule_words import WrittenRule, read_rule
-from domain.mail.rule_language.yaml_source import UnreadableYaml, read_yaml
+from domain.yaml_source import Path, UnreadableYaml, as_pointer, read_yaml
 
 MOST_RULES_AT_ONCE = 500
 MOST_PATTERNS_AT_ONCE = 500

@@ -12,7 +12,7 @@ from domain.mail.mailbox import SYSTEM_LABELS
 from domain.mail.rule_language.action_words import read_actions, write_action
 from domain.mail.rule_language.condition_texts import write_condition
 from domain.mail.rule_language.condition_words import ConditionReader
-from domain.mail.rule_language.defects import Defects, Path, defect
+from domain.mail.rule_language.defects import Defects, defect
 from domain.mail.rule_language.label_names import LabelNames
 from domain.mail.rule_language.rule_context import UNCHECKED, RuleContext
 from domain.mail.rule_language.values import addresses, domains, label, made, mapping, one_of, text, truth, whole
@@ -22,6 +22,7 @@ from domain.mail.triage.prompts import LONGEST_RULE, RuleScope
 from domain.mail.triage.rules import AGENT, Rule, RuleDecision
 from domain.payloads.mail_address import address_key, domain_key
 from domain.privacy.secrets import looks_secret
+from domain.yaml_source import Path
 
 UNSAVED = "unsaved"
 """The id of a rule that has none yet."""

@@ -6,8 +6,9 @@ from typing import TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
-from domain.mail.rule_language.defects import Defect, DefectError, Path, defect, defects_of
+from domain.mail.rule_language.defects import Defect, DefectError, defect, defects_of
 from domain.payloads.mail_address import writable_address, writable_domain
+from domain.yaml_source import Path
 
 Made = TypeVar("Made", bound=BaseModel)
 

@@ -90,16 +90,16 @@ create index job_types_hooked on job_types (name) where on_end is not null;
 grant select, insert, update on job_types to postroom_ledger;
 grant select on job_types to postroom_tenant;
 
--- Which hooks are deferred without being tried: those of an org's jobs of a type after one that timed out, for five minutes, or that
--- waited for a lock, for ten seconds. Where hooks of a type timed out for three orgs, those of all orgs are. No unique index: two
--- statements that pause the same hooks must not wait for each other.
+-- Which hooks are deferred without being tried: one that timed out for an org, for five minutes, and one that waited for a lock, for ten
+-- seconds. One that timed out for three orgs is deferred for all. No unique index: two statements that pause the same hook must not wait
+-- for each other.
 create table hook_pauses (
   org_id uuid not null references orgs (id) not enforced,
-  job_type text not null,
+  hook text not null,
   cause text not null check (cause in ('timed_out', 'waited')),
   until timestamptz not null
 );
-create index hook_pauses_type on hook_pauses (job_type, org_id);
+create index hook_pauses_hook on hook_pauses (hook, org_id);
 call postroom.fence_table('hook_pauses', 'org_id', 'select');
 grant select on hook_pauses to postroom_ledger, postroom_tenant;
 

@@ -29,6 +29,7 @@ def upgrade() -> None:
         "0001_actions",
         "0001_outgoing",
         "0001_agents",
+        "0001_workflows",
         "0001_approvals",
         "0001_backfills",
         "0001_email",
@@ -57,6 +58,7 @@ def upgrade() -> None:
         "notifications",
         "reminders",
         "planning",
+        "workflows",
         "security",
     )
 

@@ -8,7 +8,7 @@ from psycopg import Connection
 
 from commands import rules
 from domain.mail.mailbox import MailboxLabel
-from domain.mail.rule_language.yaml_source import LONGEST_SOURCE
+from domain.yaml_source import LONGEST_SOURCE
 from storage.accounts import labels
 from storage.accounts.accounts import Account
 from storage.postgres.database import Database

@@ -108,7 +108,7 @@ def test_hooks_that_run_out_of_time_for_three_orgs_are_deferred_for_all(
     store: Database, database: Connection, org: UUID, orgs: int, called: int
 ) -> None:
     for _ in range(orgs):
-        insert = "insert into hook_pauses values (%s, 'probe.node', 'timed_out', now() + interval '1 minute')"
+        insert = "insert into hook_pauses values (%s, 'bump', 'timed_out', now() + interval '1 minute')"
         database.execute(insert, (make_org(database),))
     end(store, held(store, org, "probe.node"))
     assert count(database, org) == called

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from domain.mail.rule_language.defects import RefusedRules
 from domain.mail.rule_language.rule_file import read_rule_file
-from domain.mail.rule_language.yaml_source import (
+from domain.yaml_source import (
     DEEPEST_VALUE,
     LONGEST_SOURCE,
     MOST_ALIASES,

@@ -11,7 +11,8 @@ from typing import Any
 
 import yaml
 
-from domain.mail.rule_language.defects import Path
+Path = tuple[str | int, ...]
+"""Keys and places from the top of a document down to a value."""
 
 LONGEST_SOURCE = 256 * 1024
 """Bytes. A thousand rules of four lines have a hundred kilobytes."""
@@ -28,6 +29,12 @@ _WORDS = {
     **dict.fromkeys(("false", "False", "FALSE"), False),
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
 }
+
+
+def as_pointer(path: Path) -> str:
+    """A place as a JSON pointer (RFC 6901); the whole document is the empty pointer, written `/`."""
+    parts = (str(part).replace("~", "~0").replace("/", "~1") for part in path)
+    return ("/" + "/".join(parts))[:200]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +82,15 @@ class _Open:
     key: str | None = None
 
 
-def read_yaml(data: bytes) -> YamlSource:
-    """Read a text; raises `UnreadableYaml`."""
+def read_yaml(data: bytes, *, most_values: int = MOST_VALUES) -> YamlSource:
+    """Read a text of so many values, those of aliases counted anew; raises `UnreadableYaml`."""
     if len(data) > LONGEST_SOURCE:
         raise UnreadableYaml(TextPosition(1, 1), f"is longer than {LONGEST_SOURCE} bytes")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UnreadableYaml(TextPosition(data[: error.start].count(b"\n") + 1, 1), "is not UTF-8") from None
-    reader = _Reader()
+    reader = _Reader(most_values)
     try:
         for event in yaml.parse(text, Loader=_LOADER):
             reader.take(event)
@@ -99,8 +106,9 @@ def read_yaml(data: bytes) -> YamlSource:
 class _Reader:
     """Builds values from the parser's events, without recursion."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_values: int) -> None:
         self.source = YamlSource()
+        self._most_values = most_values
         self._open: list[_Open] = []
         self._anchors: dict[str, tuple[Any, int]] = {}
         self._values = self._aliases = self._documents = 0
@@ -169,8 +177,8 @@ class _Reader:
     def _put(self, value: object, mark: TextPosition, anchor: str | None) -> Path:
         """Hang a value into the list or mapping that is open."""
         self._values += 1
-        if self._values > MOST_VALUES:
-            raise UnreadableYaml(mark, f"has more than {MOST_VALUES} values")
+        if self._values > self._most_values:
+            raise UnreadableYaml(mark, f"has more than {self._most_values} values")
         path: Path = ()
         if not self._open:
             self.source.value = value

@@ -1,0 +1,1 @@
+"""Workflows: what a definition says, which node is next, and how a run ends (docs: workflows.md)."""

@@ -1,0 +1,160 @@
+-- Workflows: who has a run go on, and what a run learns from the jobs of its nodes.
+
+-- Has runs go on that have not ended: one advance for each, in the name and the project of the run. An advance that waits already will
+-- see what this transaction has written, for nobody claims it before the transaction ends. A tenant names runs of its own org.
+-- publisher: true when the caller publishes the returned jobs' hints after its commit; if it cannot, the relay does so ten seconds later.
+-- Else the jobs wait for the relay, which is woken.
+create or replace function postroom.advance_runs(of_runs uuid[], publisher boolean default true)
+returns table (job_id uuid, job_type text, queue text)
+language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+#variable_conflict use_column
+declare
+  of_type job_types;
+  believes boolean := not postroom.is_tenant();
+  -- An end-of-job hook has an org and no job: it enqueues in the name that stands here.
+  is_hook boolean := not believes and coalesce(current_setting('postroom.job', true), '') = '';
+  origin text := coalesce(current_setting('postroom.origin', true), '');
+  origin_seal text := coalesce(current_setting('postroom.origin_seal', true), '');
+  own_name text;
+  run workflow_runs;
+  payload jsonb;
+  waiting uuid;
+begin
+  select t.* into of_type from job_types t where t.name = 'workflows.advance';
+  for run in
+    select r.* from workflow_runs r
+    where r.id = any (of_runs) and r.state = 'running' and (believes or r.org_id = postroom.current_org()) order by r.id
+  loop
+    payload := jsonb_build_object('run_id', run.id);
+    -- Shared, so that the ends of many nodes do not wait for each other. A claim takes none that is locked, and whoever is claiming or
+    -- ending it is not waited for.
+    select k.job_id into waiting from idempotency_keys k
+    where k.org_id = run.org_id and k.key = postroom.unique_key(of_type, run.org_id, run.project_id, payload) and k.kind = 'job'
+      and k.status = 'pending' and k.expires_at > now()
+    for share skip locked;
+    if found then
+      -- Once more: a claim that found the key locked has put the job off.
+      return query select j.id, j.job_type::text, j.queue::text from jobs j
+      where j.id = waiting and j.state = 'queued' and j.backlog_since is null and j.parked_by is null and j.run_at <= now();
+      continue;
+    end if;
+    if is_hook then
+      own_name := encode(convert_to(jsonb_build_object('actor_type', run.actor_type, 'actor_id', run.actor_id,
+        'request_id', run.request_id, 'correlation_id', run.correlation_id)::text, 'UTF8'), 'hex');
+      perform set_config('postroom.origin', own_name, true),
+        set_config('postroom.origin_seal', postroom.seal_of('origin:' || run.org_id || ':' || own_name), true);
+    end if;
+    return query
+    select e.job_id, e.job_type, e.queue
+    from postroom.enqueue_job(of_type.name, run.org_id, payload, of_project => run.project_id,
+      by_actor_type => run.actor_type, by_actor => run.actor_id, given_request => run.request_id,
+      given_correlation => run.correlation_id, publisher => advance_runs.publisher, hint_timeout => '10 seconds') as e
+    where e.publish;
+    if is_hook then
+      perform set_config('postroom.origin', origin, true), set_config('postroom.origin_seal', origin_seal, true);
+    end if;
+  end loop;
+end
+$$;
+grant execute on function postroom.advance_runs to postroom_ledger, postroom_tenant;
+
+-- The hook of jobs that nodes wait for, by postroom.job_waiters. Writes how the nodes, and items of nodes, of these jobs have ended, and
+-- has their runs go on. Returns the jobs whose hints are to be published, as postroom.advance_runs does.
+drop function if exists postroom.workflow_nodes_ended(jsonb);
+create function postroom.workflow_nodes_ended(facts jsonb) returns jsonb
+language plpgsql as $$
+declare
+  runs uuid[];
+begin
+  with ended as materialized (
+    select * from jsonb_to_recordset(facts) as f (job_id uuid, state text, error_code text, reason text, output jsonb, output_bytes integer,
+      cost_microcents bigint, finished_at timestamptz)
+  ),
+  written as (
+    update public.workflow_nodes n set
+      state = case
+        when e.state = 'succeeded' then 'succeeded'
+        when e.state = 'canceled' and n.stopped_for in ('canceled', 'deadline') then 'canceled'
+        else 'failed' end,
+      output = case when e.state = 'succeeded' then e.output end,
+      output_refused = case when e.state = 'succeeded' and e.output is null then
+        format('the output has %s bytes, and a workflow keeps 65536', e.output_bytes) end,
+      error = case when e.state <> 'succeeded' then jsonb_build_object(
+        'code', case when n.stopped_for = 'timeout' then 'timeout' else coalesce(e.error_code, e.state) end,
+        'reason', left(coalesce(nullif(e.reason, ''), e.state), 1000)) end,
+      cost_microcents = n.cost_microcents + e.cost_microcents,
+      wait_until = null,
+      finished_at = e.finished_at
+    from ended e
+    where n.job_id = e.job_id and n.job_id = any (array(select a.job_id from ended a)) and n.state = 'running'
+    returning n.run_id
+  )
+  select array_agg(distinct w.run_id) into runs from written w;
+  return (select jsonb_agg(to_jsonb(a)) from postroom.advance_runs(runs) as a);
+end
+$$;
+call postroom.adopt_end_hook('postroom.workflow_nodes_ended(jsonb)');
+
+-- The end-of-job hook of workflows.advance. Who cancels the job that has a run go on cancels the run: it would stand still for ever.
+-- One that died is left to the replay of its letter.
+drop function if exists postroom.workflow_advance_ended(jsonb);
+create function postroom.workflow_advance_ended(facts jsonb) returns void
+language plpgsql as $$
+declare
+  run uuid;
+begin
+  if facts ->> 'state' = 'canceled' then
+    update public.workflow_runs r set
+      cancel_requested_at = coalesce(r.cancel_requested_at, now()),
+      cancel_reason = coalesce(r.cancel_reason, left(nullif(facts ->> 'reason', ''), 1000), 'canceled')
+    from public.jobs j
+    where j.id = (facts ->> 'job_id')::uuid and r.id = (j.payload ->> 'run_id')::uuid and r.state = 'running'
+    returning r.id into run;
+    perform from postroom.advance_runs(array[run], publisher => false);
+  end if;
+end
+$$;
+call postroom.adopt_end_hook('postroom.workflow_advance_ended(jsonb)');
+
+-- Asks for jobs of a run's nodes to be canceled, as far as nobody else has locked them: an end that is being written needs no asking.
+-- A queued job ends here, and its node with it. Nodes name their jobs; only those are asked whose end is waited for.
+create or replace function postroom.cancel_node_jobs(of_run uuid, of_jobs uuid[], reason text) returns void
+language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+declare
+  run workflow_runs;
+  free uuid[];
+  queued uuid[];
+begin
+  select r.* into run from workflow_runs r where r.id = of_run and (not postroom.is_tenant() or r.org_id = postroom.current_org());
+  select array_agg(f.id) into free
+  from postroom.lock_free(array(select w.job_id from job_waiters w join workflow_nodes n on n.job_id = w.job_id
+    where w.job_id = any (of_jobs) and w.org_id = run.org_id and w.facts is null and n.run_id = run.id)) as f (id);
+  with requested as (
+    update jobs j set cancel_requested_at = now(), cancel_reason = cancel_node_jobs.reason
+    where j.id = any (free) and j.org_id = run.org_id and j.finished_at is null and j.cancel_requested_at is null
+    returning j.*
+  ),
+  audited as (
+    insert into audit_entries (event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt, data)
+    select 'job.cancel_requested', org_id, project_id, actor_type, actor_id, request_id, correlation_id, id, job_type, attempt,
+      jsonb_build_object('reason', cancel_node_jobs.reason)
+    from requested where state <> 'queued'
+  )
+  select array_agg(id order by id) into queued from requested where state = 'queued';
+  if queued is not null then
+    perform from postroom.leave_claims(queued, '{}', states => array_fill('canceled'::text, array[cardinality(queued)]),
+      reasons => array_fill(cancel_node_jobs.reason, array[cardinality(queued)]),
+      details => array_fill(jsonb_build_object('reason', cancel_node_jobs.reason), array[cardinality(queued)]));
+  end if;
+end
+$$;
+grant execute on function postroom.cancel_node_jobs to postroom_ledger, postroom_tenant;
+
+-- Deletes nodes of a run that does not go on, with their items, and the items of others: nobody but the owner may delete rows for a tenant.
+create or replace function postroom.forget_nodes(of_run uuid, nodes text[], of_items text[]) returns void
+language sql security definer set search_path = pg_catalog, public, pg_temp as $$
+  delete from workflow_nodes n using workflow_runs r
+  where r.id = of_run and n.run_id = r.id and (not postroom.is_tenant() or r.org_id = postroom.current_org())
+    and (n.node = any (nodes) or (n.item >= 0 and n.node = any (of_items)))
+$$;
+grant execute on function postroom.forget_nodes to postroom_ledger, postroom_tenant;

@@ -1,0 +1,188 @@
+-- Workflows: what they are, their runs, and where each node of a run stands (docs/explanation/workflows.md).
+
+-- Jobs of whose end a hook hears whatever their type is. Looked up for jobs with a parent alone. The row goes with the call of the hook.
+create table job_waiters (
+  job_id uuid not null,
+  org_id uuid not null references orgs (id) not enforced,
+  -- Closed: what stands here is called as the owner of hooks.
+  hook text not null check (hook in ('workflow_nodes_ended')),
+  -- Of a hook that could not be called with the end of the job, by which time the job's row may be gone.
+  facts jsonb,
+  primary key (job_id, org_id)
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_limit = 2000, vacuum_truncate = false);
+create index job_waiters_uncalled on job_waiters (org_id, hook, job_id) where facts is not null;
+call postroom.fence_table('job_waiters');
+grant select on job_waiters to postroom_ledger;
+grant select (job_id, org_id, hook), insert (job_id, org_id, hook) on job_waiters to postroom_tenant;
+
+-- Append only: a run keeps to the version that it began with. JSON and not JSONB, which forgets the order of the nodes.
+create table workflow_definitions (
+  org_id uuid not null references orgs (id),
+  name text collate "C" not null check (length(name) between 1 and 63),
+  version integer not null check (version > 0),
+  document json not null check (octet_length(document::text) <= 262144)
+    constraint workflow_definitions_document_carries_no_secret
+    check (case when postroom.carries_secret(document::jsonb) is null then true
+      else postroom.refuse_secret_in('document', document::jsonb) end),
+  hash bytea not null check (octet_length(hash) = 32),
+  saved_by text not null check (length(saved_by) between 1 and 200),
+  saved_at timestamptz not null default now(),
+  primary key (org_id, name, version),
+  constraint one_version_per_document unique (org_id, name, hash)
+);
+call postroom.fence_table('workflow_definitions', 'org_id', 'select');
+grant select, insert, delete on workflow_definitions to postroom_ledger;
+grant select on workflow_definitions to postroom_tenant;
+
+-- The id of a run is that of the job that started it; a run of another run's node has an id of its own.
+create table workflow_runs (
+  id uuid primary key default uuidv7(),
+  org_id uuid not null references orgs (id),
+  project_id uuid,
+  workflow text collate "C" not null,
+  version integer not null,
+  -- Versions of the workflows that it runs, by name: the latest ones when it began.
+  pins jsonb not null default '{}',
+  input jsonb not null check (jsonb_typeof(input) = 'object' and octet_length(input::text) <= 131072),
+  state text not null default 'running' check (state in ('running', 'succeeded', 'failed', 'canceled')),
+  output jsonb check (octet_length(output::text) <= 131072),
+  -- {"code": ..., "reason": ..., "node": ...}; of a run that is still running: why it is being stopped.
+  failure jsonb,
+  -- Rises with each resume.
+  round smallint not null default 1 check (round > 0),
+  -- Nodes that have not ended, or whose end is not counted yet. The advance alone counts.
+  nodes_left integer not null check (nodes_left between 0 and 1000),
+  items integer not null default 0 check (items between 0 and 10000),
+  deadline_at timestamptz,
+  -- The next advance that is due by time, and when; one that is due later is enqueued by the advance before it.
+  timer_at timestamptz,
+  timer_job uuid,
+  parent_run uuid,
+  parent_node text,
+  parent_item integer,
+  depth smallint not null default 0 check (depth between 0 and 5),
+  -- Those of the job that started it: in whose name its jobs are.
+  actor_type text not null check (actor_type in ('user', 'system', 'api_key')),
+  actor_id text not null check (length(actor_id) between 1 and 200),
+  request_id text not null check (length(request_id) between 1 and 200),
+  correlation_id text not null check (length(correlation_id) between 1 and 200),
+  cost_microcents bigint not null default 0 check (cost_microcents >= 0),
+  created_at timestamptz not null default now(),
+  resumed_at timestamptz,
+  finished_at timestamptz,
+  cancel_requested_at timestamptz,
+  cancel_reason text check (length(cancel_reason) between 1 and 1000),
+  foreign key (org_id, workflow, version) references workflow_definitions (org_id, name, version),
+  constraint runs_of_org unique (org_id, id),
+  constraint ended_when_finished check ((state <> 'running') = (finished_at is not null)),
+  constraint failed_for_a_reason check (state <> 'failed' or failure is not null),
+  constraint parent_is_whole check (num_nonnulls(parent_run, parent_node, parent_item) in (0, 3)),
+  constraint canceled_for_a_reason check ((cancel_requested_at is null) = (cancel_reason is null))
+) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_limit = 2000, vacuum_truncate = false);
+create index workflow_runs_newest on workflow_runs (org_id, created_at desc, id desc);
+create index workflow_runs_of_workflow on workflow_runs (org_id, workflow, created_at desc, id desc);
+create index workflow_runs_failed on workflow_runs (org_id, workflow, finished_at, id) where state = 'failed' and parent_run is null;
+create index workflow_runs_children on workflow_runs (parent_run) where parent_run is not null;
+create index workflow_runs_over on workflow_runs (finished_at, id) where finished_at is not null and parent_run is null;
+-- For the check that each run has something to wait for.
+create index workflow_runs_running on workflow_runs (id) where state = 'running';
+call postroom.fence_project_table('workflow_runs');
+grant select, insert, update, delete on workflow_runs to postroom_ledger;
+grant select, insert on workflow_runs to postroom_tenant;
+-- By column: the right to update a whole table is the right to lock it.
+grant update (version, pins, state, output, failure, round, nodes_left, items, deadline_at, timer_at, timer_job, cost_microcents, resumed_at, finished_at, cancel_requested_at, cancel_reason)
+  on workflow_runs to postroom_tenant;
+
+-- What stands of a run under its `run_id`: a transaction of a project sees that of the runs that it sees.
+create table workflow_nodes (
+  run_id uuid not null,
+  node text collate "C" not null check (length(node) between 1 and 63),
+  -- -1: the node itself; from 0 on: an item of a node with `for_each`, from its begin on.
+  item integer not null default -1 check (item between -1 and 9999),
+  org_id uuid not null references orgs (id) not enforced,
+  state text not null default 'pending'
+    check (state in ('pending', 'ready', 'running', 'waiting', 'succeeded', 'failed', 'skipped', 'canceled')),
+  -- Needs whose end is not counted yet. Who makes it zero looks whether the node runs.
+  pending smallint not null default 0 check (pending between 0 and 100),
+  -- Whether its end is counted where it is waited for: by the nodes that need it, and by its node if it is an item.
+  counted boolean not null default false,
+  job_id uuid,
+  child_run uuid,
+  -- Why the work was asked to stop, which decides how the node ends when the work does.
+  stopped_for text check (stopped_for in ('canceled', 'deadline', 'timeout')),
+  -- What its work was given; of a node with `for_each`, the list.
+  input jsonb check (octet_length(input::text) <= 524288),
+  output jsonb check (octet_length(output::text) <= 131072),
+  -- Why there is no output of a node that succeeded.
+  output_refused text check (length(output_refused) <= 1000),
+  -- {"code": ..., "reason": ...}
+  error jsonb,
+  skipped_because text check (length(skipped_because) between 1 and 100),
+  -- The event that it waits for, from the begin of the run on.
+  wait_name text check (length(wait_name) between 1 and 63),
+  -- When its time is over: of a wait, or of work with a timeout.
+  wait_until timestamptz,
+  -- Who is asked names the node so; another one for each time that a wait begins.
+  approval_id uuid,
+  roles text[],
+  decided_by text check (length(decided_by) between 1 and 200),
+  decided_at timestamptz,
+  decision_reason text check (length(decision_reason) between 1 and 1000),
+  items_total integer,
+  items_started integer,
+  items_done integer,
+  items_failed integer,
+  items_canceled integer,
+  round smallint not null default 1,
+  cost_microcents bigint not null default 0 check (cost_microcents >= 0),
+  started_at timestamptz,
+  finished_at timestamptz,
+  primary key (run_id, node, item),
+  -- Checked row by row it would be a tenth of what a fan-out writes; runs are deleted after their nodes and events.
+  foreign key (org_id, run_id) references workflow_runs (org_id, id) not enforced,
+  constraint node_ended_when_finished
+    check ((state in ('succeeded', 'failed', 'skipped', 'canceled')) = (finished_at is not null)),
+  constraint counted_when_ended check (finished_at is not null or not counted),
+  constraint node_failed_for_a_reason check (state <> 'failed' or error is not null),
+  constraint asked_until_some_time check (approval_id is null or wait_until is not null)
+) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_limit = 2000, vacuum_truncate = false);
+create index workflow_nodes_job on workflow_nodes (job_id) where job_id is not null;
+create index workflow_nodes_uncounted on workflow_nodes (run_id, node, item) where finished_at is not null and not counted;
+create index workflow_nodes_next on workflow_nodes (run_id, item, node) where state = 'pending' and pending = 0;
+create index workflow_nodes_timed on workflow_nodes (run_id, wait_until) where wait_until is not null and finished_at is null;
+create index workflow_nodes_open on workflow_nodes (run_id, node, item) where finished_at is null and (items_total is not null or wait_name is not null);
+create unique index workflow_nodes_approval on workflow_nodes (approval_id) where approval_id is not null;
+create index workflow_nodes_asking on workflow_nodes (org_id, started_at desc, approval_id desc)
+  where state = 'waiting' and approval_id is not null;
+call postroom.fence_table('workflow_nodes', seen_if =>
+  '((select postroom.current_project()) is null or exists (select from public.workflow_runs r where r.id = run_id))');
+grant select, insert, update, delete on workflow_nodes to postroom_ledger;
+grant select, insert on workflow_nodes to postroom_tenant;
+grant update (state, pending, counted, job_id, child_run, stopped_for, input, output, output_refused, error, skipped_because, wait_name, wait_until,
+  approval_id, roles, decided_by, decided_at, decision_reason, items_total, items_started, items_done, items_failed, items_canceled, round,
+  cost_microcents, started_at, finished_at)
+  on workflow_nodes to postroom_tenant;
+
+-- Sent to a run, by name. One that comes before its wait is kept; each is taken once, the oldest first.
+create table workflow_events (
+  id uuid primary key default uuidv7(),
+  org_id uuid not null references orgs (id) not enforced,
+  run_id uuid not null,
+  name text not null check (length(name) between 1 and 63),
+  payload jsonb not null check (octet_length(payload::text) <= 131072)
+    constraint workflow_events_payload_carries_no_secret
+    check (case when postroom.carries_secret(payload) is null then true else postroom.refuse_secret_in('payload', payload) end),
+  sent_by text not null check (length(sent_by) between 1 and 200),
+  at timestamptz not null default clock_timestamp(),
+  taken_by_node text,
+  taken_by_item integer,
+  foreign key (org_id, run_id) references workflow_runs (org_id, id) not enforced,
+  constraint taken_by_whom check ((taken_by_node is null) = (taken_by_item is null))
+);
+create index workflow_events_of_run on workflow_events (run_id, at, id);
+create index workflow_events_kept on workflow_events (run_id, name, at, id) where taken_by_node is null;
+call postroom.fence_table('workflow_events', seen_if =>
+  '((select postroom.current_project()) is null or exists (select from public.workflow_runs r where r.id = run_id))');
+grant select, insert, update, delete on workflow_events to postroom_ledger;
+grant select on workflow_events to postroom_tenant;
+grant update (taken_by_node, taken_by_item) on workflow_events to postroom_tenant;

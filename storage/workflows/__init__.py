@@ -1,0 +1,1 @@
+"""Workflows: their definitions, runs, the nodes of a run, and what runs wait for."""

@@ -1,0 +1,132 @@
+-- name: take_ended_nodes
+-- Ends that are not counted yet, as many as are asked for, are counted by this transaction: how many items of which node have ended how, and
+-- which nodes have. One that somebody has locked is being written, and makes an advance of its own.
+with ended as materialized (
+  select n.node, n.item from workflow_nodes n
+  where n.run_id = %(run_id)s and n.finished_at is not null and not n.counted
+  order by n.node, n.item limit %(limit)s for no key update skip locked
+),
+taken as (
+  update workflow_nodes n set counted = true from ended e
+  where n.run_id = %(run_id)s and n.node = e.node and n.item = e.item
+  returning n.node, n.item >= 0 as is_item, n.state
+)
+select node, is_item, state, count(*)::int as ends from taken group by node, is_item, state
+
+-- name: count_items
+-- Adds ended items to their nodes.
+update workflow_nodes n set
+  items_done = n.items_done + c.done, items_failed = n.items_failed + c.failed, items_canceled = n.items_canceled + c.canceled
+from unnest(%(nodes)s::text[], %(done)s::int[], %(failed)s::int[], %(canceled)s::int[]) as c (node, done, failed, canceled)
+where n.run_id = %(run_id)s and n.node = c.node and n.item = -1
+returning n.node, n.items_total, n.items_started, n.items_done, n.items_failed, n.items_canceled
+
+-- name: count_needs
+-- Subtracts ended needs from the nodes that have them, and ended nodes from the run.
+with counted as (
+  update workflow_nodes n set pending = n.pending - c.ended
+  from unnest(%(nodes)s::text[], %(ended)s::smallint[]) as c (node, ended)
+  where n.run_id = %(run_id)s and n.node = c.node and n.item = -1
+)
+update workflow_runs set nodes_left = nodes_left - %(count)s where id = %(run_id)s returning nodes_left
+
+-- name: list_next_nodes
+-- Nodes all of whose needs have ended, and that nobody has judged; of one that goes on from an earlier round, what it was given.
+select node, input, child_run, items_total
+from workflow_nodes where run_id = %(run_id)s and item = -1 and state = 'pending' and pending = 0
+order by node limit %(limit)s
+
+-- name: read_nodes
+-- How nodes stand, and of those that expressions read what they gave.
+select node, state, skipped_because, error, items_total, output_refused, case when node = any (%(read)s::text[]) then output end as output
+from workflow_nodes where run_id = %(run_id)s and item = -1 and node = any (%(nodes)s::text[])
+
+-- name: measure_outputs
+-- How large the outputs of a node's items are together.
+select coalesce(sum(octet_length(output::text)), 0) as bytes from workflow_nodes where run_id = %(run_id)s and node = %(node)s and item >= 0
+
+-- name: read_outputs
+-- The outputs of a node's items, in their order.
+select item, output, output_refused from workflow_nodes where run_id = %(run_id)s and node = %(node)s and item >= 0 order by item
+
+-- name: end_nodes
+-- Ends nodes that have no work, or whose items have ended. Their ends are counted by this transaction.
+update workflow_nodes n set
+  state = e.state, output = e.output, error = e.error, skipped_because = e.skipped_because, counted = true, finished_at = now()
+from unnest(%(nodes)s::text[], %(states)s::text[], %(outputs)s::jsonb[], %(errors)s::jsonb[], %(skips)s::text[])
+  as e (node, state, output, error, skipped_because)
+where n.run_id = %(run_id)s and n.node = e.node and n.item = -1 and n.finished_at is null
+returning n.node
+
+-- name: begin_nodes
+-- The work of nodes begins, or their waits do; of jobs the ends are waited for.
+with begun as (
+  update workflow_nodes n set
+    state = b.state, input = b.input, job_id = b.job_id, child_run = b.child_run, wait_until = b.wait_until, approval_id = b.approval_id,
+    roles = (select array_agg(r) from jsonb_array_elements_text(b.roles -> 'roles') as r), started_at = now()
+  from unnest(%(nodes)s::text[], %(states)s::text[], %(inputs)s::jsonb[], %(job_ids)s::uuid[], %(child_runs)s::uuid[],
+    %(wait_untils)s::timestamptz[], %(approval_ids)s::uuid[], %(roles)s::jsonb[])
+    as b (node, state, input, job_id, child_run, wait_until, approval_id, roles)
+  where n.run_id = %(run_id)s and n.node = b.node and n.item = -1
+  returning n.job_id
+)
+insert into job_waiters (job_id, org_id, hook)
+select job_id, %(org_id)s, 'workflow_nodes_ended' from begun where job_id is not null
+
+-- name: begin_lists
+-- Nodes with items begin: the list of each, and the number of its items. One that goes on has counted those that have succeeded.
+update workflow_nodes n set
+  state = 'running', input = b.input, items_total = b.items, items_started = coalesce(n.items_started, 0),
+  items_done = coalesce(n.items_done, 0), items_failed = coalesce(n.items_failed, 0), items_canceled = coalesce(n.items_canceled, 0),
+  started_at = now()
+from unnest(%(nodes)s::text[], %(inputs)s::jsonb[], %(items)s::int[]) as b (node, input, items)
+where n.run_id = %(run_id)s and n.node = b.node and n.item = -1
+
+-- name: add_items_to_run
+-- Items that a node of the run has.
+update workflow_runs set items = items + %(items)s where id = %(run_id)s
+
+-- name: list_open_lists
+-- Nodes of whose items some have not begun; where the next one that never began is.
+select n.node, n.input as items, n.items_total, n.items_started, n.items_done + n.items_failed + n.items_canceled as items_ended,
+  coalesce((select i.item + 1 from workflow_nodes i where i.run_id = n.run_id and i.node = n.node order by i.item desc limit 1), 0) as next_item
+from workflow_nodes n
+where n.run_id = %(run_id)s and n.item = -1 and n.finished_at is null and n.items_total is not null and n.state = 'running'
+  and n.items_started < n.items_total
+order by n.node
+
+-- name: list_put_back_items
+-- Items of a node that a resume has put back, and what they were given.
+select item, input, child_run from workflow_nodes
+where run_id = %(run_id)s and node = %(node)s and item >= 0 and state = 'pending' and pending = 0
+order by item limit %(limit)s
+
+-- name: begin_items
+-- Items of nodes begin, or fail before they do; of their jobs the ends are waited for.
+with begun as (
+  insert into workflow_nodes as n (run_id, node, item, org_id, state, input, job_id, child_run, wait_until, error, round, started_at, finished_at)
+  select %(run_id)s, b.node, b.item, %(org_id)s, b.state, b.input, b.job_id, b.child_run, b.wait_until, b.error, %(round)s, now(),
+    case when b.state = 'failed' then now() end
+  from unnest(%(nodes)s::text[], %(items)s::int[], %(states)s::text[], %(inputs)s::jsonb[], %(job_ids)s::uuid[], %(child_runs)s::uuid[],
+    %(wait_untils)s::timestamptz[], %(errors)s::jsonb[]) as b (node, item, state, input, job_id, child_run, wait_until, error)
+  on conflict (run_id, node, item) do update set
+    state = excluded.state, input = excluded.input, job_id = excluded.job_id, child_run = excluded.child_run,
+    wait_until = excluded.wait_until, error = excluded.error, started_at = now(), finished_at = excluded.finished_at
+  returning n.node, n.job_id
+),
+counted as (
+  update workflow_nodes n set items_started = n.items_started + c.items
+  from (select node, count(*)::int as items from unnest(%(nodes)s::text[]) as u (node) group by node) as c
+  where n.run_id = %(run_id)s and n.node = c.node and n.item = -1
+)
+insert into job_waiters (job_id, org_id, hook)
+select job_id, %(org_id)s, 'workflow_nodes_ended' from begun where job_id is not null
+
+-- name: begin_part
+savepoint part
+
+-- name: keep_part
+release savepoint part
+
+-- name: undo_part
+rollback to savepoint part

@@ -1,0 +1,90 @@
+"""Definitions of workflows: saved as versions, each for good; the same document is the same version."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from psycopg.types.json import Json
+
+from domain.jobs.job import JsonObject
+from storage.postgres.database import Transaction
+
+
+class Saved(NamedTuple):
+    """What a save did: made a version, or found that of the same document."""
+
+    name: str
+    version: int
+    created: bool
+
+
+class DefinitionPosition(NamedTuple):
+    """Where a list is: the last workflow that was shown."""
+
+    name: str
+
+
+class VersionPosition(NamedTuple):
+    """The same of the versions of a workflow."""
+
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionVersion:
+    """A version of a workflow, as lists show it."""
+
+    org_id: UUID
+    name: str
+    version: int
+    saved_by: str
+    saved_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDefinition(DefinitionVersion):
+    """A version of a workflow with its document, in which the nodes have the order of the file."""
+
+    document: JsonObject
+
+
+def save(tx: Transaction, org_id: UUID, document: JsonObject, hash_: bytes, *, by: str) -> Saved:
+    """Keep a checked document (`domain.workflows.faults`) under its name; `hash_` is the SHA-256 of its meaning."""
+    name = document["name"]
+    tx.run("lock_definition", org_id=org_id, name=name)
+    made = tx.run("save_definition", org_id=org_id, name=name, document=Json(document), hash=hash_, saved_by=by)
+    if made:
+        return Saved(name, made[0].version, created=True)
+    found = tx.run("find_definition_by_hash", org_id=org_id, name=name, hash=hash_)
+    return Saved(name, found[0].version, created=False)
+
+
+def get(tx: Transaction, org_id: UUID, name: str, version: int | None = None) -> StoredDefinition | None:
+    """One version of a workflow; without a version the latest."""
+    rows = tx.run("get_definition", org_id=org_id, name=name, version=version)
+    return StoredDefinition(**rows[0]._asdict()) if rows else None
+
+
+def listed(
+    tx: Transaction, org_id: UUID, *, after: DefinitionPosition | None = None, limit: int
+) -> Sequence[DefinitionVersion]:
+    """The latest version of each workflow of an org, by name."""
+    rows = tx.run("list_definitions", org_id=org_id, last_name="" if after is None else after.name, limit=limit)
+    return [DefinitionVersion(**row._asdict()) for row in rows]
+
+
+def versions(
+    tx: Transaction, org_id: UUID, name: str, *, after: VersionPosition | None = None, limit: int
+) -> Sequence[DefinitionVersion]:
+    """The versions of a workflow, the newest first."""
+    before = None if after is None else after.version
+    rows = tx.run("list_versions", org_id=org_id, name=name, before=before, limit=limit)
+    return [DefinitionVersion(**row._asdict()) for row in rows]
+
+
+def latest(tx: Transaction, org_id: UUID, names: Collection[str]) -> dict[str, int]:
+    """The latest version of each of these workflows; one that the org does not have is left out."""
+    rows = tx.run("latest_versions", org_id=org_id, names=sorted(names)) if names else ()
+    return {row.name: row.version for row in rows}

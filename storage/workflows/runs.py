@@ -1,0 +1,271 @@
+"""Runs of workflows: begun, looked at, canceled, resumed, and forgotten a month after their end."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from psycopg.types.json import Jsonb
+from pydantic import AwareDatetime
+
+from domain.jobs.failures import Conflict
+from domain.jobs.job import ActorType, JsonObject, Origin
+from domain.workflows.advance import RunState
+from domain.workflows.definition import Definition, EventWait, definition_of
+from domain.workflows.resume import Plan
+from storage.postgres.arrays import array, column
+from storage.postgres.database import Transaction
+from storage.postgres.execution import Row
+from storage.workflows import definitions, node_rounds
+
+KEEP_FOR = timedelta(days=30)
+"""How long a run is kept after its end, with its nodes and its events; for as long it can be resumed."""
+
+
+class Around(NamedTuple):
+    """The node, and the item of it, for which a run is made."""
+
+    run_id: UUID
+    node: str
+    item: int
+    depth: int
+    """Of the new run."""
+
+
+class NewRun(NamedTuple):
+    """A run that is to begin."""
+
+    run_id: UUID
+    org_id: UUID
+    project_id: UUID | None
+    version: int
+    input: JsonObject
+    around: Around | None = None
+
+
+class RunPosition(NamedTuple):
+    """Where a list is: the last run that was shown."""
+
+    created_at: AwareDatetime
+    run_id: UUID
+
+
+class FailedPosition(NamedTuple):
+    """A failed run, where a list of these is."""
+
+    finished_at: AwareDatetime
+    run_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class RunFilter:
+    """Which runs to list; what is None or empty does not narrow the list."""
+
+    workflow: str | None = None
+    states: Sequence[RunState] = ()
+    since: datetime | None = None
+    before: datetime | None = None
+    parent_run: UUID | None = None
+    """Only those that are made for nodes of this run."""
+    without_children: bool = True
+    """Whether runs that are made for nodes of runs are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunLine:
+    """A run as lists show it."""
+
+    run_id: UUID
+    org_id: UUID
+    project_id: UUID | None
+    workflow: str
+    version: int
+    state: RunState
+    failure: JsonObject | None
+    """`code`, `reason` and `nodes`; of a run that still goes on: why it is being stopped."""
+    round: int
+    nodes_left: int
+    items: int
+    deadline_at: datetime | None
+    parent_run: UUID | None
+    depth: int
+    cost_microcents: int
+    created_at: datetime
+    resumed_at: datetime | None
+    finished_at: datetime | None
+    cancel_requested_at: datetime | None
+    actor_type: ActorType
+    actor_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Run(RunLine):
+    """A run with all that stands in its row."""
+
+    pins: Mapping[str, int]
+    """Versions of the workflows that it runs, by name."""
+    input: JsonObject
+    output: object
+    timer_at: datetime | None
+    timer_job: UUID | None
+    """The advance that comes by time."""
+    parent_node: str | None
+    parent_item: int | None
+    cancel_reason: str | None
+    read_at: datetime
+    """The database's time, when the transaction that has read it began."""
+
+
+def begin(tx: Transaction, new: NewRun, definition: Definition, *, by: Origin) -> bool:
+    """Write a run with its nodes; false where the run is there already. The caller enqueues the first advance."""
+    around = new.around
+    made = tx.run(
+        "add_run",
+        run_id=new.run_id,
+        org_id=new.org_id,
+        project_id=new.project_id,
+        workflow=definition.name,
+        version=new.version,
+        pins=Jsonb(definitions.latest(tx, new.org_id, definition.workflows)),
+        input=Jsonb(new.input),
+        nodes_left=len(definition.nodes),
+        deadline=definition.deadline,
+        parent_run=around and around.run_id,
+        parent_node=around and around.node,
+        parent_item=None if around is None else around.item,
+        depth=around.depth if around else 0,
+        actor_type=by.actor_type.value,
+        actor_id=by.actor_id,
+        request_id=by.request_id or str(new.run_id),
+        correlation_id=by.correlation_id or by.request_id or str(new.run_id),
+    )
+    if made:
+        pending = {name: len(node.needs) for name, node in definition.nodes.items()}
+        add_nodes(tx, new.run_id, new.org_id, definition, pending)
+    return bool(made)
+
+
+def add_nodes(tx: Transaction, run_id: UUID, org_id: UUID, definition: Definition, pending: Mapping[str, int]) -> None:
+    """Write nodes that wait for so many needs each."""
+    works = [definition.nodes[name].work for name in pending]
+    tx.run(
+        "add_nodes",
+        run_id=run_id,
+        org_id=org_id,
+        nodes=array(pending),
+        pending=array(pending.values()),
+        wait_names=column(work.event if isinstance(work, EventWait) else None for work in works),
+    )
+
+
+def get(tx: Transaction, run_id: UUID) -> Run | None:
+    """A run that the transaction may see."""
+    rows = tx.run("get_run", run_id=run_id)
+    return _run(rows[0]) if rows else None
+
+
+def lock(tx: Transaction, run_id: UUID) -> Run | None:
+    """The same, for the one who takes it further: its row is the first that each of these locks."""
+    rows = tx.run("lock_run", run_id=run_id)
+    return _run(rows[0]) if rows else None
+
+
+def listed(
+    tx: Transaction, org_id: UUID, wanted: RunFilter, *, after: RunPosition | None = None, limit: int
+) -> Sequence[RunLine]:
+    """Runs of an org, the newest first."""
+    rows = tx.run(
+        "list_runs",
+        org_id=org_id,
+        workflow=wanted.workflow,
+        states=[state.value for state in wanted.states] or None,
+        since=wanted.since,
+        before=wanted.before,
+        parent_run=wanted.parent_run,
+        without_children=wanted.without_children,
+        last_at=after and after.created_at,
+        last_id=after and after.run_id,
+        limit=limit,
+    )
+    return [RunLine(**_values(row)) for row in rows]
+
+
+def failed(
+    tx: Transaction, org_id: UUID, workflow: str, since: datetime, *, after: FailedPosition | None = None, limit: int
+) -> Sequence[FailedPosition]:
+    """The runs of a workflow that failed then or later and stand so, those that failed first before the others."""
+    last = after or (None, None)
+    rows = tx.run(
+        "list_failed_runs",
+        org_id=org_id,
+        workflow=workflow,
+        since=since,
+        last_at=last[0],
+        last_id=last[1],
+        limit=limit,
+    )
+    return [FailedPosition(*row) for row in rows]
+
+
+def go_on(tx: Transaction, *run_ids: UUID) -> None:
+    """Put an advance of each of these runs in place, for the relay; as the ledger role only."""
+    tx.run("advance_runs", run_ids=list(run_ids))
+
+
+def request_cancel(tx: Transaction, run_id: UUID, reason: str) -> bool:
+    """Have a run canceled, with the runs inside it; false when it has ended. As the ledger role only."""
+    if not tx.run("request_cancel_of_run", run_id=run_id, reason=reason):
+        return False
+    go_on(tx, run_id)
+    return True
+
+
+def resume(tx: Transaction, run: Run, plan: Plan, definition: Definition, version: int) -> None:
+    """Begin the next round of an ended run that the caller has locked; as the ledger role only.
+
+    `plan` is that of `domain.workflows.resume`, `definition` that of the version by which the run goes on. Raises
+    `Conflict` for a run that has not ended, and for one of a node: what can be resumed is the run around it.
+    """
+    if run.parent_run is not None:
+        raise Conflict(f"run_id: is of a node of the run {run.parent_run}: resume that one")
+    begin_round(tx, run, plan, definition, version)
+    go_on(tx, run.run_id)
+
+
+def begin_round(tx: Transaction, run: Run, plan: Plan, definition: Definition, version: int) -> None:
+    """As `resume`, of any run, where the caller enqueues the advance."""
+    begun = tx.run(
+        "begin_round",
+        run_id=run.run_id,
+        version=version,
+        pins=Jsonb({**definitions.latest(tx, run.org_id, definition.workflows - run.pins.keys()), **run.pins}),
+        nodes_left=len(plan.again),
+        deadline=definition.deadline,
+    )
+    if not begun:
+        raise Conflict("run_id: the run has not ended")
+    before = definition
+    if version != run.version and (stored := definitions.get(tx, run.org_id, run.workflow, run.version)):
+        before = definition_of(stored.document)
+    missing = node_rounds.begin(tx, run.run_id, run.round + 1, plan, before, definition)
+    if missing:
+        add_nodes(tx, run.run_id, run.org_id, definition, {name: plan.pending[name] for name in missing})
+    tx.run("count_items_of_run", run_id=run.run_id)
+
+
+def forget(tx: Transaction, *, older_than: timedelta = KEEP_FOR, batch: int) -> int:
+    """Delete nodes, and then runs, of all orgs that ended long ago; returns how many, `batch` when more may be left."""
+    old = [row.run_id for row in tx.run("list_old_runs", older_than=older_than, limit=batch)]
+    nodes = len(tx.run("delete_nodes_of_runs", run_ids=old, limit=batch)) if old else 0
+    gone = len(tx.run("delete_runs", run_ids=old)) if nodes < batch and old else 0
+    return min(nodes + gone, batch)
+
+
+def _run(row: Row) -> Run:
+    return Run(**_values(row))
+
+
+def _values(row: Row) -> dict[str, Any]:
+    values: dict[str, Any] = row._asdict()
+    return values | {"state": RunState(row.state), "actor_type": ActorType(row.actor_type)}

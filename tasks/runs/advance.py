@@ -1,0 +1,36 @@
+"""One transaction of a run's advance: what its steps know, and tell each other."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from domain.workflows.advance import Stop
+from engine.context import JobContext
+from storage.postgres.database import Transaction
+from storage.workflows.runs import Run
+from tasks.runs.known import KnownWorkflow
+
+
+@dataclass(slots=True)
+class Advance:
+    """A run that is taken further in one transaction, which holds the run's row."""
+
+    ctx: JobContext
+    tx: Transaction
+    run: Run
+    workflow: KnownWorkflow
+    left: int
+    """Rows that the transaction may still write: others wait for its locks."""
+    stop: Stop | None = None
+    """Why the run begins nothing any more."""
+    ended: Counter[str] = field(default_factory=Counter)
+    """Nodes that this transaction has ended itself, and whose ends it has not counted yet."""
+    items: int = 0
+    """Items that this transaction has given to nodes."""
+    again: bool = False
+    """Whether there may be more to do at once."""
+
+    @property
+    def run_id(self) -> UUID:
+        """The run's id."""
+        return self.run.run_id

@@ -1,0 +1,77 @@
+"""Definitions as runs need them again and again; each version is for good, so a process reads it once."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from uuid import UUID
+
+from domain.jobs.failures import Invalid
+from domain.workflows.definition import Definition, EventWait, JobWork, WorkflowWork, definition_of
+from engine.context import JobContext
+from storage.postgres.database import Transaction
+from storage.workflows import definitions
+
+MOST_KNOWN = 50
+"""Definitions that a process keeps: some tens of megabytes at the very most."""
+
+
+@dataclass(frozen=True)
+class KnownWorkflow:
+    """A version of a workflow, and what follows from it alone."""
+
+    definition: Definition
+    version: int
+
+    @cached_property
+    def dependants(self) -> Mapping[str, Sequence[str]]:
+        """By node: those that need it."""
+        found: dict[str, list[str]] = {}
+        for upstream, downstream in self.definition.edges:
+            found.setdefault(upstream, []).append(downstream)
+        return found
+
+    @cached_property
+    def has_items(self) -> bool:
+        """Whether a node's work is done for each item of a list."""
+        return any(node.has_items for node in self.definition.nodes.values())
+
+    @cached_property
+    def has_events(self) -> bool:
+        """Whether a node waits for an event."""
+        return any(isinstance(node.work, EventWait) for node in self.definition.nodes.values())
+
+    @cached_property
+    def has_times(self) -> bool:
+        """Whether a node's time may be over."""
+        return any(
+            node.timeout is not None or not isinstance(node.work, JobWork | WorkflowWork)
+            for node in self.definition.nodes.values()
+        )
+
+
+class KnownWorkflows:
+    """The workflows that a process knows."""
+
+    def __init__(self) -> None:
+        """Know none."""
+        self._known: dict[tuple[UUID, str, int], KnownWorkflow] = {}
+
+    def get(self, tx: Transaction, org_id: UUID, name: str, version: int | None) -> KnownWorkflow:
+        """A version of a workflow; None is the latest. Raises `Invalid` where the org has none."""
+        known = None if version is None else self._known.get((org_id, name, version))
+        if known is not None:
+            return known
+        stored = definitions.get(tx, org_id, name, version)
+        if stored is None:
+            named = name if version is None else f"{name} in version {version}"
+            raise Invalid("workflow", f"the org has no workflow {named}")
+        known = KnownWorkflow(definition_of(stored.document), stored.version)
+        if len(self._known) >= MOST_KNOWN:
+            self._known.clear()
+        self._known[org_id, name, stored.version] = known
+        return known
+
+
+def known_workflow(ctx: JobContext, tx: Transaction, name: str, version: int | None = None) -> KnownWorkflow:
+    """A version of a workflow of the job's org; raises `Invalid`."""
+    return ctx.shared("workflows", KnownWorkflows).get(tx, ctx.org_id, name, version)

@@ -1,0 +1,37 @@
+"""A run that is canceled, or whose time is over, begins nothing more and ends when its work has."""
+
+from domain.workflows.advance import OVER_TIME, Stop
+from storage.postgres.database import Transaction
+from storage.workflows import run_waits
+from storage.workflows.run_waits import Stopping
+from storage.workflows.runs import Run
+from tasks.runs.advance import Advance
+from tasks.runs.counting import end_nodes, end_of_list
+from tasks.runs.waits import show_outcomes, stop_work
+
+
+def why_stopped(tx: Transaction, run: Run) -> Stop | None:
+    """Why a run begins nothing more; that its time is over is written here."""
+    if run.failure is not None:
+        return Stop.DEADLINE
+    if run.cancel_requested_at is not None:
+        return Stop.CANCELED
+    if run.deadline_at is None or run.deadline_at > run.read_at:
+        return None
+    run_waits.note_deadline(tx, run.run_id, OVER_TIME)
+    return Stop.DEADLINE
+
+
+def stop(at: Advance, why: Stop) -> None:
+    """Cancel what has not begun and what waits, and ask what runs to stop."""
+    reason = at.run.cancel_reason or OVER_TIME.reason
+    canceled = run_waits.cancel_open(at.tx, at.run_id, max(at.left, 1))
+    show_outcomes(at, (one.approval_id for one in canceled))
+    at.left -= len(canceled)
+    asked = 0
+    if at.left > 0:
+        children = run_waits.running_children(at.tx, at.run_id, at.left)
+        asked = stop_work(at, Stopping(why.value, reason, children))
+        at.left -= asked
+    end_nodes(at, [end_of_list(one) for one in run_waits.stopped_lists(at.tx, at.run_id)])
+    at.again = bool(canceled or asked)

@@ -1,0 +1,54 @@
+"""The workflows family: begin a run, and take it further until its last node has ended."""
+
+from functools import partial
+
+from domain.jobs.failures import Invalid
+from domain.jobs.job import Done, Outcome
+from domain.jobs.queues import Queue
+from domain.jobs.retry import ENGINE
+from domain.payloads.workflows import AdvancePayload, RunPayload
+from domain.workflows.inputs import check_input
+from engine.catalogue import job
+from engine.context import JobContext
+from storage.ledger import audit
+from storage.postgres.database import Transaction
+from storage.workflows import runs
+from storage.workflows.runs import NewRun
+from tasks.runs.known import KnownWorkflow, known_workflow
+from tasks.runs.stepping import ENDED, take_further
+
+BEGUN = "workflow.begun"
+"""The event in the audit log."""
+
+
+@job(queue=Queue.DEFAULT, retry=ENGINE, audits=(BEGUN,))
+def run(ctx: JobContext, payload: RunPayload) -> Outcome:
+    """Begin a run of a workflow, with the id of the job. It keeps to the version that is the latest now, or named."""
+    try:
+        with ctx.read() as tx:
+            known = known_workflow(ctx, tx, payload.workflow, payload.version)
+        check_input(known.definition.input_schema, payload.input)
+    except Invalid as refused:
+        raise Invalid(f"payload.{refused.field}", refused.reason.partition(": ")[2]) from None
+    output = {"run_id": str(ctx.job.job_id), "workflow": payload.workflow, "version": known.version}
+    first = AdvancePayload(run_id=ctx.job.job_id).job(org_id=ctx.org_id)
+    return Done(output, children=(first,), writes=partial(_begin, ctx, payload, known))
+
+
+def _begin(ctx: JobContext, payload: RunPayload, known: KnownWorkflow, tx: Transaction) -> None:
+    job = ctx.job
+    new = NewRun(job.job_id, job.org_id, job.project_id, known.version, payload.input)
+    if runs.begin(tx, new, known.definition, by=job.origin):
+        said = {"run_id": str(job.job_id), "workflow": payload.workflow, "version": known.version}
+        audit.append(tx, job, BEGUN, said)
+
+
+@job(queue=Queue.DEFAULT, retry=ENGINE, on_end="workflow_advance_ended", audits=(ENDED,))
+def advance(ctx: JobContext, payload: AdvancePayload) -> Outcome:
+    """Take a run further: count the nodes that have ended, and begin those whose turn has come."""
+    while True:
+        with ctx.tx() as tx:
+            is_more = take_further(ctx, tx, payload.run_id)
+        if not is_more:
+            return Done()
+        ctx.check()
