@@ -15,10 +15,10 @@ def begin(
     """Put the nodes of an ended run back as its plan says; returns those that have no row.
 
     `before` and `now` are the definitions of the last round and of the next one. Where they have a node otherwise, what
-    it was given is evaluated anew; its items are kept if it still has the same list.
+    it was given is evaluated anew; its list of items is not.
     """
     changed = {name for name in plan.again if before.nodes.get(name) != now.nodes[name]}
-    anew = {name for name, redo in plan.again.items() if redo is Redo.ANEW or _has_other_items(before, now, name)}
+    anew = {name for name, redo in plan.again.items() if redo is Redo.ANEW}
     mended = plan.again.keys() - anew
     tx.run("forget_nodes", run_id=run_id, dropped=sorted(plan.dropped), anew=sorted(anew))
     reset = tx.run(
@@ -39,11 +39,6 @@ def begin(
     )
     tx.run("keep_cost_of_gone_nodes", run_id=run_id)
     return sorted(plan.again.keys() - {row.node for row in (*reset, *went_on)})
-
-
-def _has_other_items(before: Definition, now: Definition, name: str) -> bool:
-    node = before.nodes.get(name)
-    return node is not None and node.for_each != now.nodes[name].for_each
 
 
 def _wait_names(nodes: Mapping[str, Node], names: Sequence[str]) -> Array:

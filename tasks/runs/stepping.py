@@ -65,7 +65,7 @@ def _go_on(at: Advance) -> None:
 def _end(at: Advance) -> None:
     """End a run whose nodes have all ended, and have the run around it go on."""
     definition = at.workflow.definition
-    read = nodes_read_at_end(definition) if at.stop is None else frozenset[str]()
+    read = nodes_read_at_end(definition)
     facts = facts_in(at, advancing.read_nodes(at.tx, at.run_id, read, read))
     end = end_run(definition, nodes.ends(at.tx, at.run_id), facts, at.stop)
     if end is None:

@@ -1,6 +1,6 @@
 """A run that is canceled, or whose time is over, begins nothing more and ends when its work has."""
 
-from domain.workflows.advance import RunFailure, Stop
+from domain.workflows.advance import OVER_TIME, Stop
 from storage.postgres.database import Transaction
 from storage.workflows import run_waits
 from storage.workflows.run_waits import Stopping
@@ -8,8 +8,6 @@ from storage.workflows.runs import Run
 from tasks.runs.advance import Advance
 from tasks.runs.counting import end_nodes, end_of_list
 from tasks.runs.waits import stop_work
-
-DEADLINE = RunFailure("deadline", "the time of the run was over")
 
 
 def why_stopped(tx: Transaction, run: Run) -> Stop | None:
@@ -20,13 +18,13 @@ def why_stopped(tx: Transaction, run: Run) -> Stop | None:
         return Stop.CANCELED
     if run.deadline_at is None or run.deadline_at > run.read_at:
         return None
-    run_waits.note_deadline(tx, run.run_id, DEADLINE)
+    run_waits.note_deadline(tx, run.run_id, OVER_TIME)
     return Stop.DEADLINE
 
 
 def stop(at: Advance, why: Stop) -> None:
     """Cancel what has not begun and what waits, and ask what runs to stop."""
-    reason = at.run.cancel_reason or DEADLINE.reason
+    reason = at.run.cancel_reason or OVER_TIME.reason
     canceled = run_waits.cancel_open(at.tx, at.run_id, max(at.left, 1))
     at.left -= len(canceled)
     asked = 0

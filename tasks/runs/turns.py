@@ -5,14 +5,12 @@ from collections.abc import Mapping, Sequence
 from domain.instants import read_instant
 from domain.jobs.job import JsonObject
 from domain.workflows.advance import (
-    TOO_MANY_ITEMS,
     Ask,
     AwaitEvent,
     Begin,
     BeginItems,
     Fail,
     NodeEnd,
-    NodeError,
     Skip,
     Sleep,
     Succeed,
@@ -24,7 +22,7 @@ from domain.workflows.advance import (
 )
 from domain.workflows.definition import MOST_ITEMS, ApprovalWait, EventWait, Node, UntilWait
 from domain.workflows.expressions import Facts, NodeFacts, facts_of
-from domain.workflows.joins import Answer, NodeState, need_of, verdict
+from domain.workflows.joins import Answer, NodeState, SkipReason, need_of, verdict
 from storage.workflows import advancing
 from storage.workflows.advancing import Begun, Ended, NextNode, OpenList, PutBack
 from storage.workflows.nodes import THE_NODE
@@ -48,7 +46,7 @@ def take_turns(at: Advance) -> None:
     needs = frozenset(need for node in named for need in node.needs)
     standing = advancing.read_nodes(at.tx, at.run_id, needs | read, read)
     facts = facts_in(at, standing)
-    turns = {one.node: _turn(at, nodes[one.node], one, standing, facts) for one in following}
+    turns = {one.node: _turn(at, one, standing, facts) for one in following}
     _apply(at, following, turns)
 
 
@@ -60,8 +58,9 @@ def facts_in(at: Advance, standing: Standing) -> Facts:
     return facts_of(run.input, {name: known for name, (_, known) in standing.items()}, about)
 
 
-def _turn(at: Advance, node: Node, following: NextNode, standing: Standing, facts: Facts) -> Turn | None:
+def _turn(at: Advance, following: NextNode, standing: Standing, facts: Facts) -> Turn | None:
     """What becomes of a node; None for one with items that goes on with the list that it has."""
+    node = at.workflow.definition.nodes[following.node]
     if following.items_total is not None:
         return None
     if following.input is not None:
@@ -70,7 +69,11 @@ def _turn(at: Advance, node: Node, following: NextNode, standing: Standing, fact
     judged = verdict(node.run_if, (need_of(end.state, end.skipped_because) for end in ends))
     if judged is Answer.WAIT:
         raise AssertionError(f"{node.name}: its turn has come, and a need of it has not ended")
-    return take_turn(node, facts, at.run.read_at) if judged is Answer.RUN else Skip(judged)
+    if isinstance(judged, SkipReason):
+        return Skip(judged)
+    turn = take_turn(node, facts, at.run.read_at, room=MOST_ITEMS - at.run.items - at.items)
+    at.items += len(turn.items) if isinstance(turn, BeginItems) else 0
+    return turn
 
 
 def _kept_turn(node: Node, given: JsonObject) -> Turn:
@@ -89,7 +92,7 @@ def _apply(at: Advance, following: Sequence[NextNode], turns: Mapping[str, Turn 
     """Write what becomes of nodes."""
     nodes = at.workflow.definition.nodes
     ended = [end for name, turn in turns.items() if (end := _ended(name, turn)) is not None]
-    too_many = _begin_lists(at, following, turns)
+    _begin_lists(at, following, turns)
     pieces = [
         Piece(nodes[one.node], THE_NODE, turn.input, one.child_run)
         for one in following
@@ -102,7 +105,7 @@ def _apply(at: Advance, following: Sequence[NextNode], turns: Mapping[str, Turn 
     refused = [Ended(one.node, NodeState.FAILED, one.error) for one in begun if one.error is not None]
     if len(begun) > len(refused):
         advancing.begin_nodes(at.tx, at.run, [one for one in begun if one.error is None])
-    end_nodes(at, [*ended, *too_many, *refused])
+    end_nodes(at, [*ended, *refused])
     at.left -= len(following)
 
 
@@ -118,27 +121,21 @@ def _ended(name: str, turn: Turn | None) -> Ended | None:
     return None
 
 
-def _begin_lists(at: Advance, following: Sequence[NextNode], turns: Mapping[str, Turn | None]) -> list[Ended]:
-    """Begin the lists of nodes that have items; returns those that are too long for the run."""
+def _begin_lists(at: Advance, following: Sequence[NextNode], turns: Mapping[str, Turn | None]) -> None:
+    """Begin the lists of nodes that have items."""
     lists: dict[str, Sequence[object]] = {}
-    too_many: list[Ended] = []
-    had = at.run.items + at.items
+    new_items = 0
     for one in following:
         match turns[one.node]:
             case None:
                 lists[one.node] = one.input if isinstance(one.input, list) else []
             case Succeed():
                 lists[one.node] = []
-            case BeginItems(items) if had + len(items) > MOST_ITEMS:
-                reason = f"{len(items)} items, after {had} of the run before it: a run has at most {MOST_ITEMS}"
-                too_many.append(Ended(one.node, NodeState.FAILED, NodeError(TOO_MANY_ITEMS, reason)))
             case BeginItems(items):
                 lists[one.node] = items
-                had += len(items)
+                new_items += len(items)
     if lists:
-        advancing.begin_lists(at.tx, at.run_id, lists, new_items=had - at.run.items - at.items)
-    at.items = had - at.run.items
-    return too_many
+        advancing.begin_lists(at.tx, at.run_id, lists, new_items=new_items)
 
 
 def begin_items(at: Advance) -> None:
