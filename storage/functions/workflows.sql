@@ -149,3 +149,12 @@ begin
 end
 $$;
 grant execute on function postroom.cancel_node_jobs to postroom_ledger, postroom_tenant;
+
+-- Deletes nodes of a run that does not go on, with their items, and the items of others: nobody but the owner may delete rows for a tenant.
+create or replace function postroom.forget_nodes(of_run uuid, nodes text[], of_items text[]) returns void
+language sql security definer set search_path = pg_catalog, public, pg_temp as $$
+  delete from workflow_nodes n using workflow_runs r
+  where r.id = of_run and n.run_id = r.id and (not postroom.is_tenant() or r.org_id = postroom.current_org())
+    and (n.node = any (nodes) or (n.item >= 0 and n.node = any (of_items)))
+$$;
+grant execute on function postroom.forget_nodes to postroom_ledger, postroom_tenant;

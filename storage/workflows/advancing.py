@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from domain.access.users import UserRole
-from domain.jobs.failures import Forbidden, Invalid
+from domain.jobs.failures import Invalid
 from domain.jobs.job import JsonObject
 from domain.workflows.advance import NodeEnd, NodeError
 from domain.workflows.expressions import LARGEST_OUTPUTS, NodeFacts, RefusedOutput
@@ -245,11 +245,11 @@ def begin_items(tx: Transaction, run: Run, begun: Sequence[Begun]) -> None:
 
 @contextmanager
 def part(tx: Transaction) -> Iterator[None]:
-    """Keep what is written inside, or undo it alone and raise `Invalid` or `Forbidden` where it is refused."""
+    """Keep what is written inside, or undo it alone and raise `Invalid` where it is refused."""
     tx.run("begin_part")
     try:
         yield
-    except (Invalid, Forbidden):
+    except Invalid:
         tx.run("undo_part")
         raise
     tx.run("keep_part")

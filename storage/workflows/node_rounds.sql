@@ -1,7 +1,6 @@
 -- name: forget_nodes
 -- Nodes that a newer version lacks, with their items; and the items of nodes that begin anew.
-delete from workflow_nodes where run_id = %(run_id)s
-  and (node = any (%(dropped)s::text[]) or (item >= 0 and node = any (%(anew)s::text[])))
+select postroom.forget_nodes(%(run_id)s, %(dropped)s::text[], %(anew)s::text[])
 
 -- name: reset_nodes
 -- Nodes that begin anew are as when a run begins; what a node has cost stays. Returns those that were there.

@@ -101,6 +101,8 @@ class Run(RunLine):
     input: JsonObject
     output: object
     timer_at: datetime | None
+    timer_job: UUID | None
+    """The advance that comes by time."""
     parent_node: str | None
     parent_item: int | None
     cancel_reason: str | None

@@ -16,14 +16,14 @@ from unnest(%(nodes)s::text[], %(pending)s::smallint[], %(wait_names)s::text[]) 
 -- name: lock_run
 -- A run, for the one who takes it further; nobody else writes its counters before the transaction ends.
 select r.id as run_id, r.org_id, r.project_id, r.workflow, r.version, r.pins, r.input, r.state, r.output, r.failure, r.round, r.nodes_left, r.items,
-  r.deadline_at, r.timer_at, r.parent_run, r.parent_node, r.parent_item, r.depth, r.cost_microcents, r.created_at, r.resumed_at, r.finished_at,
+  r.deadline_at, r.timer_at, r.timer_job, r.parent_run, r.parent_node, r.parent_item, r.depth, r.cost_microcents, r.created_at, r.resumed_at, r.finished_at,
   r.cancel_requested_at, r.cancel_reason, r.actor_type, r.actor_id, now() as read_at
 from workflow_runs r where r.id = %(run_id)s for no key update
 
 -- name: get_run
 -- A run that the transaction may see.
 select r.id as run_id, r.org_id, r.project_id, r.workflow, r.version, r.pins, r.input, r.state, r.output, r.failure, r.round, r.nodes_left, r.items,
-  r.deadline_at, r.timer_at, r.parent_run, r.parent_node, r.parent_item, r.depth, r.created_at, r.resumed_at, r.finished_at,
+  r.deadline_at, r.timer_at, r.timer_job, r.parent_run, r.parent_node, r.parent_item, r.depth, r.created_at, r.resumed_at, r.finished_at,
   r.cancel_requested_at, r.cancel_reason, r.actor_type, r.actor_id, now() as read_at,
   -- While it goes on, what its nodes have cost so far is in their rows.
   r.cost_microcents + case when r.finished_at is null

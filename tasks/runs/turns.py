@@ -37,7 +37,7 @@ Standing = Mapping[str, tuple[NodeEnd, NodeFacts]]
 
 def take_turns(at: Advance) -> None:
     """Judge the nodes whose turn has come, as many as the transaction has rows left."""
-    following = advancing.next_nodes(at.tx, at.run_id, at.left)
+    following = advancing.next_nodes(at.tx, at.run_id, max(at.left, 1))
     if not following:
         return
     nodes = at.workflow.definition.nodes

@@ -4,7 +4,6 @@ from collections import defaultdict, deque
 from datetime import timedelta
 from uuid import UUID, uuid4
 
-from domain.instants import read_instant
 from domain.jobs.job import KeysOf
 from domain.payloads.workflows import AdvancePayload
 from domain.workflows.advance import TIMEOUT, Ask, AwaitEvent, NodeError, Sleep
@@ -33,7 +32,8 @@ def begun_wait(at: Advance, node: Node, wait: Ask | AwaitEvent | Sleep) -> Begun
             return Begun(node.name, THE_NODE, {"event": event}, wait_until=until)
         case Sleep(awake_at):
             first = awake_at if until is None else min(awake_at, until)
-            return Begun(node.name, THE_NODE, {"until": awake_at.isoformat()}, wait_until=first)
+            given = {"until": awake_at.isoformat(), "times_out": first < awake_at}
+            return Begun(node.name, THE_NODE, given, wait_until=first)
 
 
 def take_events(at: Advance) -> None:
@@ -72,8 +72,8 @@ def time_out(at: Advance) -> None:
 
 def _ended(at: Advance, due: DueNode) -> EndedWait:
     node = at.workflow.definition.nodes[due.node]
-    if isinstance(node.work, UntilWait) and due.input and read_instant(due.input["until"]) <= at.run.read_at:
-        return EndedWait(due.node, NodeState.SUCCEEDED, output=due.input)
+    if isinstance(node.work, UntilWait) and due.input and not due.input["times_out"]:
+        return EndedWait(due.node, NodeState.SUCCEEDED, output={"until": due.input["until"]})
     return EndedWait(due.node, NodeState.FAILED, error=OVER)
 
 
@@ -91,13 +91,14 @@ def set_timer(at: Advance) -> None:
     times = [run_waits.next_due(at.tx, at.run_id) if at.workflow.has_times else None]
     times.append(run.deadline_at if at.stop is None else None)
     due = min((one for one in times if one is not None), default=None)
-    if due is None or (run.timer_at is not None and run.read_at < run.timer_at <= due):
+    timer = None if run.timer_job == at.ctx.job.job_id else run.timer_at
+    if due is None or (timer is not None and run.read_at < timer <= due):
         return
-    (timer,) = at.ctx.enqueue(
+    (made,) = at.ctx.enqueue(
         at.tx,
         AdvancePayload(run_id=at.run_id),
         run_at=due,
-        idempotency_key=f"workflow:{at.run_id}:{run.round}:at:{due.isoformat()}",
+        idempotency_key=f"workflow:{at.run_id}:timer:{at.ctx.job.job_id}",
         keys_of=KeysOf.FLEET,
     )
-    run_waits.set_timer(at.tx, at.run_id, due, timer.job_id)
+    run_waits.set_timer(at.tx, at.run_id, due, made.job_id)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 from uuid import UUID
 
-from domain.jobs.failures import Forbidden, Invalid
+from domain.jobs.failures import Invalid
 from domain.jobs.job import JsonObject, KeysOf, NewJob
 from domain.jobs.job_ids import NOISE, make_job_ids
 from domain.payloads.payload import checked, payload_types
@@ -75,7 +75,7 @@ def _enqueue_some(at: Advance, jobs: Sequence[tuple[int, NewJob]], made: dict[in
     try:
         with part(at.tx):
             answers = enqueue_jobs(at.tx, [job for _, job in jobs])
-    except (Invalid, Forbidden) as refused:
+    except Invalid as refused:
         if len(jobs) == 1:
             made[jobs[0][0]] = _refused(refused)
             return
@@ -114,7 +114,7 @@ def _begin_run(at: Advance, piece: Piece) -> UUID | NodeError:
     try:
         with part(at.tx):
             return _resume_run(at, piece.child_run) if piece.child_run is not None else _new_run(at, piece)
-    except (Invalid, Forbidden) as refused:
+    except Invalid as refused:
         return _refused(refused)
 
 
@@ -155,5 +155,5 @@ def _resume_run(at: Advance, run_id: UUID) -> UUID:
     return run_id
 
 
-def _refused(refused: Invalid | Forbidden) -> NodeError:
+def _refused(refused: Invalid) -> NodeError:
     return NodeError(REFUSED, refused.reason[:1000])

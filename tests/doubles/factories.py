@@ -143,6 +143,9 @@ def pass_time(database: Connection, span: timedelta) -> None:
         "outgoing_mails": ("send_began_at", "sent_at"),
         "backfills": ("next_page_at",),
         "emails": ("by_hand_at",),
+        "workflow_runs": ("created_at", "deadline_at", "timer_at", "finished_at"),
+        "workflow_nodes": ("wait_until", "started_at"),
+        "workflow_events": ("at",),
     }
     for table, names in columns.items():
         moves = ", ".join(f"{name} = {name} - %(span)s" for name in names)

@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 
 from psycopg import Connection
 
-from domain.payloads.payload import Payload
+from domain.payloads.payload import Payload, payload_types
 from domain.payloads.workflows import RunPayload
 from domain.workflows.definition import Definition, definition_of
 from domain.workflows.faults import Form, read
@@ -17,7 +17,7 @@ from engine.catalogue import catalogue
 from engine.runtime import Runtime
 from engine.worker.lease import renew
 from storage.ledger import ledger
-from storage.workflows import definitions, nodes, runs
+from storage.workflows import definitions, nodes, runs, waits
 from storage.workflows.runs import Run
 from tests.doubles import workflow_jobs
 from tests.doubles.factories import pass_time
@@ -57,6 +57,12 @@ class Workflows:
             )
         return made.job_id
 
+    def payload(self, job_type: str, **fields: Any) -> Payload:  # noqa: ANN401 - any field
+        """A payload of a job type."""
+        found = payload_types.find(job_type)
+        assert found is not None
+        return found(**fields)
+
     def start(self, name: str, given: Mapping[str, Any] | None = None, version: int | None = None) -> UUID:
         """Begin a run; nothing of it but the beginning has happened then."""
         run_id = self.enqueue(RunPayload(workflow=name, version=version, input=dict(given or {})))
@@ -73,14 +79,10 @@ class Workflows:
         return run_job(self.process, job_type, job_id)
 
     def queued(self, like: str = "%") -> list[UUID]:
-        """Jobs that are due, the oldest first."""
-        return [
-            row[0]
-            for row in self.database.execute(
-                "select id from jobs where state = 'queued' and run_at <= now() + %s and job_type like %s order by run_at, id",
-                (SOON, like),
-            )
-        ]
+        """Jobs that are due, the oldest first; a retry of a node's job is due at once, and a timer is not."""
+        due = "run_at <= now() + case when job_type like 'workflow_jobs.%%' then %s else interval '0' end"
+        query = f"select id from jobs where state = 'queued' and {due} and job_type like %s order by run_at, id"
+        return [row[0] for row in self.database.execute(query, (SOON, like))]
 
     def drain(self, like: str = "%") -> int:
         """Run what is due until nothing is left; returns how many jobs were run. Timers of later are left."""
@@ -132,11 +134,26 @@ class Workflows:
     def error(self, run_id: UUID, node: str) -> tuple[str, str]:
         """Code and reason of a failed node."""
         row = self.database.execute(
-            "select error ->> 'code', error ->> 'reason' from workflow_nodes where run_id = %s and node = %s and item = -1",
+            "select error ->> 'code', error ->> 'reason' from workflow_nodes"
+            " where run_id = %s and node = %s and item = -1",
             (run_id, node),
         ).fetchone()
         assert row is not None
         return row[0], row[1]
+
+    def send(self, run_id: UUID, name: str, payload: object = None) -> UUID:
+        """Send an event to a run."""
+        with self.process.database.ledger() as tx:
+            return waits.send_event(tx, run_id, name, payload, by="ada")
+
+    def decide(self, run_id: UUID, node: str, *, approve: bool, reason: str | None = None) -> bool:
+        """Decide about a node that waits for a person."""
+        row = self.database.execute(
+            "select approval_id from workflow_nodes where run_id = %s and node = %s", (run_id, node)
+        ).fetchone()
+        assert row is not None
+        with self.process.database.ledger() as tx:
+            return waits.decide(tx, row[0], approve=approve, by="ada", reason=reason)
 
     def cancel(self, run_id: UUID, reason: str = "enough") -> bool:
         """Ask for a run to be canceled."""
@@ -162,5 +179,5 @@ class Workflows:
 
     def failures(self) -> list[Any]:
         """Jobs that did not succeed, with why."""
-        query = "select job_type, state, error, cancel_reason from jobs where error is not null or cancel_reason is not null"
-        return self.database.execute(query).fetchall()
+        query = "select job_type, state, error, cancel_reason from jobs"
+        return self.database.execute(f"{query} where error is not null or cancel_reason is not null").fetchall()

@@ -88,7 +88,7 @@ call postroom.fence_project_table('workflow_runs');
 grant select, insert, update, delete on workflow_runs to postroom_ledger;
 grant select, insert on workflow_runs to postroom_tenant;
 -- By column: the right to update a whole table is the right to lock it.
-grant update (state, output, failure, round, nodes_left, items, deadline_at, timer_at, timer_job, cost_microcents, resumed_at, finished_at, cancel_requested_at, cancel_reason)
+grant update (version, pins, state, output, failure, round, nodes_left, items, deadline_at, timer_at, timer_job, cost_microcents, resumed_at, finished_at, cancel_requested_at, cancel_reason)
   on workflow_runs to postroom_tenant;
 
 -- What stands of a run under its `run_id`: a transaction of a project sees that of the runs that it sees.
@@ -154,7 +154,7 @@ call postroom.fence_table('workflow_nodes', seen_if =>
   '((select postroom.current_project()) is null or exists (select from public.workflow_runs r where r.id = run_id))');
 grant select, insert, update, delete on workflow_nodes to postroom_ledger;
 grant select, insert on workflow_nodes to postroom_tenant;
-grant update (state, pending, counted, job_id, child_run, stopped_for, input, output, output_refused, error, skipped_because, wait_until,
+grant update (state, pending, counted, job_id, child_run, stopped_for, input, output, output_refused, error, skipped_because, wait_name, wait_until,
   approval_id, roles, decided_by, decided_at, decision_reason, items_total, items_started, items_done, items_failed, items_canceled, round,
   cost_microcents, started_at, finished_at)
   on workflow_nodes to postroom_tenant;
