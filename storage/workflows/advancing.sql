@@ -2,13 +2,12 @@
 -- Ends that are not counted yet, as many as are asked for, are counted by this transaction: how many items of which node have ended how, and
 -- which nodes have. One that somebody has locked is being written, and makes an advance of its own.
 with ended as materialized (
-  select n.node, n.item from workflow_nodes n
+  select n.ctid as place from workflow_nodes n
   where n.run_id = %(run_id)s and n.finished_at is not null and not n.counted
   order by n.node, n.item limit %(limit)s for no key update skip locked
 ),
 taken as (
-  update workflow_nodes n set counted = true from ended e
-  where n.run_id = %(run_id)s and n.node = e.node and n.item = e.item
+  update workflow_nodes n set counted = true where n.ctid = any (array(select e.place from ended e))
   returning n.node, n.item >= 0 as is_item, n.state
 )
 select node, is_item, state, count(*)::int as ends from taken group by node, is_item, state
