@@ -7,7 +7,16 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 
-from gateway import artifact_links, health, inbox_stream, interactions, receipts, unsubscribing, webhooks
+from gateway import (
+    artifact_links,
+    decision_links,
+    health,
+    inbox_stream,
+    interactions,
+    receipts,
+    unsubscribing,
+    webhooks,
+)
 from gateway.api import artifacts, connecting, jobs, openapi, operations, rules
 from gateway.http import problems
 from gateway.http.event_loop import EventLoopWatch
@@ -55,6 +64,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.include_router(interactions.router)
     app.include_router(receipts.router)
     app.include_router(unsubscribing.router)
+    app.include_router(decision_links.router)
     app.include_router(inbox_stream.router)
     app.include_router(google.router)
     app.include_router(jobs.router)

@@ -1,42 +1,100 @@
-"""Approvals: which actions wait for a person, the decision about one, and the channel in which an org is asked."""
+"""Approvals: what waits for a person, the decision about it, and the channel in which an org is asked."""
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, ClassVar, Literal, Self
 from uuid import UUID
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
-from domain.approvals.decision import Choice, Refusal, RefusedDecision, closed_to
+from domain.approvals.decision import (
+    ApprovalStanding,
+    ApprovalState,
+    Choice,
+    Refusal,
+    RefusedDecision,
+    Standing,
+    closed_to,
+    refusal_of,
+)
 from domain.approvals.question import outcome_of, refusal_words
 from domain.jobs.contract import check_text
-from domain.jobs.job import JsonObject, Origin
-from domain.mail.actions.status import ActionStatus
-from domain.payloads.actions import OrderedBy
+from domain.jobs.job import SYSTEM_ORG, JsonObject
 from domain.payloads.approvals import ShowOutcomePayload
-from operations.actions import ActionView, found_action
+from operations.actions import ActionView
 from operations.call import Call
 from operations.operation import Area, OperatorsOnly, Option, Reason, Record, Route
 from operations.pages import Page, Window
+from storage.access.users import User
 from storage.accounts import accounts
-from storage.actions import actions
-from storage.actions.actions import ActionFilter, ActionPlace, StoredAction
+from storage.actions.actions import StoredAction
 from storage.audit import deeds
-from storage.doubts import approvals
+from storage.doubts import approvals, subjects
+from storage.doubts.subjects import Subject, SubjectPosition
 from storage.ledger import ledger
 from storage.postgres.database import Transaction
 
-APPROVALS = Area("approvals", "See which actions wait for a person, decide about them, and say where an org is asked.")
+APPROVALS = Area("approvals", "See what waits for a person, decide about it, and say where an org is asked.")
 
 
 class AskedMessage(BaseModel):
-    """A message that asks about an action."""
+    """A message that asks."""
 
     channel_id: str
     message_id: str
 
 
-class ApprovalView(ActionView):
-    """An action, what a person is asked about it, and where."""
+class NodeView(BaseModel):
+    """The node of a workflow's run that waits for the decision."""
+
+    model_config = ConfigDict(from_attributes=True)
+    run_id: UUID
+    workflow: str
+    node: str
+    show: object = Field(description="The value that the person is to judge.")
+
+
+class ApprovalView(Record):
+    """A question to a person, what it is about, and how it ended."""
+
+    plural: ClassVar = "approvals"
+    columns: ClassVar = ("approval_id", "about", "title", "why", "asked_at", "expires_at")
+    approval_id: UUID = Field(description="The action's id, or that of the node's wait.")
+    org_id: UUID
+    about: Literal["action", "workflow"] = Field(description="Of a workflow, a node of a run waits.")
+    title: str
+    why: str = Field(description="Why a person is asked.")
+    state: ApprovalState
+    asked_at: datetime
+    expires_at: datetime | None
+    approver: str | None = Field(description="Who decided.")
+    decided_at: datetime | None
+    reason: str | None = Field(description="What who decided wrote, or why it was canceled.")
+    action: ActionView | None
+    node: NodeView | None
+
+    @classmethod
+    def of(cls, subject: Subject, **more: object) -> Self:
+        """The view of a subject."""
+        of, standing = subject.of, subject.standing
+        facts = {
+            "approval_id": subject.approval_id, "org_id": subject.org_id, "title": subject.title, "why": subject.why,
+            "state": standing.state, "asked_at": subject.asked_at, "expires_at": standing.expires_at,
+            "approver": standing.decider, "decided_at": of.decided_at, "reason": standing.reason,
+        }  # fmt: skip
+        if isinstance(of, StoredAction):
+            return cls(about="action", action=ActionView.model_validate(of), node=None, **facts, **more)
+        return cls(about="workflow", action=None, node=NodeView.model_validate(of), **facts, **more)
+
+    @property
+    def outcome(self) -> str:
+        """How the question ended, on one line."""
+        return outcome_of(ApprovalStanding(self.state, self.expires_at, self.approver, self.reason))
+
+
+class AskedApprovalView(ApprovalView):
+    """A question to a person in words, and where it was asked."""
 
     question: dict[str, str]
     messages: list[AskedMessage]
@@ -55,42 +113,42 @@ def list_approvals(
     call: Call,
     window: Window,
     *,
-    account_id: Annotated[UUID | None, Field(description="Only this account.")] = None,
-) -> Page[ActionView]:
-    """List the org's actions that wait for a person's approval, the newest first."""
-    waiting = ActionFilter(account_id, states=[ActionStatus.APPROVED_PENDING])
+    account_id: Annotated[UUID | None, Field(description="Only this account's actions.")] = None,
+) -> Page[ApprovalView]:
+    """List what waits for a person's decision in an org, the newest first."""
+    after = window.after(SubjectPosition)
     with call.reading() as tx:
-        found = actions.listed(tx, call.org, waiting, after=window.after(ActionPlace), limit=window.rows)
-    return window.page(found, ActionView.model_validate, lambda one: ActionPlace(one.created_at, one.action_id))
+        found = subjects.waiting(tx, call.org, account_id=account_id, after=after, limit=window.rows)
+    return window.page(found, ApprovalView.of, subjects.position_of)
 
 
-@APPROVALS.look("show", Route("GET", "/approvals/{action_id}"))
-def read_approval(call: Call, action_id: UUID) -> ApprovalView:
-    """Show what a person is asked about an action, and the messages that ask."""
+@APPROVALS.look("show", Route("GET", "/approvals/{approval_id}"))
+def read_approval(call: Call, approval_id: UUID) -> AskedApprovalView:
+    """Show what a person is asked, and the messages that ask."""
     with call.reading() as tx:
-        found = found_action(tx, call, action_id)
-        question = approvals.question_about(tx, found, 0)
-        notices = approvals.notices(tx, action_id)
-    return ApprovalView(
-        **ActionView.model_validate(found).model_dump(),
+        found = _found(tx, call, approval_id)
+        question = subjects.question_about(tx, found, 0)
+        notices = approvals.notices(tx, approval_id)
+    return AskedApprovalView.of(
+        found,
         question={fact.name: fact.value for fact in question.facts},
         messages=[AskedMessage(channel_id=one.channel_id, message_id=one.message_id) for one in notices],
     )
 
 
-@APPROVALS.deed("approve", Route("POST", "/approvals/{action_id}/approve"), events=("approval.approved",))
-def approve_action(call: Call, action_id: UUID, *, reason: Reason = None) -> ActionView:
-    """Let an action go ahead, by a job. Refused when it waits no more."""
-    return _decide(call, action_id, Choice.APPROVE, reason)
+@APPROVALS.deed("approve", Route("POST", "/approvals/{approval_id}/approve"), events=("approval.approved",))
+def approve(call: Call, approval_id: UUID, *, reason: Reason = None) -> ApprovalView:
+    """Let what waits go ahead: an action by a job, a workflow by its next node. Refused when it waits no more."""
+    return _decide(call, approval_id, Choice.APPROVE, reason)
 
 
-@APPROVALS.deed("deny", Route("POST", "/approvals/{action_id}/deny"), events=("approval.denied",))
-def deny_action(call: Call, action_id: UUID, *, reason: Reason = None) -> ActionView:
-    """Deny an action; it is never executed. Refused when it waits no more."""
-    return _decide(call, action_id, Choice.DENY, reason)
+@APPROVALS.deed("deny", Route("POST", "/approvals/{approval_id}/deny"), events=("approval.denied",))
+def deny(call: Call, approval_id: UUID, *, reason: Reason = None) -> ApprovalView:
+    """Deny it: an action is never executed, and a node of a workflow has failed. Refused when it waits no more."""
+    return _decide(call, approval_id, Choice.DENY, reason)
 
 
-DECISIONS = {Choice.APPROVE: approve_action, Choice.DENY: deny_action}
+DECISIONS = {Choice.APPROVE: approve, Choice.DENY: deny}
 """The deed of each button."""
 
 
@@ -120,37 +178,94 @@ def choose_channel(
         return ChannelView(org_id=call.org)
 
 
-def record_refusal(tx: Transaction, org_id: UUID, by: Origin, data: JsonObject) -> None:
-    """Write that somebody's press on a button did not count, and why."""
-    deeds.record(tx, "approval.refused", data, by=by, org_id=org_id)
+@dataclass(frozen=True, slots=True)
+class Presser:
+    """Who presses a button or follows a link, and whether where the question was asked."""
+
+    user: User | None
+    is_its_place: bool
 
 
-def _decide(call: Call, action_id: UUID, choice: Choice, reason: str | None) -> ActionView:
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A person's choice does not count."""
+
+    refusal: Refusal
+    outcome: str
+    """How the question ended, on one line; empty for who may not know of it."""
+
+
+def decide_in_person(
+    call: Call,
+    approval_id: UUID,
+    choice: Choice,
+    look: Callable[[Transaction, Subject], Presser],
+    *,
+    reason: str | None = None,
+) -> ApprovalView | Refused:
+    """Decide in the name of the person who presses, within the call's transaction; a refusal is audited, too.
+
+    `look` finds out who that is. Whoever presses elsewhere than they were asked learns nothing of the question.
+    """
+    with call.reading() as tx:
+        found = subjects.find(tx, approval_id)
+        presser = Presser(None, is_its_place=False) if found is None else look(tx, found)
+        refusal = refused_to(tx, presser, found)
+        if refusal is None and presser.user is not None:
+            try:
+                return DECISIONS[choice](replace(call, name=presser.user.email), approval_id, reason=reason)
+            except RefusedDecision as refused:
+                # Something has changed since the look.
+                refusal, found = refused.refusal, subjects.find(tx, approval_id)
+        data: JsonObject = {"approval_id": str(approval_id), "choice": str(choice), "why": str(refusal)}
+        deeds.record(tx, "approval.refused", data, by=call.origin, org_id=found.org_id if found else SYSTEM_ORG)
+        return Refused(refusal or Refusal.NOT_HERE, outcome_of(found.standing) if found else "")
+
+
+def refused_to(tx: Transaction, presser: Presser, asked: Subject | None) -> Refusal | None:
+    """Why the choice of this person would not count; None when it would."""
+    if asked is None:
+        return Refusal.NOT_HERE
+    role = presser.user.role if presser.user else None
+    return refusal_of(Standing(asked.standing, presser.is_its_place, role, asked.deciders), ledger.read_time(tx))
+
+
+def _decide(call: Call, approval_id: UUID, choice: Choice, reason: str | None) -> ApprovalView:
     """Write a decision with all that follows from it; raises `RefusedDecision` where the choice does not count.
 
-    An approval releases the action: its job is enqueued here. Another org's action looks like none.
+    Another org's subject looks like none.
     """
     if reason is not None:
         check_text("reason", reason)
     with call.writing() as tx:
-        found = found_action(tx, call, action_id)
-        accounts.lock(tx, found.account_id)
-        refusal = closed_to(approvals.standing_of(found), ledger.read_time(tx))
+        found = _found(tx, call, approval_id)
+        if found.account_id is not None:
+            accounts.lock(tx, found.account_id)
+        refusal = closed_to(found.standing, ledger.read_time(tx))
         if refusal is not None:
             raise _refused(found, refusal)
-        if not actions.decide(tx, action_id, choice.status, approver=call.name, reason=reason):
+        if not subjects.decide(tx, found, choice, by=call.name, reason=reason):
             # Somebody was quicker, or the time has just run out.
-            now = found_action(tx, call, action_id)
-            refusal = closed_to(approvals.standing_of(now), ledger.read_time(tx))
-            raise _refused(now, refusal or Refusal.EXPIRED)
-        call.audit(tx, found.org_id, {"action_id": str(action_id), "kind": str(found.kind), "reason": reason})
+            now = _found(tx, call, approval_id)
+            raise _refused(now, closed_to(now.standing, ledger.read_time(tx)) or Refusal.EXPIRED)
+        call.audit(tx, found.org_id, {**_facts(found), "reason": reason}, project_id=found.project_id)
         enqueue = call.enqueue_for(found.org_id)
-        if choice is Choice.APPROVE:
-            actions.release(tx, found.account_id, [action_id], enqueue, by=OrderedBy.PERSON)
-        enqueue(tx, ShowOutcomePayload(account_id=found.account_id, action_id=action_id))
-        return ActionView.model_validate(found_action(tx, call, action_id))
+        subjects.release(tx, found, choice, enqueue)
+        enqueue(tx, ShowOutcomePayload(account_id=found.account_id, approval_id=approval_id))
+        return ApprovalView.of(_found(tx, call, approval_id))
 
 
-def _refused(found: StoredAction, refusal: Refusal) -> RefusedDecision:
-    outcome = outcome_of(found.state, found.approver, found.why_ended)
-    return RefusedDecision(refusal, f"action_id: {refusal_words(refusal, outcome)}")
+def _found(tx: Transaction, call: Call, approval_id: UUID) -> Subject:
+    return call.found(subjects.find(tx, approval_id), f"action and no wait {approval_id}")
+
+
+def _facts(found: Subject) -> JsonObject:
+    """What the audit log says of a subject."""
+    of = found.of
+    if isinstance(of, StoredAction):
+        return {"action_id": str(of.action_id), "kind": str(of.kind)}
+    return {"approval_id": str(of.approval_id), "run_id": str(of.run_id), "workflow": of.workflow, "node": of.node}
+
+
+def _refused(found: Subject, refusal: Refusal) -> RefusedDecision:
+    return RefusedDecision(refusal, f"approval_id: {refusal_words(refusal, outcome_of(found.standing))}")

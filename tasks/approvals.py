@@ -1,4 +1,4 @@
-"""The approvals family: ask people about an action, remind them once, end what nobody decided, show how it ended."""
+"""The approvals family: ask people, remind them once, end what nobody decided in time, show how it ended."""
 
 import json
 from collections import Counter
@@ -9,14 +9,12 @@ from functools import partial
 from operator import attrgetter
 from uuid import UUID
 
-from domain.access.users import MAY_DECIDE
 from domain.approvals.question import Question, outcome_of
 from domain.jobs.effects import CannotTell, Finding, Found, Strategy
 from domain.jobs.failures import Gone, Transient
 from domain.jobs.job import Done, JsonObject, NewJob, Outcome
 from domain.jobs.queues import Queue
 from domain.jobs.retry import PERSISTENT
-from domain.mail.actions.status import ActionStatus
 from domain.notifications.built_in import APPROVAL
 from domain.payloads.approvals import ExpirePayload, NotifyPayload, ShowOutcomePayload
 from domain.payloads.payload import Payload
@@ -27,10 +25,9 @@ from observability.on_demand import on_demand
 from providers.ports import approvals as approval_ports
 from providers.ports.approvals import ApprovalChannel
 from storage.access import users
-from storage.actions import actions
-from storage.actions.actions import StoredAction
-from storage.doubts import approvals, doubts
+from storage.doubts import approvals, doubts, subjects
 from storage.doubts.approvals import Notice, WaitingAction
+from storage.doubts.subjects import Subject
 from storage.ledger import effects
 from storage.notifications import notifications
 from storage.postgres.apart import WITHIN_S_OF_JOB, together_or_apart
@@ -47,7 +44,7 @@ BATCH = 500
 
 @dataclass(frozen=True, slots=True)
 class AskedQuestion:
-    """Where and since when an action's question is asked: the request of the effect, whichever job called."""
+    """Where and since when a question is asked: the request of the effect, whichever job called."""
 
     channel_id: str
     since: datetime
@@ -63,21 +60,21 @@ class AskedQuestion:
         return AskedQuestion(str(document["channel_id"]), datetime.fromisoformat(str(document["at"])))
 
 
-def find_question(ctx: JobContext, payload: NotifyPayload, key: str) -> Finding:
+def find_question(ctx: JobContext, _payload: NotifyPayload, key: str) -> Finding:
     """Whether the question of a job that has ended was posted, in the channel in which it was asked.
 
     The key says which question: a mended replay may have the effect of another. A question that is found is kept with
-    its action, whose outcome it is to show.
+    its subject, whose outcome it is to show.
     """
-    _, action_id, number = key.split(":")
+    _, approval_id, number = key.split(":")
     with ctx.tx() as tx:
-        stored = actions.get(tx, payload.account_id, UUID(action_id))
-        question = approvals.question_about(tx, stored, int(number))
+        subject = subjects.get(tx, UUID(approval_id))
+        question = subjects.question_about(tx, subject, int(number))
         began = doubts.read_request(tx, ctx.job, key)
     found = _find(ctx, question, None, began)
     if isinstance(found, Found):
         with ctx.tx() as tx:
-            _keep(ctx, tx, stored, _notice_of(question, found.result))
+            _keep(ctx, tx, subject, _notice_of(question, found.result))
     return found
 
 
@@ -106,40 +103,40 @@ def _look(ctx: JobContext, question: Question, asked: AskedQuestion, repeat_in: 
     finds={"approval": find_question},
 )
 def notify(ctx: JobContext, payload: NotifyPayload) -> Outcome:
-    """Ask whether an action may go ahead: who may decide gets a notification, and the org's channel on Discord a post.
+    """Ask for a decision: who may decide gets a notification, and the org's channel on Discord a post.
 
     Without a bot or a channel, nothing is posted.
     """
     number = int(payload.reminder)
     with ctx.tx() as tx:
-        stored = actions.get(tx, payload.account_id, payload.action_id)
+        subject = subjects.get(tx, payload.approval_id)
         channel_id = approvals.channel_of(tx, ctx.org_id)
-        question = approvals.question_about(tx, stored, number)
-        waits = stored.state is ActionStatus.APPROVED_PENDING
-        if waits:
+        question = subjects.question_about(tx, subject, number)
+        if subject.waits:
             # Before the call: a Discord that does not answer delays no other channel. Each attempt asks for the same.
-            deciders, bucket = users.of_roles(tx, ctx.org_id, MAY_DECIDE), f"{question.action_id}:{number}"
+            deciders, bucket = users.of_roles(tx, ctx.org_id, subject.deciders), f"{question.approval_id}:{number}"
             notifications.notify_people(
                 tx, ctx.org_id, deciders, APPROVAL, question.document, bucket=bucket, by=ctx.job.origin
             )
     if not ctx.settings.discord_bot_token.get_secret_value():
         return Done({"sent": False, "why": "the installation has no bot"})
-    posted = _post(ctx, channel_id, question) if waits and channel_id else _look_back(ctx, question)
+    posted = _post(ctx, channel_id, question) if subject.waits and channel_id else _look_back(ctx, question)
     if posted is None:
-        return Done({"sent": False, "why": "the org has no channel" if waits else f"the action is {stored.state}"})
+        why = "the org has no channel" if subject.waits else f"it is {subject.standing.state}"
+        return Done({"sent": False, "why": why})
     notice = _notice_of(question, posted)
-    return Done({"sent": True, "message_id": notice.message_id}, writes=lambda tx: _keep(ctx, tx, stored, notice))
+    return Done({"sent": True, "message_id": notice.message_id}, writes=lambda tx: _keep(ctx, tx, subject, notice))
 
 
 def _notice_of(question: Question, posted: JsonObject) -> Notice:
     return Notice(question.number, str(posted["channel_id"]), str(posted["message_id"]))
 
 
-def _keep(ctx: JobContext, tx: Transaction, stored: StoredAction, notice: Notice) -> None:
+def _keep(ctx: JobContext, tx: Transaction, subject: Subject, notice: Notice) -> None:
     """Keep which message asks; a decision that came before did not know of it, and could not show itself there."""
-    approvals.record_notice(tx, stored.action_id, notice)
-    if not approvals.still_waits(tx, stored.action_id):
-        ctx.enqueue(tx, ShowOutcomePayload(account_id=stored.account_id, action_id=stored.action_id))
+    approvals.record_notice(tx, subject, notice)
+    if not subjects.still_waits(tx, subject):
+        ctx.enqueue(tx, ShowOutcomePayload(account_id=subject.account_id, approval_id=subject.approval_id))
 
 
 def _look_back(ctx: JobContext, question: Question) -> JsonObject | None:
@@ -156,7 +153,7 @@ def _look_back(ctx: JobContext, question: Question) -> JsonObject | None:
 
 
 def _key(question: Question) -> str:
-    return f"approval:{question.action_id}:{question.number}"
+    return f"approval:{question.approval_id}:{question.number}"
 
 
 def _post(ctx: JobContext, channel_id: str, question: Question) -> JsonObject:
@@ -183,18 +180,18 @@ def show_outcome(ctx: JobContext, payload: ShowOutcomePayload) -> Outcome:
     A message that was deleted needs nothing, and one in a channel that is another org's by now is left as it is.
     """
     with ctx.tx() as tx:
-        stored = actions.get(tx, payload.account_id, payload.action_id)
+        subject = subjects.get(tx, payload.approval_id)
         posted = [
             one
-            for one in approvals.notices(tx, payload.action_id)
+            for one in approvals.notices(tx, payload.approval_id)
             if not approvals.is_anothers_channel(tx, ctx.org_id, one.channel_id)
         ]
-        asked = [(notice, approvals.question_about(tx, stored, notice.number)) for notice in posted]
-    if stored.state is ActionStatus.APPROVED_PENDING:
+        asked = [(notice, subjects.question_about(tx, subject, notice.number)) for notice in posted]
+    if subject.waits:
         return Done({"shown": 0, "why": "nobody has decided"})
     if not ctx.settings.discord_bot_token.get_secret_value():
         return Done({"shown": 0, "why": "the installation has no bot"})
-    words = outcome_of(stored.state, stored.approver, stored.why_ended)
+    words = outcome_of(subject.standing)
     return Done({"shown": sum(_show(ctx, notice, question, words) for notice, question in asked)})
 
 
@@ -206,7 +203,7 @@ def _show(ctx: JobContext, notice: Notice, question: Question, words: str) -> bo
         return {}
 
     try:
-        ctx.effect(f"approval-outcome:{question.action_id}:{notice.number}", edit, strategy=Strategy.IDEMPOTENT)
+        ctx.effect(f"approval-outcome:{question.approval_id}:{notice.number}", edit, strategy=Strategy.IDEMPOTENT)
     except Gone:
         return False
     return True
@@ -244,7 +241,7 @@ def expire(ctx: JobContext, _payload: ExpirePayload) -> Outcome:
 
 
 def _job(ctx: JobContext, one: WaitingAction, payload: type[Payload], **fixed: object) -> NewJob:
-    document = {"account_id": one.account_id, "action_id": one.action_id, **fixed}
+    document = {"account_id": one.account_id, "approval_id": one.action_id, **fixed}
     return payload.model_validate(document).job(org_id=one.org_id, origin=ctx.job.origin)
 
 

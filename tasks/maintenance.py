@@ -46,6 +46,7 @@ from storage.planning import plans
 from storage.postgres.apart import WITHIN_S_OF_JOB, together_or_apart
 from storage.postgres.database import Transaction
 from storage.rules import corrections
+from storage.workflows import runs
 from tasks.exchange.removing import Refused, remove_deleted, remove_orphans, told
 from tasks.mail.each_account import each_account
 from tasks.mail.mailbox_session import MAILBOX_AUDITS, Disconnected
@@ -156,7 +157,7 @@ def delete_exported_audit(ctx: JobContext, _payload: DeleteExportedAuditPayload)
 
 @job(queue=Queue.MAINTENANCE)
 def purge_expired_keys(ctx: JobContext, _payload: PurgeExpiredKeysPayload) -> Outcome:
-    """Delete guards, expectations, requests, corrections, sent mail and proposals past their time.
+    """Delete guards, expectations, requests, corrections, sent mail, proposals and workflows' runs past their time.
 
     What is in doubt stays. Requests for consent that nobody finished in time end here, too.
     """
@@ -172,6 +173,7 @@ def purge_expired_keys(ctx: JobContext, _payload: PurgeExpiredKeysPayload) -> Ou
                 "consents": consents.end_overdue(tx, batch=BATCH),
                 "mails": email_orders.forget(tx, batch=BATCH),
                 "proposals": plans.forget_proposals(tx, batch=FEW),
+                "workflows": runs.forget(tx, batch=BATCH),
             }
         purged.update(batch)
         return max(batch.values()) == BATCH or batch["proposals"] == FEW

@@ -16,17 +16,12 @@ class UserRole(StrEnum):
     OWNER = "owner"
     ADMIN = "admin"
     APPROVER = "approver"
-    """Decides about actions and nothing else."""
+    """Decides about approvals and nothing else."""
     MEMBER = "member"
-
-    @property
-    def may_decide(self) -> bool:
-        """Whether a person of the role approves and denies actions of the org's mailboxes."""
-        return self in MAY_DECIDE
 
 
 MAY_DECIDE = frozenset({UserRole.OWNER, UserRole.ADMIN, UserRole.APPROVER})
-"""A member's mail is handled as the owners and approvers of the org say: who connects a mailbox is its owner."""
+"""Who approves and denies. A member's mail is handled as these say: whoever connects a mailbox is its owner."""
 
 MANAGE = frozenset({UserRole.OWNER, UserRole.ADMIN})
 """Who is told when something of the org's needs mending."""

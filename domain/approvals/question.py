@@ -1,9 +1,11 @@
-"""What a person is asked, and how it ended: an action in words, bounded, with mail text that is shown and never obeyed.
+"""What a person is asked, and how it ended: a subject in words, bounded, with foreign text that is shown, never obeyed.
 
-The words come from mail, so a sender chooses some of them. They are put on one line, cut, without characters that turn
-or hide text, and without what looks like a secret. How they are kept from being read as markup is the channel's.
+Some words come from mail or from a job's output, so a sender chooses them. They are put on one line, cut, without
+characters that turn or hide text, and without what looks like a secret. How they are kept from being read as markup is
+the channel's.
 """
 
+import json
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,10 +14,9 @@ from itertools import accumulate
 from typing import Any
 from uuid import UUID
 
-from domain.approvals.decision import Refusal
+from domain.approvals.decision import ApprovalStanding, ApprovalState, Refusal
 from domain.jobs.job import JsonObject
 from domain.mail.actions.kinds import ActionKind
-from domain.mail.actions.status import ActionStatus
 from domain.mail.normal_form import visible
 from domain.privacy.redaction import redact_text
 
@@ -30,6 +31,11 @@ LONGEST_RECIPIENT = 60
 LONGEST_DOMAIN = 255
 FEWEST_OF_LOCAL_PART = 16
 LONGEST_FILE_NAME = 40
+LONGEST_LABEL = 40
+LONGEST_SHOWN = 600
+"""Characters of a value that a node shows by itself; the whole value is shown where a person looks it up."""
+MOST_MEMBERS = 6
+"""Of an object that a node shows."""
 READ_AT_MOST = 2_000
 """Characters of a value that are looked at: the cost of a question does not depend on a sender."""
 
@@ -44,9 +50,10 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One action that waits, in words; the same for each attempt to post it."""
+    """What waits for a decision, in words; the same for each attempt to post it."""
 
-    action_id: UUID
+    approval_id: UUID
+    """The action's id, or that of the node's wait."""
     number: int
     """0 for the first time a person is asked, 1 for the reminder."""
     title: str
@@ -57,12 +64,13 @@ class Question:
     def document(self) -> JsonObject:
         """As a template says it."""
         facts = [{"name": one.name, "value": one.value} for one in self.facts]
-        return {"title": self.title, "facts": facts, "until": self.expires_at.isoformat()}
+        until = self.expires_at.isoformat()
+        return {"approval_id": str(self.approval_id), "title": self.title, "facts": facts, "until": until}
 
 
 @dataclass(frozen=True, slots=True)
 class AskedAction:
-    """What a question is made from."""
+    """What a question about an action is made from."""
 
     action_id: UUID
     kind: ActionKind
@@ -72,6 +80,50 @@ class AskedAction:
     mailbox: str
     sender: str
     subject: str
+
+
+@dataclass(frozen=True, slots=True)
+class AskedNode:
+    """What a question of a workflow's node is made from."""
+
+    approval_id: UUID
+    workflow: str
+    node: str
+    run_id: UUID
+    question: str
+    shown: object
+    """The JSON value that the person is to judge."""
+    expires_at: datetime
+
+
+def node_question(asked: AskedNode, *, number: int) -> Question:
+    """The question that a node asks; total and bounded for any value that it shows."""
+    title = one_line(asked.question) or "A workflow waits for approval"
+    facts = (
+        *_shown_facts(asked.shown),
+        Fact("Workflow", one_line(asked.workflow)),
+        Fact("Node", one_line(asked.node)),
+        Fact("Run", str(asked.run_id)),
+    )
+    words = f"Reminder: {title}" if number else title
+    return Question(asked.approval_id, number, words, facts, asked.expires_at)
+
+
+def _shown_facts(value: object) -> list[Fact]:
+    """An object by its first members, any other value as one."""
+    if value is None:
+        return []
+    if not isinstance(value, Mapping):
+        return [_shown_fact("Shown", value, LONGEST_SHOWN)]
+    named = [_shown_fact(str(name), value[name], LONGEST_VALUE) for name in list(value)[:MOST_MEMBERS]]
+    hidden = len(value) - len(named)
+    return [*named, Fact("More", f"{hidden} others")] if hidden else named
+
+
+def _shown_fact(name: str, value: object, most: int) -> Fact:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    label = one_line(name, LONGEST_LABEL) or "Shown"
+    return Fact(label if len(text) <= most else f"{label} ({len(text)} characters)", one_line(text, most))
 
 
 def question_of(asked: AskedAction, *, number: int) -> Question:
@@ -118,7 +170,7 @@ def _parameters(parameters: Mapping[str, Any]) -> list[Fact]:
     facts = []
     for name in sorted(parameters)[:MOST_SHOWN]:
         value = parameters[name]
-        words = one_line(name.replace("_", " "), 40).capitalize()
+        words = one_line(name.replace("_", " "), LONGEST_LABEL).capitalize()
         if isinstance(value, list | tuple):
             named = _named(value)
             more = len(value) > len(named)
@@ -147,38 +199,35 @@ def _entry(value: object) -> str:
     return str(value)
 
 
-OUTCOMES: Mapping[ActionStatus, str] = {
-    ActionStatus.APPROVED_PENDING: "It waits for a decision",
-    ActionStatus.QUEUED: "It goes ahead without a decision",
-    ActionStatus.APPROVED: "Approved",
-    # What became of it since is the action's story. A person decided so.
-    ActionStatus.EXECUTING: "Approved",
-    ActionStatus.DONE: "Approved",
-    ActionStatus.FAILED: "Approved",
-    ActionStatus.UNDONE: "Approved",
-    ActionStatus.DENIED: "Denied",
-    ActionStatus.EXPIRED: "Expired: nobody decided in time. It is not executed.",
-    ActionStatus.CANCELED: "Canceled, and not executed",
+OUTCOMES: Mapping[ApprovalState, str] = {
+    ApprovalState.WAITING: "It waits for a decision",
+    ApprovalState.UNASKED: "It goes ahead without a decision",
+    ApprovalState.APPROVED: "Approved",
+    ApprovalState.DENIED: "Denied",
+    ApprovalState.LAPSED: "Approved",
+    ApprovalState.EXPIRED: "Expired: nobody decided in time.",
+    ApprovalState.CANCELED: "Canceled",
 }
-"""By the state in which the action is by now."""
+
+LATE = ", but not begun in time. It is not executed."
 
 WORDS: Mapping[Refusal, str] = {
     Refusal.NOT_HERE: "Nothing can be decided here with this button.",
     Refusal.NOT_AN_APPROVER: "You may not decide about this. Ask an owner of the org to make you an approver.",
     Refusal.DECIDED: "This was decided already.",
     Refusal.ENDED: "This waits for no decision any more.",
-    Refusal.EXPIRED: "The time to decide is over. It is not executed.",
+    Refusal.EXPIRED: "The time to decide is over.",
 }
 
 _WITH_OUTCOME = frozenset({Refusal.DECIDED, Refusal.ENDED})
 
 
-def outcome_of(state: ActionStatus, approver: str | None, reason: str | None) -> str:
+def outcome_of(standing: ApprovalStanding) -> str:
     """How the question ended, on one line."""
-    by = f" by {shown_address(approver, 100)}" if approver and state is not ActionStatus.CANCELED else ""
-    if state is ActionStatus.EXPIRED and by:
-        return f"Approved{by}, but not begun in time. It is not executed."
-    return f"{OUTCOMES[state]}{by}" + (f": {one_line(reason)}" if reason else "")
+    decider = None if standing.state is ApprovalState.CANCELED else standing.decider
+    by = f" by {shown_address(decider, 100)}" if decider else ""
+    why = f": {one_line(standing.reason)}" if standing.reason else ""
+    return f"{OUTCOMES[standing.state]}{by}{LATE if standing.state is ApprovalState.LAPSED else why}"
 
 
 def refusal_words(refusal: Refusal, outcome: str) -> str:

@@ -47,7 +47,7 @@ BUILT_IN: Mapping[str, Template] = {
         category="approvals",
         subject="{{ title }}",
         text="{% for fact in facts %}{{ fact.name }}: {{ fact.value }}\n{% endfor %}\n"
-        "Decide until {{ until | date: '%d %B, %H:%M %Z' }}: later, it is not executed.\n",
+        "Decide until {{ until | date: '%d %B, %H:%M %Z' }}: after that it expires.\n",
         push=TitledText(title="{{ title }}", body="Decide until {{ until | date: '%d %B, %H:%M %Z' }}"),
         inbox=TitledText(
             title="{{ title }}",
@@ -55,6 +55,7 @@ BUILT_IN: Mapping[str, Template] = {
             "Decide until {{ until | date: '%d %B, %H:%M %Z' }}",
         ),
         sample={
+            "approval_id": "01936e5c-8a00-7000-8000-000000000000",
             "title": "Forward waits for approval",
             "facts": [{"name": "Subject", "value": "Lunch?"}],
             "until": "2026-11-27T09:30:00+00:00",

@@ -1,29 +1,37 @@
 """The payloads of the approvals family."""
 
+from typing import Annotated
 from uuid import UUID
 
 from domain.jobs.uniqueness import while_active, while_queued
+from domain.payloads.other_names import OtherName
 from domain.payloads.payload import Payload
+
+ApprovalId = Annotated[UUID, OtherName("action_id")]
+"""What a person is asked about: an action by its id, a workflow's node by the id that each of its waits has anew."""
 
 
 class NotifyPayload(
     Payload,
     job_type="approvals.notify",
     aliases=("approval.notify",),
-    unique=while_active("account_id", "action_id", "reminder"),
+    unique=while_active("approval_id", "reminder"),
 ):
-    """Which action a person is asked about, and whether for the second time; the words are read when they are sent."""
+    """What a person is asked about, and whether for the second time; the words are read when they are sent.
 
-    account_id: UUID
-    action_id: UUID
+    An action names its mailbox besides: a gate of the mailbox's holds the question, too.
+    """
+
+    approval_id: ApprovalId
+    account_id: UUID | None = None
     reminder: bool = False
 
 
-class ShowOutcomePayload(Payload, job_type="approvals.show_outcome", unique=while_queued("account_id", "action_id")):
+class ShowOutcomePayload(Payload, job_type="approvals.show_outcome", unique=while_queued("approval_id")):
     """Whose question is shown as answered."""
 
-    account_id: UUID
-    action_id: UUID
+    approval_id: ApprovalId
+    account_id: UUID | None = None
 
 
 class ExpirePayload(Payload, job_type="approvals.expire"):

@@ -1,4 +1,4 @@
-"""Questions about actions as messages of Discord's, and back: words that are shown and never obeyed, two buttons.
+"""Questions of approvals as messages of Discord's, and back: words that are shown and never obeyed, two buttons.
 
 Mail text is in code spans, where Discord reads no markup, no mention and no link (docs: discord.md#hostile-text).
 """
@@ -35,19 +35,19 @@ class Press:
     """Which button of which question. It grants nothing: the signature proves Discord, and the actor is checked."""
 
     choice: Choice
-    action_id: UUID
+    approval_id: UUID
     number: int
 
 
 def nonce_of(question: Question) -> str:
     """By which Discord knows a repeated question for some minutes; the same for each attempt."""
-    digest = hashlib.sha256(f"{_MARK}:{question.action_id}:{question.number}".encode()).digest()
+    digest = hashlib.sha256(f"{_MARK}:{question.approval_id}:{question.number}".encode()).digest()
     return base64.b32encode(digest).decode().lower()[:LONGEST_NONCE]
 
 
 def custom_id_of(press: Press) -> str:
     """What the button carries."""
-    return f"{_MARK}:{press.choice}:{press.action_id}:{press.number}"
+    return f"{_MARK}:{press.choice}:{press.approval_id}:{press.number}"
 
 
 def read_custom_id(text: str) -> Press | None:
@@ -90,12 +90,12 @@ def outcome_document(content: str) -> dict[str, Any]:
 def content_of(question: Question) -> str:
     """Title, facts, the end of the time and the action's id, within Discord's limit."""
     ends = f"Until <t:{int(question.expires_at.timestamp())}:f>, else it expires."
-    return "\n".join([*_head(question), ends, f"Action {code(str(question.action_id))}"])[:LONGEST_CONTENT]
+    return "\n".join([*_head(question), ends, f"Approval {code(str(question.approval_id))}"])[:LONGEST_CONTENT]
 
 
 def ended_content(question: Question, words: str) -> str:
     """The question's words, and how it ended."""
-    return "\n".join([*_head(question), f"**{plain(words)}**", f"Action {code(str(question.action_id))}"])[
+    return "\n".join([*_head(question), f"**{plain(words)}**", f"Approval {code(str(question.approval_id))}"])[
         :LONGEST_CONTENT
     ]
 
@@ -113,7 +113,7 @@ def plain(text: str) -> str:
 
 def is_question(message: dict[str, Any], question: Question) -> bool:
     """Whether a message of the channel is this question: by its buttons, which only the bot's own messages carry."""
-    wanted = {custom_id_of(Press(choice, question.action_id, question.number)) for choice in Choice}
+    wanted = {custom_id_of(Press(choice, question.approval_id, question.number)) for choice in Choice}
     rows = message.get("components")
     buttons = [
         button
@@ -134,7 +134,7 @@ def _line(fact: Fact) -> str:
 
 
 def _buttons(question: Question) -> dict[str, Any]:
-    pressed = [(choice, custom_id_of(Press(choice, question.action_id, question.number))) for choice in Choice]
+    pressed = [(choice, custom_id_of(Press(choice, question.approval_id, question.number))) for choice in Choice]
     return {
         "type": ACTION_ROW,
         "components": [

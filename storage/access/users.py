@@ -94,6 +94,12 @@ def by_discord(tx: Transaction, org_id: UUID, discord_user_id: str) -> User | No
     return _user(rows[0]) if rows else None
 
 
+def by_id(tx: Transaction, org_id: UUID, user_id: UUID) -> User | None:
+    """The person of the org who has that id."""
+    rows = _rows(tx, org_id, user_id=user_id)
+    return _user(rows[0]) if rows else None
+
+
 def _found(tx: Transaction, org_id: UUID, email: str) -> User:
     address = check_address("email", email).lower()
     rows = _rows(tx, org_id, email=address)
@@ -102,8 +108,8 @@ def _found(tx: Transaction, org_id: UUID, email: str) -> User:
     return _user(rows[0])
 
 
-def _rows(tx: Transaction, org_id: UUID, *, limit: int = 1, **filters: str | None) -> Sequence[Row]:
-    where = dict.fromkeys(("email", "discord_user_id", "after")) | filters
+def _rows(tx: Transaction, org_id: UUID, *, limit: int = 1, **filters: str | UUID | None) -> Sequence[Row]:
+    where = dict.fromkeys(("user_id", "email", "discord_user_id", "after")) | filters
     return tx.run("list_users", org_id=org_id, limit=limit, **where)
 
 

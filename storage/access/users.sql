@@ -31,6 +31,7 @@ select id as user_id from users where org_id = %(org_id)s and role <> 'member' a
 select id as user_id, org_id, email, role, discord_user_id, zone, created_at
 from users
 where org_id = %(org_id)s
+  and (%(user_id)s::uuid is null or id = %(user_id)s)
   and (%(email)s::text is null or email = %(email)s)
   and (%(discord_user_id)s::text is null or discord_user_id = %(discord_user_id)s)
   and (%(after)s::text is null or email > %(after)s)

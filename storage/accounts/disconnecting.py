@@ -22,7 +22,7 @@ def disconnect(tx: Transaction, account_id: UUID, enqueue: Enqueue, *, reason: s
     ended = actions.cancel_waiting(tx, account_id)
     orders = emails.end_orders_by_hand(tx, account_id)
     if ended:
-        enqueue(tx, *(ShowOutcomePayload(account_id=account_id, action_id=one) for one in ended))
+        enqueue(tx, *(ShowOutcomePayload(account_id=account_id, approval_id=one) for one in ended))
     if not accounts.disconnect(tx, account_id, reason):
         raise Conflict("the account is disconnected already")
     org_id = accounts.get(tx, account_id).org_id

@@ -25,6 +25,9 @@ from storage.postgres.execution import Row
 EXECUTING_TYPES = frozenset(one.declaration.job_type for one in (ExecutePayload, ExecuteDecidedPayload, SendPayload))
 """Whose jobs take an action up."""
 
+Decided = Literal[ActionStatus.APPROVED, ActionStatus.DENIED]
+"""Where a person's decision leaves an action."""
+
 
 class Enqueue(Protocol):
     """Enqueues payloads in the caller's transaction, as `ctx.enqueue` does."""
@@ -238,7 +241,7 @@ def _change_held(
 def decide(
     tx: Transaction,
     action_id: UUID,
-    to: Literal[ActionStatus.APPROVED, ActionStatus.DENIED],
+    to: Decided,
     *,
     approver: str,
     reason: str | None = None,

@@ -1,4 +1,4 @@
-"""Actions that wait for a person: asked about, reminded of, expired; and the channel in which an org is asked."""
+"""What waits for a person: asked about, reminded of, expired; and the channel in which an org is asked."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -7,14 +7,11 @@ from typing import NamedTuple
 from uuid import UUID
 
 from domain.access.users import check_snowflake
-from domain.approvals.decision import REMIND_AFTER_SHARE, ActionStanding
-from domain.approvals.question import AskedAction, Question, question_of
+from domain.approvals.decision import REMIND_AFTER_SHARE
 from domain.jobs.failures import Conflict, Gone
-from domain.mail.actions.status import ActionStatus
 from domain.payloads.approvals import NotifyPayload, ShowOutcomePayload
-from storage.accounts import accounts
-from storage.actions.actions import Enqueue, StoredAction
-from storage.mail import messages
+from storage.actions.actions import Enqueue
+from storage.doubts.subjects import Subject
 from storage.postgres.database import Transaction
 
 
@@ -28,7 +25,7 @@ class WaitingAction(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A message that asked about an action: number 0 the first, 1 the reminder."""
+    """A message that asked: number 0 the first, 1 the reminder."""
 
     number: int
     channel_id: str
@@ -41,14 +38,16 @@ def request(
     """Have people asked about actions that wait: each gets an end and a job that asks. Returns those that wait."""
     waiting = tuple(row.id for row in tx.run("date_approvals", action_ids=list(action_ids), lasts=lasts))
     if waiting:
-        enqueue(tx, *(NotifyPayload(account_id=account_id, action_id=one) for one in waiting))
+        enqueue(tx, *(NotifyPayload(account_id=account_id, approval_id=one) for one in waiting))
     return waiting
 
 
-def standing_of(found: StoredAction) -> ActionStanding:
-    """The action as a choice about it is judged."""
-    return ActionStanding(
-        state=found.state, expires_at=found.approval_expires_at, is_decided=found.approver is not None
+def asking(approval_id: UUID, asked_at: datetime, ends_at: datetime) -> tuple[tuple[NotifyPayload, datetime], ...]:
+    """The jobs that ask about a node's wait, and when: at once, and a reminder, which asks only if it still waits."""
+    remind_at = asked_at + (ends_at - asked_at) * REMIND_AFTER_SHARE
+    return (
+        (NotifyPayload(approval_id=approval_id), asked_at),
+        (NotifyPayload(approval_id=approval_id, reminder=True), remind_at),
     )
 
 
@@ -67,7 +66,7 @@ def supersede(tx: Transaction, account_id: UUID, message_id: str, enqueue: Enque
     """Cancel what earlier decisions about a message still ask a person; each question shows so. Returns the actions."""
     ended = [WaitingAction(*row) for row in tx.run("supersede_approvals", account_id=account_id, message_id=message_id)]
     if ended:
-        enqueue(tx, *(ShowOutcomePayload(account_id=account_id, action_id=one.action_id) for one in ended))
+        enqueue(tx, *(ShowOutcomePayload(account_id=account_id, approval_id=one.action_id) for one in ended))
     return tuple(one.action_id for one in ended)
 
 
@@ -76,53 +75,28 @@ def mark_reminders(tx: Transaction, due: Sequence[WaitingAction]) -> tuple[Waiti
     return tuple(WaitingAction(*row) for row in tx.run("mark_reminders", action_ids=[one.action_id for one in due]))
 
 
-def still_waits(tx: Transaction, action_id: UUID) -> bool:
-    """Whether the action waits. It is held until `tx` ends, so a decision comes before this look or after `tx`."""
-    rows = tx.run("hold_action_state", action_id=action_id)
-    return bool(rows) and rows[0].state == ActionStatus.APPROVED_PENDING
-
-
-def record_notice(tx: Transaction, action_id: UUID, notice: Notice) -> None:
-    """Keep which message asked about the action."""
+def record_notice(tx: Transaction, subject: Subject, notice: Notice) -> None:
+    """Keep which message asked about the subject."""
     tx.run(
         "record_notice",
-        action_id=action_id,
+        approval_id=subject.approval_id,
         number=notice.number,
+        org_id=subject.org_id,
+        account_id=subject.account_id,
+        run_id=subject.run_id,
         channel_id=notice.channel_id,
         message_id=notice.message_id,
     )
 
 
-def notices(tx: Transaction, action_id: UUID) -> tuple[Notice, ...]:
-    """The messages that asked about the action."""
-    return tuple(Notice(*row) for row in tx.run("list_notices", action_id=action_id))
+def notices(tx: Transaction, approval_id: UUID) -> tuple[Notice, ...]:
+    """The messages that asked."""
+    return tuple(Notice(*row) for row in tx.run("list_notices", approval_id=approval_id))
 
 
 def hurry(tx: Transaction) -> None:
     """Let no statement of `tx` take more than a second: Discord waits three for the whole answer."""
     tx.raw("set local statement_timeout = '1s'")
-
-
-def question_about(tx: Transaction, stored: StoredAction, number: int) -> Question:
-    """The question in words; of a message that was deleted meanwhile, it says so."""
-    account = accounts.get(tx, stored.account_id)
-    sender, subject = "", "the message was deleted"
-    try:
-        parsed = messages.get(tx, stored.account_id, stored.message_id).parsed
-        sender, subject = parsed.from_.key if parsed.from_ else "", parsed.subject or ""
-    except Gone:
-        pass
-    asked = AskedAction(
-        action_id=stored.action_id,
-        kind=stored.kind,
-        parameters=stored.parameters,
-        reasons=stored.reasons,
-        expires_at=stored.approval_expires_at or stored.created_at,
-        mailbox=account.email,
-        sender=sender,
-        subject=subject,
-    )
-    return question_of(asked, number=number)
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,19 +36,15 @@ update actions set approval_reminded_at = now()
 where id = any (%(action_ids)s::uuid[]) and state = 'approved_pending' and approval_reminded_at is null and approval_expires_at > now()
 returning id as action_id, org_id, account_id
 
--- name: hold_action_state
--- Where an action stands, held until the end of the transaction: a decision waits for it, or has come before.
-select state from actions where id = %(action_id)s for share
-
 -- name: record_notice
--- The message that asks about an action.
-insert into approval_notices (action_id, number, org_id, account_id, channel_id, message_id)
-select id, %(number)s, org_id, account_id, %(channel_id)s, %(message_id)s from actions where id = %(action_id)s
-on conflict (action_id, number) do update set channel_id = excluded.channel_id, message_id = excluded.message_id
+-- The message that asks.
+insert into approval_notices (approval_id, number, org_id, account_id, run_id, channel_id, message_id)
+values (%(approval_id)s, %(number)s, %(org_id)s, %(account_id)s, %(run_id)s, %(channel_id)s, %(message_id)s)
+on conflict (approval_id, number) do update set channel_id = excluded.channel_id, message_id = excluded.message_id
 
 -- name: list_notices
--- The messages that asked about an action.
-select number, channel_id, message_id from approval_notices where action_id = %(action_id)s order by number
+-- The messages that asked.
+select number, channel_id, message_id from approval_notices where approval_id = %(approval_id)s order by number
 
 -- name: find_approval_channel
 -- The channel in which an org is asked, and since when.

@@ -26,6 +26,7 @@ language sql stable set search_path = pg_catalog, public, pg_temp as $$
     case when payload ?& of_type.unique_fields then (select jsonb_object_agg(f, payload -> f) from unnest(of_type.unique_fields) as f)::text
       else payload::text end, 'UTF8')), 'hex')
 $$;
+grant execute on function postroom.unique_key to postroom_ledger;
 
 -- Takes the guard of a key for a job, unless another job has it; returns the guard, which names the job that has it.
 create or replace function postroom.take_guard(for_org uuid, of_space text, of_key text, of_mode text, for_job uuid, kept interval, digest bytea)

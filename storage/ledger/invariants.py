@@ -61,6 +61,11 @@ def wrong_guards(tx: Statements) -> Sequence[str]:
     return [f"job {row.id} is {row.state}, but its guard says {row.status}" for row in rows]
 
 
+def standing_runs(tx: Statements) -> Sequence[str]:
+    """Runs of workflows that go on and have nothing to wait for."""
+    return [row.wrong for row in tx.run("find_standing_runs", batch=RECENT)]
+
+
 def wrong_slots(tx: Statements) -> Sequence[str]:
     """Concurrency slots that are not held rightly."""
     return [row.wrong for row in tx.run("find_wrong_slots", batch=RECENT)]
@@ -68,5 +73,5 @@ def wrong_slots(tx: Statements) -> Sequence[str]:
 
 Look = Callable[[Statements], Sequence[str]]
 
-BOUNDED: tuple[Look, ...] = (missing_letters, wrong_guards, wrong_slots)
+BOUNDED: tuple[Look, ...] = (missing_letters, wrong_guards, wrong_slots, standing_runs)
 """What a fleet at work can afford, and finds nothing in it either, besides `audit_gaps`."""

@@ -45,3 +45,35 @@ select wrong from (
   where j.state in ('claimed', 'running') and j.serial_key is not null
     and not exists (select from serial_slots s where s.job_id = j.id and s.serial_key = j.serial_key)
 ) as found
+
+-- name: find_standing_runs
+-- Runs, among the newest that go on, that have nothing to wait for: no advance that is due or at work, no node at work or waiting, and no
+-- run inside them. And waits whose end by time nobody would see.
+select format('run %%s of %%s stands still: it waits for nothing', r.id, r.workflow) as wrong
+from (select id, org_id, project_id, workflow, timer_job from workflow_runs where state = 'running' order by id desc limit %(batch)s) as r
+cross join (select t as of_type from job_types t where t.name = 'workflows.advance') as a
+where not exists (
+    select from idempotency_keys k join jobs j on j.id = k.job_id
+    where k.org_id = r.org_id and k.kind = 'job' and j.finished_at is null
+      and k.key = postroom.unique_key(a.of_type, r.org_id, r.project_id, jsonb_build_object('run_id', r.id)))
+  -- The advance that comes by time is at work, or should be.
+  and not exists (select from jobs j where j.id = r.timer_job and j.finished_at is null and (j.state <> 'queued' or j.run_at <= now()))
+  and not exists (
+    select from workflow_nodes n left join jobs j on j.id = n.job_id left join workflow_runs c on c.id = n.child_run
+    where n.run_id = r.id and (
+      n.state = 'waiting' or n.state = 'running' and (
+        j.finished_at is null and j.id is not null or c.state = 'running'
+        or exists (select from job_waiters w where w.job_id = n.job_id and w.org_id = n.org_id and w.facts is not null))))
+union all
+select format('run %%s of %%s has no advance for the time %%s', r.id, r.workflow, n.due)
+from (select id, org_id, project_id, workflow, timer_job from workflow_runs where state = 'running' order by id desc limit %(batch)s) as r
+cross join (select t as of_type from job_types t where t.name = 'workflows.advance') as a
+cross join lateral (
+  select min(n.wait_until) as due from workflow_nodes n
+  where n.run_id = r.id and n.wait_until is not null and n.finished_at is null and n.state = 'waiting') as n
+where n.due is not null
+  and not exists (select from jobs j where j.id = r.timer_job and j.finished_at is null)
+  and not exists (
+    select from idempotency_keys k join jobs j on j.id = k.job_id
+    where k.org_id = r.org_id and k.kind = 'job' and j.finished_at is null
+      and k.key = postroom.unique_key(a.of_type, r.org_id, r.project_id, jsonb_build_object('run_id', r.id)))

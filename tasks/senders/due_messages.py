@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from uuid import UUID
 
-from domain.notifications.built_in import DIGEST, MOST_SHOWN, digest_data
+from domain.notifications.built_in import APPROVAL, DIGEST, MOST_SHOWN, digest_data
 from domain.notifications.channels import Channel, category_of
 from domain.notifications.plan import Message, Person
 from domain.notifications.template import Template, Words, words_of
+from domain.payloads.other_names import read_uuid
 from storage.notifications import digests, notifications, people, templates
 from storage.notifications.notifications import Delivery, Notification
 from storage.notifications.people import ContactPoint
@@ -23,6 +24,8 @@ class DueMessage:
     message: Message
     template: Template
     words: Words
+    approval_id: UUID | None = None
+    """What its reader is asked to decide about."""
 
 
 def read(tx: Transaction, delivery: Delivery) -> DueMessage | None:
@@ -45,7 +48,8 @@ def _of_notification(
     template = templates.get(tx, delivery.org_id, asked.template, asked.version).template
     words = words_of(template, delivery.channel, asked.data, zone=person.zone)
     message = message_of(template, asked, (delivery.channel,))
-    return DueMessage(delivery, contact, person, message, template, words)
+    approval_id = read_uuid(asked.data.get("approval_id")) if asked.template == APPROVAL else None
+    return DueMessage(delivery, contact, person, message, template, words, approval_id)
 
 
 def _of_digest(tx: Transaction, delivery: Delivery, contact: ContactPoint, person: Person) -> DueMessage | None:

@@ -1,9 +1,12 @@
 """Sends a notification as e-mail: its words become an order when it is first due, which leaves as every order does."""
 
+from dataclasses import replace
+from html import escape
 from uuid import UUID
 
+from domain.approvals.links import DecisionLink
 from domain.notifications.plan import Reason
-from domain.notifications.template import frame, text_with_footer
+from domain.notifications.template import Words, frame, text_with_footer
 from domain.notifications.unsubscribing import Unsubscribe
 from domain.payloads.email import EmailOrder
 from engine.context import JobContext
@@ -40,11 +43,22 @@ def _order(ctx: JobContext, due: DueMessage) -> EmailOrder:
         token = Unsubscribe(due.contact.user_id, category.name).token(ctx.sealer.sign)
         url = f"{ctx.settings.public_url}/u/{token}"
         headers |= {"List-Unsubscribe": f"<{url}>", "List-Unsubscribe-Post": "List-Unsubscribe=One-Click"}
+    words = _with_link(ctx, due)
     return EmailOrder(
         to=(due.contact.address,),
-        subject=due.words.title,
-        text=text_with_footer(due.words, category.name, url),
-        html=None if due.words.html is None else frame(due.words, category.name, url),
+        subject=words.title,
+        text=text_with_footer(words, category.name, url),
+        html=None if words.html is None else frame(words, category.name, url),
         headers=headers,
         reference=f"notification {due.delivery.delivery_id}",
     )
+
+
+def _with_link(ctx: JobContext, due: DueMessage) -> Words:
+    """The words with a link that decides, by e-mail alone: who reads an inbox over the API must not get it."""
+    if due.approval_id is None or not ctx.settings.public_url:
+        return due.words
+    url = DecisionLink(due.approval_id, due.contact.user_id).address(ctx.settings.public_url, ctx.sealer.sign)
+    text = f"{due.words.body.rstrip()}\n\nDecide here, without signing in: {url}\n"
+    html = due.words.html and f'{due.words.html}<p><a href="{escape(url)}">Decide here, without signing in</a></p>'
+    return replace(due.words, body=text, html=html)

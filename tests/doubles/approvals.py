@@ -11,8 +11,7 @@ from domain.mail.actions.action import Action
 from domain.mail.actions.requested_action import Forward
 from domain.mail.actions.status import ActionStatus
 from engine.enqueue import enqueue
-from operations.actions import ActionView
-from operations.approvals import DECISIONS
+from operations.approvals import DECISIONS, ApprovalView
 from sandbox.emulator.client import EmulatorControl
 from storage.access import users
 from storage.access.users import UserChanges
@@ -55,7 +54,7 @@ def waiting(env: MailEnvironment, action: Action = FORWARD, *, subject: str = "N
     return made
 
 
-def decide(env: MailEnvironment, action_id: UUID, choice: Choice, reason: str | None = None) -> ActionView:
+def decide(env: MailEnvironment, action_id: UUID, choice: Choice, reason: str | None = None) -> ApprovalView:
     """Decide as an operator at the command line."""
     return DECISIONS[choice](call_by("operator:anna", env.process.database), action_id, reason=reason)
 

@@ -29,9 +29,10 @@ from storage.access import users
 from storage.access.users import UserChanges
 from storage.accounts.accounts import Account
 from storage.actions import actions
-from storage.doubts import approvals
+from storage.doubts import approvals, subjects
 from storage.doubts.approvals import Notice
 from storage.postgres.database import Database
+from tests.doubles.asking_nodes import asking_node, node_state
 from tests.doubles.mail_factories import make_account, store_message
 from tests.gateway.serving import HttpAnswer, ask, serve
 from tests.waiting import eventually
@@ -131,6 +132,30 @@ def test_a_denial_enqueues_nothing_to_execute(
     assert (state(database, made), count(database, "actions.execute")) == ("denied", 0)
 
 
+def test_a_press_decides_about_a_node_of_a_workflow(
+    url: str, store: Database, account: Account, database: Connection
+) -> None:
+    made = asking_node(store, account.org_id)
+    assert whispered(post(url, pressed(made, BOB))) == WORDS[Refusal.NOT_AN_APPROVER]
+    answer = post(url, pressed(made, choice=Choice.DENY))
+    assert (answer.json["type"], answer.json["data"]["components"]) == (7, [])
+    assert node_state(store, made) == ("failed", "approval.denied")
+    assert "Denied by anna" in whispered(post(url, pressed(made)))
+    assert (count(database, "workflows.advance"), count(database, "approvals.show_outcome")) == (1, 1)
+    assert [(event, why) for event, _, why in audited(database)] == [
+        ("approval.refused", "not_an_approver"), ("approval.denied", None), ("approval.refused", "decided")
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("roles", "counts"), [(["owner"], False), (["approver"], True), (["member"], False)])
+def test_a_node_may_name_whose_decision_counts_and_a_members_never_does(
+    url: str, store: Database, account: Account, roles: list[str], counts: bool
+) -> None:
+    made = asking_node(store, account.org_id, roles=roles)
+    assert post(url, pressed(made, BOB)).json["type"] == 4
+    assert (post(url, pressed(made)).json["type"] == 7) is counts
+
+
 def test_a_second_press_is_told_how_it_was_decided(
     url: str, store: Database, account: Account, database: Connection
 ) -> None:
@@ -186,12 +211,12 @@ def test_a_question_in_a_channel_that_another_org_took_over_decides_nothing(
 ) -> None:
     made, other = waiting(store, account), make_account(store, org="another org", email="you@example.com")
     with store.ledger() as tx:
-        approvals.record_notice(tx, made, Notice(0, CHANNEL, "1"))
+        approvals.record_notice(tx, subjects.get(tx, made), Notice(0, CHANNEL, "1"))
         approvals.choose_channel(tx, account.org_id, "222")
     assert post(url, pressed(made, choice=Choice.DENY)).json["type"] == 7, "where it was asked, while nobody else is"
     made = waiting(store, account)
     with store.ledger() as tx:
-        approvals.record_notice(tx, made, Notice(0, CHANNEL, "2"))
+        approvals.record_notice(tx, subjects.get(tx, made), Notice(0, CHANNEL, "2"))
         approvals.choose_channel(tx, other.org_id, CHANNEL)
     assert whispered(post(url, pressed(made))) == WORDS[Refusal.NOT_HERE]
     assert state(database, made) == "approved_pending"
@@ -206,7 +231,7 @@ def test_a_press_for_what_was_canceled_says_so_and_does_nothing(
         (Jsonb({"code": "account.disconnected", "reason": "the account was disconnected"}), made),
     )
     said = whispered(post(url, pressed(made)))
-    assert said == f"{WORDS[Refusal.ENDED]} Canceled, and not executed: the account was disconnected"
+    assert said == f"{WORDS[Refusal.ENDED]} Canceled: the account was disconnected"
     assert (state(database, made), count(database, "actions.execute")) == ("canceled", 0)
     assert audited(database)[-1] == ("approval.refused", f"discord:{ANNA}", "ended")
 

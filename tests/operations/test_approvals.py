@@ -1,5 +1,6 @@
 """Approvals by command and by HTTP: what waits is shown, one decision counts, and what follows is enqueued with it."""
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from functools import partial
@@ -18,7 +19,7 @@ from domain.mail.actions.status import ActionStatus
 from domain.mail.triage.safety import CheckedAction
 from engine.enqueue import enqueue
 from engine.runtime import Runtime
-from operations.approvals import DECISIONS, approve_action, choose_channel, list_approvals
+from operations.approvals import DECISIONS, approve, choose_channel, list_approvals
 from operations.operation import OperatorsOnly
 from operations.pages import Window
 from storage.accounts.accounts import Account
@@ -26,6 +27,7 @@ from storage.actions import actions
 from storage.doubts import approvals
 from storage.postgres.database import Database
 from tests.commands.calling import answer, call, refusal
+from tests.doubles.asking_nodes import asking_node, node_state
 from tests.doubles.calls import call_by
 from tests.doubles.mail_factories import make_account, store_message
 from tests.gateway.api.conftest import Client, client_of
@@ -55,6 +57,15 @@ def waiting(store: Database, account: Account, *, lasts: timedelta = timedelta(d
     return made
 
 
+def asked(store: Database, account: Account, *, lasts: timedelta = timedelta(days=1)) -> UUID:
+    return asking_node(store, account.org_id, show={"words": 12}, lasts=lasts)
+
+
+Ask = Callable[..., UUID]
+SUBJECTS = pytest.mark.parametrize("ask", [waiting, asked], ids=["action", "node"])
+"""What people are asked about."""
+
+
 def jobs(database: Connection) -> list[str]:
     return [row[0] for row in database.execute("select job_type from jobs order by created_at, id")]
 
@@ -70,13 +81,13 @@ def test_what_waits_is_listed_shown_and_approved_by_command(
 ) -> None:
     made = str(waiting(store, account))
     ((listed),) = answer(COMMANDS, "list", "--org", account.org_id, "--account", account.email)
-    assert (listed["action_id"], listed["why"], listed["org_id"]) == (made, "it is dangerous", str(account.org_id))
+    assert (listed["approval_id"], listed["why"], listed["org_id"]) == (made, "it is dangerous", str(account.org_id))
     shown = answer(COMMANDS, "show", made)
-    assert (shown["action_id"], shown["messages"]) == (made, [])
+    assert (shown["approval_id"], shown["about"], shown["messages"]) == (made, "action", [])
     assert shown["question"]["Mailbox"] == account.email
     decided = answer(COMMANDS, "approve", made, "--as", "ada", "--reason", "fine")
-    assert (decided["state"], decided["approver"], decided["approval_reason"]) == ("approved", "operator:ada", "fine")
-    assert decided["job_id"] is not None
+    assert (decided["state"], decided["approver"], decided["reason"]) == ("approved", "operator:ada", "fine")
+    assert decided["action"]["job_id"] is not None
     assert answer(COMMANDS, "list", "--org", account.org_id) == []
     assert jobs(database) == ["approvals.notify", "actions.execute", "approvals.show_outcome"]
     assert audited(database) == [("approval.approved", "operator:ada")]
@@ -88,13 +99,13 @@ def test_what_waits_is_listed_shown_and_denied_by_http(
     operator: Client, store: Database, account: Account, database: Connection
 ) -> None:
     made = str(waiting(store, account))
-    (listed,) = operator.get("/v1/approvals").json["actions"]
-    assert (listed["action_id"], listed["state"]) == (made, "approved_pending")
-    assert operator.get(f"/v1/approvals?account_id={uuid4()}").json == {"actions": [], "next_cursor": None}
+    (listed,) = operator.get("/v1/approvals").json["approvals"]
+    assert (listed["approval_id"], listed["action"]["state"]) == (made, "approved_pending")
+    assert operator.get(f"/v1/approvals?account_id={uuid4()}").json == {"approvals": [], "next_cursor": None}
     assert operator.get(f"/v1/approvals/{made}").json["question"]["Mailbox"] == account.email
     denied = operator.post(f"/v1/approvals/{made}/deny", {"reason": "no"}).json
     key = f"api_key:{operator.key_id}"
-    assert (denied["state"], denied["approver"], denied["approval_reason"]) == ("denied", key, "no")
+    assert (denied["state"], denied["approver"], denied["reason"]) == ("denied", key, "no")
     again = operator.post(f"/v1/approvals/{made}/approve")
     assert (again.status, again.json["code"]) == (409, "approval.closed")
     assert f"Denied by {key}" in again.json["detail"]
@@ -102,14 +113,50 @@ def test_what_waits_is_listed_shown_and_denied_by_http(
     assert audited(database) == [("approval.denied", str(operator.key_id))]
 
 
+def test_a_node_of_a_workflow_is_listed_shown_and_approved_by_command(
+    store: Database, account: Account, database: Connection
+) -> None:
+    made = str(asked(store, account))
+    ((listed),) = answer(COMMANDS, "list", "--org", account.org_id)
+    assert (listed["approval_id"], listed["about"], listed["title"]) == (made, "workflow", "Send the brief?")
+    assert answer(COMMANDS, "list", "--org", account.org_id, "--account", account.email) == []
+    shown = answer(COMMANDS, "show", made)
+    assert (shown["node"]["show"], shown["question"]["words"]) == ({"words": 12}, "12")
+    decided = answer(COMMANDS, "approve", made, "--as", "ada", "--reason", "fine")
+    assert (decided["state"], decided["approver"], decided["reason"]) == ("approved", "operator:ada", "fine")
+    assert node_state(store, UUID(made)) == ("succeeded", None)
+    assert sorted(jobs(database)) == ["approvals.show_outcome", "workflows.advance"]
+    assert audited(database) == [("approval.approved", "operator:ada")]
+    assert "Approved by operator:ada" in refusal(COMMANDS, "deny", made)
+
+
+def test_a_node_that_is_denied_has_failed(operator: Client, store: Database, account: Account) -> None:
+    made = asked(store, account)
+    denied = operator.post(f"/v1/approvals/{made}/deny", {"reason": "no"}).json
+    assert (denied["state"], denied["reason"]) == ("denied", "no")
+    assert node_state(store, made) == ("failed", "approval.denied")
+
+
+def test_pages_of_the_list_have_actions_and_nodes_in_one_order(
+    operator: Client, store: Database, account: Account
+) -> None:
+    ids = [str(ask(store, account)) for ask in (waiting, asked, waiting, asked, asked)]
+    found, cursor = [], ""
+    while cursor is not None:
+        page = operator.get(f"/v1/approvals?limit=2{cursor and f'&cursor={cursor}'}").json
+        found += [one["approval_id"] for one in page["approvals"]]
+        cursor = page["next_cursor"]
+    assert found == ids[::-1]
+
+
 def test_pages_of_the_list_follow_each_other(operator: Client, store: Database, account: Account) -> None:
     ids = [str(waiting(store, account)) for _ in range(3)]
     first = operator.get("/v1/approvals?limit=2").json
     rest = operator.get(f"/v1/approvals?limit=2&cursor={first['next_cursor']}").json
-    assert [one["action_id"] for one in (*first["actions"], *rest["actions"])] == ids[::-1]
+    assert [one["approval_id"] for one in (*first["approvals"], *rest["approvals"])] == ids[::-1]
     assert rest["next_cursor"] is None
     by_operator = list_approvals(call_by("anna", store, org_id=account.org_id), Window(2, first["next_cursor"]))
-    assert [str(one.action_id) for one in by_operator.items] == ids[:1]
+    assert [str(one.approval_id) for one in by_operator.items] == ids[:1]
 
 
 def test_what_is_denied_is_never_executed(store: Database, account: Account) -> None:
@@ -119,14 +166,16 @@ def test_what_is_denied_is_never_executed(store: Database, account: Account) -> 
         assert not actions.begin(tx, made, UUID(int=1))
 
 
-def test_after_the_end_nobody_decides(store: Database, account: Account) -> None:
-    made = waiting(store, account, lasts=timedelta(0))
+@SUBJECTS
+def test_after_the_end_nobody_decides(store: Database, account: Account, ask: Ask) -> None:
+    made = ask(store, account, lasts=timedelta(0))
     with pytest.raises(Conflict, match=WORDS[Refusal.EXPIRED]):
-        approve_action(call_by("anna", store), made)
+        approve(call_by("anna", store), made)
 
 
-def test_of_decisions_at_once_one_counts(store: Database, account: Account, database: Connection) -> None:
-    made = waiting(store, account)
+@SUBJECTS
+def test_of_decisions_at_once_one_counts(store: Database, account: Account, database: Connection, ask: Ask) -> None:
+    made = ask(store, account)
 
     def press(choice: Choice) -> str:
         try:
@@ -140,10 +189,11 @@ def test_of_decisions_at_once_one_counts(store: Database, account: Account, data
     assert len(audited(database)) == 1
 
 
+@SUBJECTS
 def test_a_writer_cannot_approve_and_a_reader_can_look(
-    store: Database, account: Account, door: str, database: Connection
+    store: Database, account: Account, door: str, database: Connection, ask: Ask
 ) -> None:
-    made = waiting(store, account)
+    made = ask(store, account)
     for role in (Role.WRITER, Role.READER):
         client = client_of(store, door, account.org_id, role)
         refused = client.post(f"/v1/approvals/{made}/approve")
@@ -152,17 +202,18 @@ def test_a_writer_cannot_approve_and_a_reader_can_look(
     assert audited(database) == []
 
 
-def test_another_orgs_action_looks_like_none(
-    operator: Client, store: Database, account: Account, stranger: Client
+@SUBJECTS
+def test_another_orgs_question_looks_like_none(
+    operator: Client, store: Database, account: Account, stranger: Client, ask: Ask
 ) -> None:
-    made = waiting(store, account)
+    made = ask(store, account)
     for verb, path in (("POST", "/approve"), ("POST", "/deny"), ("GET", "")):
-        ask = stranger.post if verb == "POST" else stranger.get
-        foreign, unknown = ask(f"/v1/approvals/{made}{path}"), ask(f"/v1/approvals/{uuid4()}{path}")
+        send = stranger.post if verb == "POST" else stranger.get
+        foreign, unknown = send(f"/v1/approvals/{made}{path}"), send(f"/v1/approvals/{uuid4()}{path}")
         assert foreign.status == unknown.status == 404
         assert foreign.json["code"] == unknown.json["code"]
-    assert stranger.get("/v1/approvals").json["actions"] == []
-    assert operator.get("/v1/approvals").json["actions"][0]["state"] == "approved_pending"
+    assert stranger.get("/v1/approvals").json["approvals"] == []
+    assert operator.get("/v1/approvals").json["approvals"][0]["state"] == "waiting"
 
 
 @pytest.mark.parametrize(

@@ -101,6 +101,7 @@ from tests.sweep.prepared.planning import (
     to_be_exported,
     to_be_planned,
 )
+from tests.sweep.prepared.workflows import asked_to, begun, canceled, ended_nodes, event_and_time, resumed, saved
 from tools.reference import fleet
 
 GOLDEN = ROOT / "tests" / "golden"
@@ -243,6 +244,14 @@ SCENARIOS: dict[str, dict[str, Prepare]] = {
         "reopened": reopened,
         "again": to_be_decided_again,
         "two_models": unsure,
+    },
+    "workflows.run": {"saved": saved},
+    "workflows.advance": {
+        "begun": begun,
+        "ended_nodes": ended_nodes,
+        "event_and_time": event_and_time,
+        "canceled": asked_to(canceled),
+        "resumed": asked_to(resumed),
     },
 }
 

@@ -82,7 +82,7 @@ def test_actions_expire_for_every_org_but_the_one_that_is_held(
     process: Runtime, database: Connection, orgs: Orgs
 ) -> None:
     held, free = (overdue_action(process, account) for account in orgs)
-    shown = ShowOutcomePayload(account_id=orgs.held.account_id, action_id=held)
+    shown = ShowOutcomePayload(account_id=orgs.held.account_id, approval_id=held)
     states = "select id, state from actions"
     with enqueued_by_handler(process, orgs.held.org_id, shown):
         output = run(process, database, expire, ExpirePayload())
@@ -94,7 +94,7 @@ def test_actions_expire_for_every_org_but_the_one_that_is_held(
 
 def doubt(process: Runtime, database: Connection, account: Account) -> str:
     """An effect that a canceled job has left in doubt, and that Discord can be asked about."""
-    store, payload = process.database, {"account_id": str(account.account_id), "action_id": str(account.org_id)}
+    store, payload = process.database, {"account_id": str(account.account_id), "approval_id": str(account.org_id)}
     job = claim_one(store, enqueue_one(store, account.org_id, "approvals.notify", payload=payload))
     key = f"approval:{account.org_id}:0"
     with store.statements() as tx:

@@ -9,18 +9,23 @@ call postroom.fence_table('approval_channels');
 grant select, insert, update, delete on approval_channels to postroom_ledger;
 grant select on approval_channels to postroom_tenant;
 
--- A message that asks about an action: number 0 is the first, 1 the reminder.
+-- A message that asks about an action, or a node of a workflow: number 0 is the first, 1 the reminder.
 create table approval_notices (
-  action_id uuid not null,
+  approval_id uuid not null,
   number smallint not null check (number in (0, 1)),
-  org_id uuid not null,
-  account_id uuid not null,
+  org_id uuid not null references orgs (id),
+  -- Of an action.
+  account_id uuid,
+  -- Of a node.
+  run_id uuid references workflow_runs (id) on delete cascade,
   channel_id text not null check (length(channel_id) between 1 and 20),
   message_id text not null check (length(message_id) between 1 and 20),
   posted_at timestamptz not null default now(),
-  primary key (action_id, number),
-  foreign key (org_id, account_id, action_id) references actions (org_id, account_id, id)
+  primary key (approval_id, number),
+  foreign key (org_id, account_id, approval_id) references actions (org_id, account_id, id),
+  constraint about_one_subject check (num_nonnulls(account_id, run_id) = 1)
 );
+create index approval_notices_of_run on approval_notices (run_id) where run_id is not null;
 call postroom.fence_table('approval_notices');
 grant select, insert, update, delete on approval_notices to postroom_ledger;
 grant select, insert on approval_notices to postroom_tenant;

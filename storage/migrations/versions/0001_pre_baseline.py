@@ -29,6 +29,7 @@ def upgrade() -> None:
         "0001_actions",
         "0001_outgoing",
         "0001_agents",
+        "0001_workflows",
         "0001_approvals",
         "0001_backfills",
         "0001_email",
@@ -36,7 +37,6 @@ def upgrade() -> None:
         "0001_reminders",
         "0001_planning",
         "0001_artifacts",
-        "0001_workflows",
     )
     create_functions(
         "orgs",

@@ -1,4 +1,4 @@
-"""Whose choice counts, for every state of an action and every role."""
+"""Whose choice counts, for every state of a question and every role."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -6,13 +6,15 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.access.users import UserRole
+from domain.access.users import MAY_DECIDE, UserRole
 from domain.approvals.decision import (
+    OF_ACTIONS,
     REMIND_AFTER_SHARE,
-    ActionStanding,
-    Choice,
+    ApprovalStanding,
+    ApprovalState,
     Refusal,
     Standing,
+    action_state,
     closed_to,
     refusal_of,
 )
@@ -22,25 +24,24 @@ from settings import Settings
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
 STANDINGS = st.builds(
     Standing,
-    action=st.builds(
-        ActionStanding,
-        state=st.sampled_from(ActionStatus),
+    approval=st.builds(
+        ApprovalStanding,
+        state=st.sampled_from(ApprovalState),
         expires_at=st.none() | st.timedeltas(timedelta(-2), timedelta(2)).map(lambda offset: NOON + offset),
-        is_decided=st.booleans(),
     ),
     is_its_place=st.booleans(),
     role=st.none() | st.sampled_from(UserRole),
+    deciders=st.sampled_from([MAY_DECIDE, frozenset({UserRole.OWNER})]),
 )
 
 
 @given(STANDINGS)
 def test_only_an_approver_in_the_right_place_decides_about_what_still_waits(standing: Standing) -> None:
     counts = refusal_of(standing, NOON) is None
-    action = standing.action
-    waits = action.state is ActionStatus.APPROVED_PENDING
-    in_time = action.expires_at is None or action.expires_at > NOON
-    may = standing.role is not None and standing.role.may_decide
-    assert counts == (waits and in_time and may and standing.is_its_place)
+    approval = standing.approval
+    waits = approval.state is ApprovalState.WAITING
+    in_time = approval.expires_at is None or approval.expires_at > NOON
+    assert counts == (waits and in_time and standing.role in standing.deciders and standing.is_its_place)
 
 
 @given(STANDINGS)
@@ -51,22 +52,31 @@ def test_who_asks_from_elsewhere_learns_nothing(standing: Standing) -> None:
 
 @given(STANDINGS)
 def test_nothing_that_waits_is_called_decided(standing: Standing) -> None:
-    if standing.action.state is ActionStatus.APPROVED_PENDING:
+    if standing.approval.state is ApprovalState.WAITING:
         assert refusal_of(standing, NOON) not in {Refusal.DECIDED, Refusal.ENDED}
 
 
 def test_what_is_too_late_is_told_from_what_was_decided() -> None:
-    late = ActionStanding(ActionStatus.APPROVED_PENDING, NOON, is_decided=False)
-    expired = replace(late, state=ActionStatus.EXPIRED)
+    late = ApprovalStanding(ApprovalState.WAITING, NOON)
     assert closed_to(late, NOON) is Refusal.EXPIRED
-    assert closed_to(expired, NOON) is Refusal.EXPIRED
-    assert closed_to(replace(expired, is_decided=True), NOON) is Refusal.DECIDED
-    assert closed_to(replace(late, state=ActionStatus.DONE), NOON) is Refusal.DECIDED
-    assert closed_to(replace(late, state=ActionStatus.CANCELED), NOON) is Refusal.ENDED
+    ends = {state: closed_to(replace(late, state=state), NOON) for state in ApprovalState}
+    assert {state for state, why in ends.items() if why is Refusal.DECIDED} == {
+        ApprovalState.APPROVED, ApprovalState.DENIED, ApprovalState.LAPSED, ApprovalState.UNASKED
+    }  # fmt: skip
+    assert ends[ApprovalState.CANCELED] is Refusal.ENDED
 
 
-def test_every_choice_is_a_move_that_the_table_has() -> None:
-    assert {(ActionStatus.APPROVED_PENDING, choice.status) for choice in Choice} <= MOVES
+def test_every_state_of_an_action_says_how_its_question_stands() -> None:
+    """Only what can follow an approval counts as approved."""
+    after, found = {ActionStatus.APPROVED}, set[ActionStatus]()
+    while after - found:
+        found |= after
+        after = {to for before, to in MOVES if before in found}
+    assert OF_ACTIONS.keys() == set(ActionStatus)
+    approved = {status for status, state in OF_ACTIONS.items() if state is ApprovalState.APPROVED}
+    assert approved == found - {ActionStatus.EXPIRED, ActionStatus.CANCELED}
+    ends = {action_state(ActionStatus.EXPIRED, is_decided=is_decided) for is_decided in (True, False)}
+    assert ends == {ApprovalState.LAPSED, ApprovalState.EXPIRED}
 
 
 def test_the_reminder_comes_a_day_before_the_end() -> None:

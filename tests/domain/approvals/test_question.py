@@ -8,13 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.approvals.decision import Refusal
+from domain.approvals.decision import ApprovalStanding, ApprovalState, Refusal
 from domain.approvals.question import (
     LONGEST_RECIPIENTS,
+    LONGEST_SHOWN,
     LONGEST_VALUE,
+    MOST_MEMBERS,
     OUTCOMES,
     WORDS,
     AskedAction,
+    AskedNode,
+    node_question,
     one_line,
     outcome_of,
     question_of,
@@ -22,7 +26,6 @@ from domain.approvals.question import (
     shown_address,
 )
 from domain.mail.actions.kinds import ActionKind
-from domain.mail.actions.status import MOVES, ActionStatus
 
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
 KEY = "sk-ant-" + "a1B2c3D4" * 4
@@ -94,7 +97,7 @@ def test_a_long_address_is_cut_in_the_middle_and_its_domain_never(domain: str) -
         assert shown[name].endswith(f"@{domain}")
         assert "…" in shown[name]
     assert shown.get("Cc", domain).endswith(domain)
-    assert outcome_of(ActionStatus.DENIED, address, None).endswith(f"@{domain}")
+    assert outcome_of(ended(ApprovalState.DENIED, address)).endswith(f"@{domain}")
     assert shown_address("ada@example.org") == "ada@example.org"
 
 
@@ -123,29 +126,61 @@ def test_the_reminder_says_that_it_is_one() -> None:
     assert question_of(asked(), number=1).title == "Reminder: forward still waits for approval"
 
 
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=3000),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=300), inner, max_size=9),
+    max_leaves=12,
+)
+
+
+@given(question=st.text(max_size=2000), shown=JSON, number=st.sampled_from([0, 1]))
+def test_any_value_that_a_node_shows_makes_a_bounded_question_of_visible_lines(
+    question: str, shown: object, number: int
+) -> None:
+    asked = AskedNode(UUID(int=5), "morning-brief", "approve", UUID(int=6), question, shown, NOON)
+    made = node_question(asked, number=number)
+    assert 0 < len(made.title) <= LONGEST_VALUE + len("Reminder: ")
+    assert len(made.facts) <= MOST_MEMBERS + 4
+    for fact in made.facts:
+        assert len(fact.value) <= LONGEST_SHOWN
+        assert 0 < len(fact.name) <= 80
+        assert not any(unicodedata.category(letter) in {"Cc", "Cf", "Zl", "Zp"} for letter in fact.value + fact.name)
+    assert KEY not in str(node_question(asked_node(shown={"key": KEY}), number=0))
+
+
+def asked_node(**changes: object) -> AskedNode:
+    given_ = {
+        "approval_id": UUID(int=5), "workflow": "morning-brief", "node": "approve", "run_id": UUID(int=6),
+        "question": "Send the brief?", "shown": None, "expires_at": NOON,
+    }  # fmt: skip
+    return AskedNode(**(given_ | changes))  # type: ignore[arg-type]  # fields by name
+
+
+def test_an_object_is_shown_by_its_members_and_what_is_left_out_is_counted() -> None:
+    made = node_question(asked_node(shown={f"m{n}": n for n in range(MOST_MEMBERS + 2)}), number=0)
+    shown = [(one.name, one.value) for one in made.facts][: MOST_MEMBERS + 1]
+    assert shown == [*((f"m{n}", str(n)) for n in range(MOST_MEMBERS)), ("More", "2 others")]
+    (text, *_) = node_question(asked_node(shown="word " * 400), number=0).facts
+    assert (text.name, text.value[-1], len(text.value)) == ("Shown (2000 characters)", "…", LONGEST_SHOWN)
+
+
 ANNA = "anna@example.org"
 
 
+def ended(state: ApprovalState, by: str | None = ANNA, why: str | None = None) -> ApprovalStanding:
+    return ApprovalStanding(state, NOON, by, why)
+
+
 def test_the_end_names_who_and_why() -> None:
-    assert outcome_of(ActionStatus.DENIED, ANNA, "not\nnow") == f"Denied by {ANNA}: not now"
-    assert outcome_of(ActionStatus.CANCELED, ANNA, "disconnected") == "Canceled, and not executed: disconnected"
-    assert outcome_of(ActionStatus.EXPIRED, None, None) == "Expired: nobody decided in time. It is not executed."
-
-
-def test_an_action_that_moved_on_was_approved() -> None:
-    assert outcome_of(ActionStatus.DONE, ANNA, None) == f"Approved by {ANNA}"
+    assert outcome_of(ended(ApprovalState.DENIED, ANNA, "not\nnow")) == f"Denied by {ANNA}: not now"
+    assert outcome_of(ended(ApprovalState.CANCELED, ANNA, "disconnected")) == "Canceled: disconnected"
+    assert outcome_of(ended(ApprovalState.EXPIRED, None)) == OUTCOMES[ApprovalState.EXPIRED]
     late = f"Approved by {ANNA}, but not begun in time. It is not executed."
-    assert outcome_of(ActionStatus.EXPIRED, ANNA, "fine") == late
+    assert outcome_of(ended(ApprovalState.LAPSED, ANNA, "fine")) == late
 
 
-def test_every_state_has_its_words_and_only_what_can_follow_an_approval_is_called_approved() -> None:
-    after, found = {ActionStatus.APPROVED}, set[ActionStatus]()
-    while after - found:
-        found |= after
-        after = {to for before, to in MOVES if before in found}
-    called = {state for state in ActionStatus if outcome_of(state, None, None).startswith("Approved")}
-    assert OUTCOMES.keys() == set(ActionStatus)
-    assert called == found - {ActionStatus.EXPIRED, ActionStatus.CANCELED}
+def test_every_state_has_its_words() -> None:
+    assert OUTCOMES.keys() == set(ApprovalState)
 
 
 def test_every_refusal_has_its_words_and_an_outcome_is_told_where_there_is_one() -> None:

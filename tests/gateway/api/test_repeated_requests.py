@@ -33,8 +33,8 @@ DIRECTION = {"content": "Be brief."}
 HARMLESS: Mapping[str, str] = {
     "/v1/accounts/connect": "a link more; each works once, and what it connects is connected once",
     "/v1/accounts/{account_id}/disconnect": "409 when it is disconnected already",
-    "/v1/approvals/{action_id}/approve": "an action is decided once: 409 afterwards",
-    "/v1/approvals/{action_id}/deny": "an action is decided once: 409 afterwards",
+    "/v1/approvals/{approval_id}/approve": "a question is decided once: 409 afterwards",
+    "/v1/approvals/{approval_id}/deny": "a question is decided once: 409 afterwards",
     "/v1/artifacts/{artifact_id}/link": "keeps nothing: a second link is as good as the first",
     "/v1/artifacts/{artifact_id}/revoke": "all links that were given are revoked",
     "/v1/dead-letters/{letter_id}/discard": "409 when it is closed already",

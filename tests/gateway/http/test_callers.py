@@ -7,7 +7,7 @@ from fastapi import Depends, FastAPI
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute, iter_route_contexts
 
-from gateway import artifact_links, unsubscribing
+from gateway import artifact_links, decision_links, unsubscribing
 from gateway.app import create_app
 from gateway.http import callers, receipt_callers
 from gateway.http.callers import OPEN_ROUTES, pubsub_push
@@ -20,6 +20,7 @@ VERIFIERS = (
     | receipt_callers.VERIFIERS
     | unsubscribing.VERIFIERS
     | artifact_links.VERIFIERS
+    | decision_links.VERIFIERS
 )
 
 

@@ -31,7 +31,7 @@ NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
 MAIL = st.text(max_size=400).map(one_line)
 QUESTIONS = st.builds(
     Question,
-    action_id=st.uuids(),
+    approval_id=st.uuids(),
     number=st.sampled_from([0, 1]),
     title=st.just("Forward waits for approval"),
     facts=st.lists(st.builds(Fact, name=MAIL, value=MAIL), max_size=8).map(tuple),

@@ -96,7 +96,7 @@ ROW_MAKERS = {
         insert into approval_channels (org_id, channel_id)
         values (%(org)s, (1 + ('x' || substr(md5(%(word)s), 1, 12))::bit(48)::bigint)::text)""",
     "approval_notices": """
-        insert into approval_notices (action_id, number, org_id, account_id, channel_id, message_id)
+        insert into approval_notices (approval_id, number, org_id, account_id, channel_id, message_id)
         values (%(action)s, 0, %(org)s, %(account)s, '1', '2')""",
     "outgoing_mails": """
         insert into outgoing_mails (org_id, account_id, action_id, token, message_type, automatic, history_id)

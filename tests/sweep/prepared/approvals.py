@@ -21,7 +21,7 @@ def to_be_reminded_of(env: MailEnvironment) -> UUID:
     ask_in_channel(env)
     action_id = waiting(env)
     env.drain(only="approvals.notify")
-    return env.enqueue("approvals.notify", {"action_id": str(action_id), "reminder": True})
+    return env.enqueue("approvals.notify", {"approval_id": str(action_id), "reminder": True})
 
 
 def denied_on_discord(env: MailEnvironment) -> UUID:

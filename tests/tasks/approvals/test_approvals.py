@@ -120,7 +120,7 @@ def test_a_lost_answer_makes_no_second_message(env: MailEnvironment, bot: Emulat
     pass_time(env.database, later)
     assert env.drain(only=ASKED)[-1] == (ASKED, "succeeded")
     ((message),) = messages(bot)
-    row = env.database.execute("select channel_id, message_id from approval_notices where action_id = %s", (made,))
+    row = env.database.execute("select channel_id, message_id from approval_notices where approval_id = %s", (made,))
     assert row.fetchone() == (CHANNEL, message["id"])
 
 
@@ -215,7 +215,7 @@ def test_a_reminder_posted_while_the_first_is_edited_loses_its_buttons(
 ) -> None:
     made = waiting(env)
     env.drain(only=ASKED)
-    reminder = claim_job(env.process, env.enqueue(ASKED, {"action_id": str(made), "reminder": True}))
+    reminder = claim_job(env.process, env.enqueue(ASKED, {"approval_id": str(made), "reminder": True}))
     really_post, really_show = DiscordBot.post_question, DiscordBot.show_outcome
     has_posted, may_end = Event(), Event()
 
@@ -275,7 +275,7 @@ def test_a_question_whose_process_died_after_its_answer_shows_how_it_ended(
     env.drain(only=ASKED)
     env.database.execute("delete from approval_notices")
     decide(env, made, Choice.DENY)
-    env.enqueue(ASKED, {"action_id": str(made)})
+    env.enqueue(ASKED, {"approval_id": str(made)})
     env.drain(only="approvals.%")
     assert [one["components"] for one in messages(bot)] == [[]]
 

@@ -142,7 +142,7 @@ def second(env: MailEnvironment) -> UUID:
     """Another job that asks about the same action, half an hour later: the nonce is forgotten by then."""
     pass_time(env.database, timedelta(minutes=30))
     ((action,),) = env.database.execute("select id from actions where state = 'approved_pending'").fetchall()
-    return env.enqueue(ASKED, {"account_id": str(env.account.account_id), "action_id": str(action)})
+    return env.enqueue(ASKED, {"account_id": str(env.account.account_id), "approval_id": str(action)})
 
 
 def test_another_job_looks_in_the_channel_in_which_the_first_one_asked(

@@ -190,7 +190,7 @@ def test_a_reminder_and_an_outcome_need_no_channel_that_was_deleted(env: MailEnv
     env.drain(only=ASKED)
     bot.post("/_control/close", {"deleted": [CHANNEL]})
     ask_in_channel(env, OTHER)
-    env.enqueue(ASKED, {"action_id": str(made), "reminder": True})
+    env.enqueue(ASKED, {"approval_id": str(made), "reminder": True})
     assert env.drain(only=ASKED) == [(ASKED, "succeeded")]
     assert asked(bot)[1] == 1
     decide(env, made, Choice.DENY)

@@ -55,6 +55,6 @@ def test_the_other_name_of_the_job_type_is_taken(settings: Settings, database: C
         made = waiting(env)
         env.database.execute("delete from jobs where job_type = 'approvals.notify'")
         env.database.execute("delete from idempotency_keys where status = 'pending'")
-        env.enqueue("approval.notify", {"action_id": str(made)})
+        env.enqueue("approval.notify", {"approval_id": str(made)})
         assert env.drain(only="approvals.%") == [("approvals.notify", "succeeded")]
         assert len(messages(bot)) == 1

@@ -111,7 +111,7 @@ def test_an_approval_that_waits_is_superseded_by_the_newer_one(env: MailEnvironm
     assert (earlier.action_id, earlier.state) == (first.action_id, ActionStatus.CANCELED)
     assert (earlier.error or {})["code"] == "action.superseded"
     assert newer.state is ActionStatus.APPROVED_PENDING
-    shown = "select payload ->> 'action_id' from jobs where job_type = 'approvals.show_outcome'"
+    shown = "select payload ->> 'approval_id' from jobs where job_type = 'approvals.show_outcome'"
     assert [row[0] for row in env.database.execute(shown)] == [str(first.action_id)]
 
 
