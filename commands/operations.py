@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from types import NoneType, SimpleNamespace, UnionType
-from typing import IO, Any, Union, get_args, get_origin
+from typing import IO, Annotated, Any, Union, get_args, get_origin
 from uuid import UUID
 
 import click
@@ -180,6 +180,8 @@ def _kind(field: FieldInfo) -> tuple[Any, bool]:
     kind = field.annotation
     if get_origin(kind) in {Union, UnionType}:
         (kind,) = (one for one in get_args(kind) if one is not NoneType)
+    if get_origin(kind) is Annotated:
+        kind = get_args(kind)[0]
     origin = get_origin(kind) or kind
     if origin in {list, tuple}:
         return get_args(kind)[0], True

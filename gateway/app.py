@@ -17,7 +17,7 @@ from gateway import (
     unsubscribing,
     webhooks,
 )
-from gateway.api import artifacts, connecting, jobs, openapi, operations, rules
+from gateway.api import artifacts, connecting, jobs, openapi, operations, rules, workflows
 from gateway.http import problems
 from gateway.http.event_loop import EventLoopWatch
 from gateway.http.request_ids import RequestRecorder
@@ -72,6 +72,7 @@ def create_app(settings: Settings) -> FastAPI:
         app.include_router(router)
     app.include_router(rules.router)
     app.include_router(connecting.router)
+    app.include_router(workflows.router)
     app.include_router(artifacts.router)
     app.include_router(artifact_links.router)
     app.include_router(openapi.router)

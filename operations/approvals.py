@@ -45,7 +45,7 @@ class AskedMessage(BaseModel):
     message_id: str
 
 
-class NodeView(BaseModel):
+class AskingNodeView(BaseModel):
     """The node of a workflow's run that waits for the decision."""
 
     model_config = ConfigDict(from_attributes=True)
@@ -72,7 +72,7 @@ class ApprovalView(Record):
     decided_at: datetime | None
     reason: str | None = Field(description="What who decided wrote, or why it was canceled.")
     action: ActionView | None
-    node: NodeView | None
+    node: AskingNodeView | None
 
     @classmethod
     def of(cls, subject: Subject, **more: object) -> Self:
@@ -85,7 +85,7 @@ class ApprovalView(Record):
         }  # fmt: skip
         if isinstance(of, StoredAction):
             return cls(about="action", action=ActionView.model_validate(of), node=None, **facts, **more)
-        return cls(about="workflow", action=None, node=NodeView.model_validate(of), **facts, **more)
+        return cls(about="workflow", action=None, node=AskingNodeView.model_validate(of), **facts, **more)
 
     @property
     def outcome(self) -> str:

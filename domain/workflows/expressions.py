@@ -135,23 +135,21 @@ class _Bounded(TreeInterpreter):  # type: ignore[misc] # the package has no type
         self._left -= 1
         if self._left < 0:
             raise _Stopped(f"takes more than {MOST_VISITS} steps")
-        if node["type"] == "function_expression" and node["value"] == "join":
-            found = self._join(node, value)
-        else:
-            found = super().visit(node, value)
+        found = value if isinstance(value, RefusedOutput) else super().visit(node, value)
         if isinstance(found, RefusedOutput):
             raise _Stopped(found.reason)
         if node["type"] in _MAKE:
             self.size(found, most=LARGEST_VALUE)
         return found
 
-    def _join(self, node: Tree, value: Any) -> Any:  # noqa: ANN401 - JSON
-        """`join` alone makes more of its arguments than they are: a separator for each text."""
-        arguments = [self.visit(child, value) for child in node["children"]]
-        lengths = [len(one) for one in arguments if isinstance(one, str | list)]
-        if len(lengths) == len(arguments) > 1 and lengths[0] * lengths[1] > LARGEST_VALUE:
-            raise _Stopped(f"makes a value of more than {LARGEST_VALUE} bytes")
-        return self._functions.call_function("join", arguments)
+    def visit_function_expression(self, node: Tree, value: Any) -> Any:  # noqa: ANN401 - JSON
+        """The two functions that make more of their arguments than these are have bounds of their own."""
+        name, arguments = node["value"], [self.visit(child, value) for child in node["children"]]
+        if name == "join" and isinstance(arguments[0], str) and isinstance(arguments[1], list):
+            self._bounded(len(arguments[0]) * len(arguments[1]), LARGEST_VALUE)
+        elif name == "to_string":
+            self.size(arguments[0], most=LARGEST_VALUE)
+        return self._functions.call_function(name, arguments)
 
     def size(self, value: object, *, most: int) -> int:
         """Bytes of a value as JSON; raises `_Stopped` for more than `most`, and for what is no JSON."""

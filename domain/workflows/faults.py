@@ -35,8 +35,8 @@ LONGEST_JSON = 1024 * 1024
 """Bytes of a text, with its white space."""
 MOST_VALUES = 100_000
 """Of a document in YAML: a thousand nodes of a hundred values."""
-MOST_FAULTS = 1_000
-"""Nobody mends more before reading the document anew."""
+MOST_FAULTS = 100
+"""Nobody mends more before reading the document anew; the last says how many are left out."""
 
 
 class Form(StrEnum):
@@ -90,10 +90,12 @@ def check(document: object, find: FindWorkflow, types: Registry[type[Payload]] =
 
 
 def _check(document: object, find: FindWorkflow, types: Registry[type[Payload]], source: YamlSource | None) -> Checked:
-    found = list(dict.fromkeys(_Reading(document, find, types).faults()))[:MOST_FAULTS]
+    reading = _Reading(document, find, types)
+    found = sorted(dict.fromkeys(reading.faults()), key=lambda misfit: _position(document, misfit.path))
     if found or not isinstance(document, dict):
-        found.sort(key=lambda misfit: _position(document, misfit.path))
-        raise Faults(*(_fault(misfit, source) for misfit in found))
+        left_out = len(found) - MOST_FAULTS
+        last = [Misfit((), f"has {left_out + 1} more faults")] if left_out > 0 else found[MOST_FAULTS - 1 :]
+        raise Faults(*(_fault(misfit, source) for misfit in (*found[: MOST_FAULTS - 1], *last)))
     return Checked(definition_of(document), document)
 
 
@@ -119,14 +121,14 @@ class _Reading:
         try:
             read_head(document)
         except ValidationError as error:
-            yield from misfits_of(error, document)
+            yield from misfits_of(error)
         given = document.get("nodes")
         for name, node in given.items() if isinstance(given, dict) else ():
             try:
                 self._nodes[name] = read_node(node)
             except ValidationError as error:
                 self._nodes[name] = None
-                yield from _under(("nodes", name), misfits_of(error, node))
+                yield from _under(("nodes", name), misfits_of(error))
 
     def _meanings(self, document: JsonObject) -> Iterator[Misfit]:
         schema = document.get("input", NO_INPUT)

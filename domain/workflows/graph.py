@@ -19,9 +19,8 @@ def circles(needs: Needs) -> tuple[tuple[str, ...], ...]:
     found: list[tuple[str, ...]] = []
     while len(found) < MOST_CIRCLES and (around := _circle(left)):
         first = min(range(len(around) - 1), key=around.__getitem__)
-        turned = [*around[first:-1], *around[:first]]
-        found.append((*turned, turned[0]))
-        left[turned[1]].discard(turned[0])
+        found.append((*around[first:-1], *around[: first + 1]))
+        left[found[-1][1]].discard(found[-1][0])
     return tuple(found)
 
 
@@ -58,7 +57,8 @@ def descendants(of: Iterable[str], edges: Iterable[tuple[str, str]]) -> frozense
     after: dict[str, list[str]] = {}
     for upstream, downstream in edges:
         after.setdefault(upstream, []).append(downstream)
-    found, left = set(of), list(of)
+    left = list(of)
+    found = set(left)
     while left:
         new = [name for name in after.get(left.pop(), ()) if name not in found]
         found.update(new)

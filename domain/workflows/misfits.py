@@ -33,10 +33,15 @@ def is_left_open(document: object, path: Path, *, inside: bool) -> bool:
     """
     value = document
     for part in path:
-        if expression_in(value) is not None:
+        if _is_open(value):
             return True
         value = _inside(value, part)
-    return inside and any(expression_in(text) is not None for _, text in texts_in(value))
+    return inside and any(_is_open(text) for _, text in texts_in(value))
+
+
+def _is_open(value: object) -> bool:
+    """Whether it is an expression, or a text with one inside it, which is a fault of another kind."""
+    return isinstance(value, str) and "${" in value
 
 
 def _inside(value: Any, part: str | int) -> Any:  # noqa: ANN401 - JSON
@@ -47,8 +52,8 @@ def _inside(value: Any, part: str | int) -> Any:  # noqa: ANN401 - JSON
         return value
 
 
-def misfits_of(error: ValidationError, document: object) -> Iterator[Misfit]:
-    """Pydantic's complaints about a document, without those that an expression may mend."""
+def misfits_of(error: ValidationError, document: object = None) -> Iterator[Misfit]:
+    """Pydantic's complaints, without those that expressions in the document may mend."""
     for problem in error.errors(include_url=False, include_input=False):
         path: Path = tuple(part for part in problem["loc"] if part != "[key]")
         if problem["type"] == OF_FIELD:

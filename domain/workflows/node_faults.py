@@ -136,6 +136,10 @@ def _job(node: NodeDocument, around: Surroundings) -> Iterator[Misfit]:
     except Forbidden as refused:
         yield Misfit(("job",), refused.reason.removeprefix("job_type: "))
         return
+    newest = payload_type.declaration.version
+    if (node.payload_version or newest) > newest:
+        yield Misfit(("payload_version",), f"is newer than the newest, which is {newest}")
+        return
     yield from _under("with", payload_misfits(payload_type, node.payload_version, node.with_ or {}))
 
 

@@ -1,5 +1,6 @@
 """`${…}` as it is written: what is an expression, what it reads of a run by its syntax tree, what is wrong with it."""
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ Tree = Mapping[str, Any]
 """A part of an expression, as JMESPath's parser writes it: `type`, `value`, `children`."""
 
 _WHOLE = re.compile(r"\$\{(.*)\}", re.DOTALL)
+_QUOTED = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`((?:\\.|[^`\\])*)`""", re.DOTALL)
+"""A raw text, a quoted name, or a literal, of which the group has the inside."""
 _HOLE = re.compile(r"\$\{([^{}]*)\}")
 
 
@@ -67,6 +70,7 @@ def parsed(expression: str) -> Tree:
     """The syntax tree of an expression; raises `ValueError` with the reason."""
     if len(expression) > LONGEST_EXPRESSION:
         raise ValueError(f"has {len(expression)} characters, {LONGEST_EXPRESSION} at most")
+    _check_literals(expression)
     try:
         tree: Tree = Parser().parse(expression).parsed
     except ParseError as error:
@@ -82,6 +86,16 @@ def parsed(expression: str) -> Tree:
     if level:
         raise ValueError(f"nests more than {DEEPEST_EXPRESSION} levels deep")
     return tree
+
+
+def _check_literals(expression: str) -> None:
+    """What is between backticks must be JSON: the package takes the rest for a text, and warns that it will not."""
+    for found in _QUOTED.finditer(expression):
+        if found[1] is not None:
+            try:
+                json.loads(found[1].replace("\\`", "`"))
+            except ValueError:
+                raise ValueError("has between backticks what is no JSON: a text is written as 'text'") from None
 
 
 class Reference(NamedTuple):
@@ -176,6 +190,9 @@ class _Reader:
         if tree["type"] == "field":
             return self._field(tree["value"], at)
         if tree["type"] in _STEPS:
+            if tree["type"] != "pipe" and tree["children"][0]["type"] == "not_expression":
+                self.defects.append("has ! before a path, which negates its first name alone: write !(input.name)")
+                return _At.VALUE
             for child in tree["children"]:
                 at = self._follow(child, at)
             return at

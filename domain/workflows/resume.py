@@ -1,7 +1,7 @@
 """Which nodes of an ended run are done again, and which are kept as they are (docs: workflows.md#resume).
 
 Done again is what made the run fail or was canceled, and all that comes after it: so each need of a kept node is kept.
-A failure that a node with `run_if: failed` has dealt with is kept, as is what that node did.
+A failure that a node with `run_if: failed` has dealt with is kept together with that node.
 """
 
 from collections.abc import Mapping
@@ -12,6 +12,8 @@ from domain.workflows.advance import NodeEnd, unhandled
 from domain.workflows.definition import Definition, Node, WorkflowWork
 from domain.workflows.graph import descendants
 from domain.workflows.joins import NodeState
+
+NOT_BEGUN = NodeEnd(NodeState.PENDING)
 
 
 class Redo(StrEnum):
@@ -44,8 +46,7 @@ def plan_resume(
     definition: Definition, ends: Mapping[str, NodeEnd], newer: Definition | None = None
 ) -> Plan | Differing:
     """What the next round of an ended run does, by its own definition or by a newer one."""
-    broken = {*unhandled(definition, ends), *(name for name, end in ends.items() if end.state is NodeState.CANCELED)}
-    kept = definition.nodes.keys() - descendants(broken, definition.edges)
+    kept = definition.nodes.keys() - _again(definition, ends)
     nodes = definition.nodes if newer is None else newer.nodes
     differing = tuple(name for name in definition.nodes if name in kept and nodes.get(name) != definition.nodes[name])
     if differing:
@@ -57,6 +58,15 @@ def plan_resume(
         kept=frozenset(kept),
         dropped=frozenset(definition.nodes.keys() - nodes.keys()),
     )
+
+
+def _again(definition: Definition, ends: Mapping[str, NodeEnd]) -> frozenset[str]:
+    """The canceled nodes, the failed ones that nothing kept has dealt with, and all after these."""
+    canceled = (name for name, end in ends.items() if end.state is NodeState.CANCELED)
+    again = descendants(canceled, definition.edges)
+    while broken := unhandled(definition, {name: NOT_BEGUN if name in again else end for name, end in ends.items()}):
+        again = descendants({*again, *broken}, definition.edges)
+    return again
 
 
 def _redo(before: Node | None, node: Node, pending: int) -> Redo:

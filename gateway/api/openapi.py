@@ -22,6 +22,7 @@ from gateway.api.connecting import ConnectWish
 from gateway.api.documents import SCHEMAS
 from gateway.api.reasons import Reason
 from gateway.api.rule_schema import RULE_SCHEMAS
+from gateway.api.workflows import WorkflowDocument
 from gateway.http.problems import Problem
 
 router = APIRouter(prefix="/v1", tags=["description"])
@@ -33,6 +34,7 @@ DOCUMENTS: tuple[type[BaseModel], ...] = (
     PolicyDocument,
     Template,
     ConnectWish,
+    WorkflowDocument,
     Reason,
 )
 """The bodies that stand in no route's signature, because the routes read them with our own words for what is wrong."""

@@ -1,6 +1,6 @@
 """Refusals as RFC 9457 says them: `application/problem+json`, with the field and the reason of our own failures."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Literal
 
@@ -14,6 +14,7 @@ from starlette.requests import ClientDisconnect
 
 from domain.jobs.failures import Busy, Conflict, Failure, Forbidden, ForOtherWorker, Gone, Invalid, Throttled, Transient
 from domain.privacy.redaction import redact_text
+from domain.workflows.faults import Fault, Faults
 from observability import logs
 
 log = structlog.get_logger(__name__)
@@ -39,6 +40,13 @@ UNSAID = {HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.INTERNAL_SERVER_ERROR}
 """The reason stays in the log: it tells of our own inside."""
 
 
+class FaultOfDocument(BaseModel):
+    """One fault of a document."""
+
+    pointer: str = Field(description="JSON pointer of the value.")
+    reason: str
+
+
 class Problem(BaseModel):
     """Why a request was refused (RFC 9457)."""
 
@@ -49,6 +57,7 @@ class Problem(BaseModel):
     detail: str | None = Field(None, description="The reason, for people.")
     field: str | None = Field(None, description="The field that is refused; `payload.` before a field of the payload.")
     reason: str | None = Field(None, description="What is wrong with the field.")
+    faults: list[FaultOfDocument] | None = Field(None, description="All that is wrong with a document, in its order.")
     request_id: str | None = Field(None, description="The request's id, as the log and the audit log have it.")
 
 
@@ -81,7 +90,8 @@ async def answer_failure(request: Request, failure: Exception) -> Response:
         return problem(request, status, failure.code, headers=_come_again(wait_s))
     headers = _come_again(failure.retry_after.total_seconds()) if isinstance(failure, Throttled) else {}
     field = failure.field if isinstance(failure, Invalid) else None
-    return problem(request, status, failure.code, failure.reason, field=field, headers=headers)
+    faults = failure.faults if isinstance(failure, Faults) else ()
+    return problem(request, status, failure.code, failure.reason, field=field, faults=faults, headers=headers)
 
 
 def _come_again(wait_s: float) -> dict[str, str]:
@@ -116,13 +126,14 @@ async def answer_defect(request: Request, _defect: Exception) -> Response:
     return problem(request, HTTPStatus.INTERNAL_SERVER_ERROR, "defect", headers={"Connection": "close"})
 
 
-def problem(
+def problem(  # noqa: PLR0913 - the fields of a problem
     request: Request,
     status: int,
     code: str,
     detail: str | None = None,
     *,
     field: str | None = None,
+    faults: Sequence[Fault] = (),
     headers: Mapping[str, str] | None = None,
 ) -> Response:
     """A problem as an answer; what looks like a secret is taken out of its words."""
@@ -136,10 +147,16 @@ def problem(
         detail=said,
         field=redact_text(field, LONGEST_FIELD) if field else None,
         reason=said.partition(": ")[2] if said and field else None,
+        faults=[_fault(one) for one in faults] or None,
         request_id=origin.request_id if origin else None,
     )
     content = document.model_dump(exclude_none=True)
     return JSONResponse(content, status, dict(headers or {}), media_type=CONTENT_TYPE)
+
+
+def _fault(fault: Fault) -> FaultOfDocument:
+    pointer = redact_text(fault.pointer, LONGEST_FIELD)
+    return FaultOfDocument(pointer=pointer, reason=redact_text(fault.reason, LONGEST_DETAIL))
 
 
 ProblemStatus = Literal[401, 403, 404, 408, 409, 413, 415, 422, 429, 503]

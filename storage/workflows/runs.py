@@ -51,6 +51,13 @@ class RunPosition(NamedTuple):
     run_id: UUID
 
 
+class FailedPosition(NamedTuple):
+    """A failed run, where a list of these is."""
+
+    finished_at: AwareDatetime
+    run_id: UUID
+
+
 @dataclass(frozen=True, slots=True)
 class RunFilter:
     """Which runs to list; what is None or empty does not narrow the list."""
@@ -182,6 +189,23 @@ def listed(
         limit=limit,
     )
     return [RunLine(**_values(row)) for row in rows]
+
+
+def failed(
+    tx: Transaction, org_id: UUID, workflow: str, since: datetime, *, after: FailedPosition | None = None, limit: int
+) -> Sequence[FailedPosition]:
+    """The runs of a workflow that failed then or later and stand so, those that failed first before the others."""
+    last = after or (None, None)
+    rows = tx.run(
+        "list_failed_runs",
+        org_id=org_id,
+        workflow=workflow,
+        since=since,
+        last_at=last[0],
+        last_id=last[1],
+        limit=limit,
+    )
+    return [FailedPosition(*row) for row in rows]
 
 
 def go_on(tx: Transaction, *run_ids: UUID) -> None:

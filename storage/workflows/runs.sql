@@ -46,6 +46,15 @@ where r.org_id = %(org_id)s
 order by r.created_at desc, r.id desc
 limit %(limit)s
 
+-- name: list_failed_runs
+-- Runs of a workflow that have failed since then, in the order in which they did; none of those inside other runs.
+select r.finished_at, r.id as run_id
+from workflow_runs r
+where r.org_id = %(org_id)s and r.workflow = %(workflow)s and r.state = 'failed' and r.parent_run is null and r.finished_at >= %(since)s
+  and (%(last_at)s::timestamptz is null or (r.finished_at, r.id) > (%(last_at)s, %(last_id)s::uuid))
+order by r.finished_at, r.id
+limit %(limit)s
+
 -- name: request_cancel_of_run
 -- A run that has not ended is to be canceled; who asked first gives the reason.
 update workflow_runs set
@@ -94,5 +103,6 @@ delete from workflow_nodes where (run_id, node, item) in (
 returning item
 
 -- name: delete_runs
--- Runs whose nodes are deleted; their events go along.
+-- Runs whose nodes are deleted, with their events.
+with events as (delete from workflow_events where run_id = any (%(run_ids)s::uuid[]))
 delete from workflow_runs where id = any (%(run_ids)s::uuid[]) returning id

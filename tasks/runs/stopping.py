@@ -7,7 +7,7 @@ from storage.workflows.run_waits import Stopping
 from storage.workflows.runs import Run
 from tasks.runs.advance import Advance
 from tasks.runs.counting import end_nodes, end_of_list
-from tasks.runs.waits import stop_work
+from tasks.runs.waits import show_outcomes, stop_work
 
 
 def why_stopped(tx: Transaction, run: Run) -> Stop | None:
@@ -26,6 +26,7 @@ def stop(at: Advance, why: Stop) -> None:
     """Cancel what has not begun and what waits, and ask what runs to stop."""
     reason = at.run.cancel_reason or OVER_TIME.reason
     canceled = run_waits.cancel_open(at.tx, at.run_id, max(at.left, 1))
+    show_outcomes(at, (one.approval_id for one in canceled))
     at.left -= len(canceled)
     asked = 0
     if at.left > 0:

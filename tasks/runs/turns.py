@@ -28,7 +28,7 @@ from storage.workflows.advancing import Begun, Ended, NextNode, OpenList, PutBac
 from storage.workflows.nodes import THE_NODE
 from tasks.runs.advance import Advance
 from tasks.runs.counting import end_nodes
-from tasks.runs.waits import begun_wait
+from tasks.runs.waits import ask, begun_wait
 from tasks.runs.work import Piece, begin
 
 Standing = Mapping[str, tuple[NodeEnd, NodeFacts]]
@@ -105,6 +105,7 @@ def _apply(at: Advance, following: Sequence[NextNode], turns: Mapping[str, Turn 
     refused = [Ended(one.node, NodeState.FAILED, one.error) for one in begun if one.error is not None]
     if len(begun) > len(refused):
         advancing.begin_nodes(at.tx, at.run, [one for one in begun if one.error is None])
+        ask(at, waiting)
     end_nodes(at, [*ended, *refused])
     at.left -= len(following)
 

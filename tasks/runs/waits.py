@@ -1,14 +1,17 @@
 """What a run waits for: people, events and times; and the timer that has it go on."""
 
 from collections import defaultdict, deque
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from uuid import UUID, uuid4
 
 from domain.jobs.job import KeysOf
+from domain.payloads.approvals import ShowOutcomePayload
 from domain.payloads.workflows import AdvancePayload
 from domain.workflows.advance import TIMEOUT, Ask, AwaitEvent, NodeError, Sleep
 from domain.workflows.definition import ApprovalWait, Node, UntilWait
 from domain.workflows.joins import NodeState
+from storage.doubts.approvals import asking
 from storage.workflows import run_waits
 from storage.workflows.advancing import Begun
 from storage.workflows.nodes import THE_NODE
@@ -36,6 +39,19 @@ def begun_wait(at: Advance, node: Node, wait: Ask | AwaitEvent | Sleep) -> Begun
             return Begun(node.name, THE_NODE, given, wait_until=first)
 
 
+def ask(at: Advance, begun: Sequence[Begun]) -> None:
+    """Have people asked about the nodes among these that wait for a decision, and reminded."""
+    for one in begun:
+        if one.approval_id is not None and one.wait_until is not None:
+            for payload, run_at in asking(one.approval_id, at.run.read_at, one.wait_until):
+                at.ctx.enqueue(at.tx, payload, run_at=run_at)
+
+
+def show_outcomes(at: Advance, approval_ids: Iterable[UUID | None]) -> None:
+    """Have questions be shown as answered that nobody has answered."""
+    at.ctx.enqueue(at.tx, *(ShowOutcomePayload(approval_id=one) for one in approval_ids if one is not None))
+
+
 def take_events(at: Advance) -> None:
     """Give events to the waits for them: the oldest to the longest waiting, unless the wait was over before."""
     kept: dict[str, deque[KeptEvent]] = defaultdict(deque)
@@ -61,7 +77,7 @@ def time_out(at: Advance) -> None:
         return
     waiting = [one for one in due if one.state is NodeState.WAITING]
     if waiting:
-        run_waits.end_waits(at.tx, at.run_id, [_ended(at, one) for one in waiting])
+        show_outcomes(at, run_waits.end_waits(at.tx, at.run_id, [_ended(at, one) for one in waiting]))
     running = [one for one in due if one.state is NodeState.RUNNING]
     if running:
         child_runs = [one.child_run for one in running if one.child_run is not None]

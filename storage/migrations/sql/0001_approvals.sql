@@ -17,12 +17,13 @@ create table approval_notices (
   -- Of an action.
   account_id uuid,
   -- Of a node.
-  run_id uuid references workflow_runs (id) on delete cascade,
+  run_id uuid,
   channel_id text not null check (length(channel_id) between 1 and 20),
   message_id text not null check (length(message_id) between 1 and 20),
   posted_at timestamptz not null default now(),
   primary key (approval_id, number),
   foreign key (org_id, account_id, approval_id) references actions (org_id, account_id, id),
+  foreign key (org_id, run_id) references workflow_runs (org_id, id) on delete cascade,
   constraint about_one_subject check (num_nonnulls(account_id, run_id) = 1)
 );
 create index approval_notices_of_run on approval_notices (run_id) where run_id is not null;

@@ -42,7 +42,7 @@ def scripts(draw: st.DrawFn) -> Script:
         work = draw(st.sampled_from(WORK))
         node = {**work, "needs": needs}
         if needs:
-            node["run_if"] = draw(st.sampled_from(["succeeded", "succeeded", "not_failed", "failed", "done"]))
+            node["run_if"] = draw(st.sampled_from(["succeeded", "not_failed", "failed", "failed", "done"]))
         gives[name] = draw(st.sampled_from([True, True, True, True, False, "neither"]))
         if gives[name] is not True or draw(st.booleans()):
             node["when"], given[f"when_{name}"] = f"${{input.when_{name}}}", gives[name]

@@ -5,8 +5,6 @@ from typing import NamedTuple
 
 from domain.workflows.definition import Definition
 
-Outcomes = Mapping[str, Sequence[bool]]
-
 
 class Ended(NamedTuple):
     state: str
@@ -14,7 +12,7 @@ class Ended(NamedTuple):
 
 
 def interpret(
-    definition: Definition, gives: Mapping[str, object], good: Outcomes, kept: Mapping[str, Ended]
+    definition: Definition, gives: Mapping[str, object], good: Mapping[str, Sequence[bool]], kept: Mapping[str, Ended]
 ) -> dict[str, Ended]:
     """The end of each node, by what its `when` gives, and whether its work succeeds: once, or for each item."""
     ends = dict(kept)
@@ -33,13 +31,9 @@ def interpret(
 
 def is_handled(definition: Definition, ends: Mapping[str, Ended], name: str) -> bool:
     """Whether a failure led to a node with `run_if: failed` that succeeded: at once, or past nodes that it stopped."""
-    after = [node for node in definition.nodes.values() if name in node.needs]
-    if any(node.run_if == "failed" and ends[node.name].state == "succeeded" for node in after):
-        return True
-    stopped = [
-        node.name
-        for node in after
-        if ends[node.name].because == "upstream_failed"
-        or (node.run_if == "failed" and ends[node.name].state == "failed")
-    ]
-    return any(is_handled(definition, ends, other) for other in stopped)
+    for node in (node for node in definition.nodes.values() if name in node.needs):
+        end, rescues = ends[node.name], node.run_if == "failed"
+        stopped = end.because == "upstream_failed" or (rescues and end.state == "failed")
+        if (rescues and end.state == "succeeded") or (stopped and is_handled(definition, ends, node.name)):
+            return True
+    return False

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -16,10 +17,12 @@ from domain.workflows.advance import (
     Skip,
     Stop,
     Succeed,
+    Turn,
     begin_item,
     end_of_items,
     end_run,
     items_to_begin,
+    nodes_read_at_end,
     nodes_read_by,
     take_turn,
 )
@@ -29,9 +32,10 @@ from domain.workflows.joins import Answer, NodeState, SkipReason, need_of, verdi
 from domain.workflows.resume import Differing, Redo, plan_resume
 
 NOW = datetime(2026, 11, 27, tzinfo=UTC)
-RUN = {"id": "r", "workflow": "random", "version": 1, "round": 1, "created_at": "2026-11-27T00:00:00Z"}
-Outcome = Callable[[str, int], bool]
-"""Whether the work of a node's item succeeds; item 0 of a node without items."""
+RUN = {"id": "r", "workflow": "w", "version": 1, "created_at": "2026-11-27T00:00:00Z"}
+Work = Callable[[str, int, Turn], Any]
+"""How the work of a node, or of one of its items, ends: its output, or a `NodeError`. Item -1 is the node itself."""
+Move = Callable[[], None]
 
 
 @dataclass
@@ -39,7 +43,10 @@ class Item:
     """An item of a node that has them."""
 
     value: Any
+    begin: Turn | None = None
+    """What it began with; a resume begins with the same."""
     state: NodeState = NodeState.READY
+    output: Any = None
 
 
 @dataclass
@@ -48,34 +55,38 @@ class Row:
 
     pending: int
     state: NodeState = NodeState.PENDING
+    begin: Turn | None = None
     because: SkipReason | None = None
     error: NodeError | None = None
     output: Any = None
+    items: list[Item] | None = None
     counted: bool = False
-    items: list[Item] = field(default_factory=list)
-    begun: int = 0
-    """How often its work began, over all rounds."""
+    rounds: list[int] = field(default_factory=list)
+    """In which its work began."""
 
 
 class SimulatedRun:
     """A run that is taken further by one random move after the other."""
 
     def __init__(self, definition: Definition, given: Mapping[str, Any], chance: Random) -> None:
-        self.definition, self._given, self._chance = definition, given, chance
+        self.definition, self._given, self._chance, self._round = definition, given, chance, 1
         self.rows = {name: Row(len(node.needs)) for name, node in definition.nodes.items()}
         self.end: RunEnd | None = None
-        self.stop: Stop | None = None
+        self.renewed: set[str] = set()
+        """The nodes that the latest resume began anew."""
+        self._stop: Stop | None = None
 
-    def play(self, outcome: Outcome) -> RunEnd:
+    def play(self, work: Work) -> RunEnd:
         """Make moves until none is left; the run has ended then, or it would stand still for ever."""
-        self.move(outcome)
-        self.end = end_run(self.definition, self.ends(), self._facts(), self.stop)
+        self.move(work)
+        facts = self._facts(nodes_read_at_end(self.definition))
+        self.end = end_run(self.definition, self.ends(), facts, self._stop)
         assert self.end is not None, "a run with nothing to wait for has ended"
         return self.end
 
-    def move(self, outcome: Outcome, most: int | None = None) -> None:
+    def move(self, work: Work, most: int | None = None) -> None:
         """Make so many moves, or all that there are."""
-        while (most is None or most > 0) and (moves := list(self._moves(outcome))):
+        while (most is None or most > 0) and (moves := list(self._moves(work))):
             self._chance.choice(moves)()
             most = None if most is None else most - 1
 
@@ -84,11 +95,10 @@ class SimulatedRun:
 
     def cancel(self, stop: Stop) -> None:
         """What has not begun is canceled; work that runs is, too."""
-        self.stop = stop
+        self._stop = stop
         for row in self.rows.values():
-            for item in row.items:
-                item.state = item.state if item.state.final else NodeState.CANCELED
-            row.state = row.state if row.state.final else NodeState.CANCELED
+            for one in (*(row.items or ()), row):
+                one.state = one.state if one.state.final else NodeState.CANCELED
 
     def resume(self, newer: Definition | None = None) -> tuple[dict[str, NodeEnd], Differing | None]:
         """Begin the next round; returns what is kept, or which nodes keep it from beginning."""
@@ -96,41 +106,39 @@ class SimulatedRun:
         if isinstance(plan, Differing):
             return {}, plan
         kept = {name: end for name, end in self.ends().items() if name in plan.kept}
-        self.definition, self.stop = newer or self.definition, None
+        before, self.definition = self.definition, newer or self.definition
+        self._stop, self._round = None, self._round + 1
+        self.renewed = {name for name, redo in plan.again.items() if redo is Redo.ANEW}
         for name, redo in plan.again.items():
             old = self.rows.get(name, Row(0))
-            items = old.items if redo is Redo.MEND else []
-            for item in items:
-                item.state = item.state if item.state is NodeState.SUCCEEDED else NodeState.READY
-            state = NodeState.RUNNING if items else NodeState.PENDING
-            self.rows[name] = Row(plan.pending[name], state, items=items, begun=old.begun)
+            row = self.rows[name] = Row(plan.pending[name], rounds=old.rounds)
+            if redo is Redo.MEND and old.items:
+                same = before.nodes[name] == self.definition.nodes[name]
+                row.state, row.items = NodeState.RUNNING, [_mended(item, same=same) for item in old.items]
         self.rows = {name: self.rows[name] for name in self.definition.nodes}
         return kept, None
 
-    def _moves(self, outcome: Outcome) -> Iterator[Callable[[], None]]:
+    def _moves(self, work: Work) -> Iterator[Move]:
         if any(row.state.final and not row.counted for row in self.rows.values()):
             yield self._count
         for name, row in self.rows.items():
             if row.state is NodeState.PENDING and row.pending == 0:
-                yield lambda name=name: self._judge(name)  # type: ignore[misc] # a default keeps the loop's value
+                yield partial(self._judge, name)
             elif row.items and not row.state.final:
-                yield from self._moves_of_items(name, row, outcome)
-            elif row.state is NodeState.RUNNING:
-                yield lambda name=name: self._work_ends(name, good=outcome(name, 0))  # type: ignore[misc] # the same
+                yield from self._moves_of_items(name, row.items, work)
+            elif row.state is NodeState.RUNNING and row.begin is not None:
+                yield partial(self._work_ends, row, work, name, -1)
 
-    def _moves_of_items(self, name: str, row: Row, outcome: Outcome) -> Iterator[Callable[[], None]]:
-        states = [item.state for item in row.items]
-        at_work = states.count(NodeState.RUNNING)
-        ended = sum(state.final for state in states)
+    def _moves_of_items(self, name: str, items: list[Item], work: Work) -> Iterator[Move]:
+        at_work = [index for index, item in enumerate(items) if item.state is NodeState.RUNNING]
         limit = self.definition.nodes[name].limit
-        assert limit is None or at_work <= limit
-        if items_to_begin(self.definition.nodes[name], total=len(states), begun=at_work + ended, ended=ended):
-            yield lambda: self._items_begin(name, row)
-        for index, item in enumerate(row.items):
-            if item.state is NodeState.RUNNING:
-                yield lambda index=index, item=item: self._item_ends(item, good=outcome(name, index))  # type: ignore[misc] # the same
-        if ended == len(states):
-            yield lambda: self._items_end(row, states)
+        assert limit is None or len(at_work) <= limit
+        if self._further(name, items):
+            yield partial(self._items_begin, name, items)
+        for index in self._chance.sample(at_work, min(len(at_work), 3)):
+            yield partial(self._work_ends, items[index], work, name, index)
+        if all(item.state.final for item in items):
+            yield partial(self._items_end, self.rows[name], items)
 
     def _count(self) -> None:
         """Some of the ended nodes are subtracted from those after them, as one batch of an advance does."""
@@ -146,10 +154,10 @@ class SimulatedRun:
         node, row = self.definition.nodes[name], self.rows[name]
         needs = [self.rows[need] for need in node.needs]
         assert all(need.state.final for need in needs)
-        said = verdict(node.run_if, (need_of(need.state, need.because) for need in needs))
-        assert said is not Answer.WAIT
-        if isinstance(said, SkipReason):
-            row.state, row.because = NodeState.SKIPPED, said
+        answer = verdict(node.run_if, (need_of(need.state, need.because) for need in needs))
+        assert answer is not Answer.WAIT
+        if isinstance(answer, SkipReason):
+            row.state, row.because = NodeState.SKIPPED, answer
             return
         match take_turn(node, self._facts(nodes_read_by(node)), NOW):
             case Skip(because):
@@ -157,38 +165,56 @@ class SimulatedRun:
             case Fail(error):
                 row.state, row.error = NodeState.FAILED, error
             case Succeed():
-                row.state = NodeState.SUCCEEDED
+                row.state, row.items = NodeState.SUCCEEDED, []
             case BeginItems(items):
                 row.state, row.items = NodeState.RUNNING, [Item(value) for value in items]
-            case _:
-                row.state = NodeState.RUNNING
-                row.begun += 1
+            case begin:
+                row.state, row.begin = NodeState.RUNNING, begin
+                row.rounds.append(self._round)
 
-    def _work_ends(self, name: str, *, good: bool) -> None:
-        row = self.rows[name]
-        row.state = NodeState.SUCCEEDED if good else NodeState.FAILED
-        row.error = None if good else NodeError("broken", "the work failed")
+    @staticmethod
+    def _work_ends(one: Row | Item, work: Work, name: str, index: int) -> None:
+        assert one.begin is not None
+        output = work(name, index, one.begin)
+        one.state = NodeState.FAILED if isinstance(output, NodeError) else NodeState.SUCCEEDED
+        if isinstance(one, Row) and isinstance(output, NodeError):
+            one.error = output
+        else:
+            one.output = None if isinstance(output, NodeError) else output
 
-    def _items_begin(self, name: str, row: Row) -> None:
+    def _further(self, name: str, items: list[Item]) -> int:
+        ended = sum(item.state.final for item in items)
+        begun = ended + sum(item.state is NodeState.RUNNING for item in items)
+        return items_to_begin(self.definition.nodes[name], total=len(items), begun=begun, ended=ended)
+
+    def _items_begin(self, name: str, items: list[Item]) -> None:
         node = self.definition.nodes[name]
-        states = [item.state for item in row.items]
-        ended = sum(state.final for state in states)
-        begun = ended + states.count(NodeState.RUNNING)
-        ready = [index for index, state in enumerate(states) if state is NodeState.READY]
-        for index in ready[: items_to_begin(node, total=len(states), begun=begun, ended=ended)]:
-            made = begin_item(node, self._facts(nodes_read_by(node)), row.items[index].value, index)
-            row.items[index].state = NodeState.RUNNING if isinstance(made, Begin) else NodeState.FAILED
+        facts = self._facts(nodes_read_by(node))
+        ready = [index for index, item in enumerate(items) if item.state is NodeState.READY]
+        for index in ready[: self._further(name, items)]:
+            item = items[index]
+            item.begin = item.begin or begin_item(node, facts, item.value, index)
+            item.state = NodeState.RUNNING if isinstance(item.begin, Begin) else NodeState.FAILED
 
     @staticmethod
-    def _item_ends(item: Item, *, good: bool) -> None:
-        item.state = NodeState.SUCCEEDED if good else NodeState.FAILED
-
-    @staticmethod
-    def _items_end(row: Row, states: list[NodeState]) -> None:
+    def _items_end(row: Row, items: list[Item]) -> None:
+        states = [item.state for item in items]
         failed, canceled = states.count(NodeState.FAILED), states.count(NodeState.CANCELED)
         row.state = end_of_items(failed=failed, canceled=canceled)
         row.error = NodeError("items", f"{failed} failed") if failed else None
 
-    def _facts(self, names: frozenset[str] | None = None) -> Mapping[str, Any]:
-        known = self.rows if names is None else names
-        return facts_of(self._given, {name: NodeFacts(self.rows[name].state) for name in known}, RUN)
+    def _facts(self, names: frozenset[str]) -> Mapping[str, Any]:
+        nodes = {name: _facts_of(self.rows[name]) for name in names}
+        return facts_of(self._given, nodes, RUN | {"round": self._round})
+
+
+def _mended(item: Item, *, same: bool) -> Item:
+    if item.state is NodeState.SUCCEEDED:
+        return item
+    return Item(item.value, item.begin if same else None)
+
+
+def _facts_of(row: Row) -> NodeFacts:
+    outputs = None if row.items is None else [item.output for item in row.items]
+    error = None if row.error is None else row.error._asdict()
+    return NodeFacts(row.state, row.output, outputs, error)

@@ -20,6 +20,7 @@ from storage.actions import actions
 from storage.ledger import ledger
 from storage.postgres.database import Database
 from tests.doubles import probe_jobs
+from tests.doubles.asking_nodes import BRIEF, begin_run, save_workflow
 from tests.doubles.factories import claim_one, enqueue_one
 from tests.doubles.mail_factories import make_account, store_message
 from tests.gateway.api.conftest import Client, client_of
@@ -57,6 +58,11 @@ HARMLESS: Mapping[str, str] = {
     "/v1/users/{user_id}/inbox/{seq}/unread": "what is unread is unread",
     "/v1/reminders/{reminder_id}/done": "what is done stays done, and no coming due time of a rule is skipped",
     "/v1/reminders/{reminder_id}/snooze": "put off until the same time",
+    "/v1/workflows/definitions": "the same document is the same version",
+    "/v1/workflows/resume-failed": "a run that goes on has not failed",
+    "/v1/workflows/runs/{run_id}/cancel": "a run that is to be canceled is to be canceled",
+    "/v1/workflows/runs/{run_id}/resume": "409 as long as the run goes on",
+    "/v1/workflows/validate": "makes nothing",
 }
 """The POST routes without a key, and why a repetition makes nothing twice."""
 
@@ -164,6 +170,18 @@ def an_import(account: Account, _store: Database, database: Connection) -> Makin
     return Making(f"/v1/projects/{ids['project']}/imports", body, body | {"dry_run": True}, "jobs")
 
 
+def a_run(account: Account, store: Database, _database: Connection) -> Making:
+    save_workflow(store, account.org_id, BRIEF)
+    body: dict[str, object] = {"workflow": "morning-brief"}
+    return Making("/v1/workflows/runs", body, body | {"version": 1}, "jobs")
+
+
+def an_event(account: Account, store: Database, _database: Connection) -> Making:
+    document = {"name": "waits", "nodes": {"go": {"wait": {"event": "go"}}}}
+    path = f"/v1/workflows/runs/{begin_run(store, account.org_id, document)}/events/go"
+    return Making(path, {"payload": {"n": 1}}, {"payload": {"n": 2}}, "workflow_events")
+
+
 def _another(body: dict[str, object]) -> dict[str, object]:
     return body | ({"name": "another"} if "name" in body else {"kind": "busy"})
 
@@ -194,6 +212,8 @@ MAKING: Mapping[str, Callable[[Account, Database, Connection], Making]] = {
         f"{OF_PROJECT}/run-sheets/{{sheet}}/slots", HOUR | {"name": "Show"}, "slots"
     ),
     "/v1/rules": a_rule,
+    "/v1/workflows/runs": a_run,
+    "/v1/workflows/runs/{run_id}/events/{name}": an_event,
 }
 
 

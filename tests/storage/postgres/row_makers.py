@@ -160,6 +160,16 @@ ROW_MAKERS = {
     "reminders": """
         insert into reminders (org_id, user_id, title, starts_local, zone, due_at, created_by)
         values (%(org)s, %(user)s, 'x', now(), 'UTC', now(), 'x')""",
+    "job_waiters": """
+        insert into job_waiters (job_id, org_id, hook) values (%(job)s, %(org)s, 'workflow_nodes_ended')""",
+    "workflow_definitions": """
+        insert into workflow_definitions (org_id, name, version, document, hash, saved_by)
+        values (%(org)s, 'a-workflow', 1, '{}', sha256('x'), 'x')""",
+    "workflow_nodes": """
+        insert into workflow_nodes (run_id, node, org_id) values (%(job)s, 'a_node', %(org)s)""",
+    "workflow_events": """
+        insert into workflow_events (org_id, run_id, name, payload, sent_by)
+        values (%(org)s, %(job)s, 'paid', '{}', 'x')""",
 }
 """In an order in which each row finds what it refers to."""
 
@@ -191,6 +201,10 @@ PROJECT_TABLES = {
     "artifacts": """
         insert into artifacts (id, org_id, project_id, kind, name, media_type, size, sha256, expires_at)
         values (uuidv7(), %(org)s, %(project)s, 'upload', 'a.pdf', 'application/pdf', 1, repeat('0', 64), now())""",
+    "workflow_runs": """
+        insert into workflow_runs (org_id, project_id, workflow, version, input, nodes_left, actor_type, actor_id,
+                                   request_id, correlation_id)
+        values (%(org)s, %(project)s, 'a-workflow', 1, '{}', 1, 'system', 'x', 'x', 'x')""",
 }
 """The tables that are fenced by project, too, in such an order."""
 

@@ -287,10 +287,12 @@ def writable_columns(database: Connection, table: str) -> str:
 
 FOR_TENANTS = {
     "begins_secret",  # pure
+    "advance_runs",
     "announce_call",
     "append_event",
     "are_few_unfinished",  # tells whether, of all orgs
     "begin_effect",
+    "cancel_node_jobs",
     "cancel_wake",
     "carries_secret",  # pure
     "commitments_of",
@@ -302,6 +304,7 @@ FOR_TENANTS = {
     "enqueue_jobs",
     "notify",
     "finish_effect",
+    "forget_nodes",
     "hold_claim",
     "keep_email_order",  # with the caller's own rights
     "is_channel_of_another",
@@ -314,6 +317,7 @@ FOR_TENANTS = {
     "org_secret",
     "read_doubt",
     "read_doubt_request",
+    "refuse_secret_in",  # pure
     "repeat_end_hook",
     "settle_held",
 }

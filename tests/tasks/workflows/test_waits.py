@@ -23,8 +23,8 @@ output: "${[nodes.send.output.value, nodes.sorry.output.value]}"
 
 
 def live_jobs(flows: Workflows) -> int:
-    """Jobs that are due or at work: timers are neither."""
-    query = "select count(*) from jobs where finished_at is null and run_at <= now() + interval '1 minute'"
+    """Jobs of the run that are due or at work: timers are neither."""
+    query = "select count(*) from jobs where finished_at is null and run_at <= now() and job_type like 'workflow%'"
     row = flows.database.execute(query).fetchone()
     assert row is not None
     return int(row[0])

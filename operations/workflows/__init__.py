@@ -1,0 +1,1 @@
+"""What people and services may do with workflows and their runs."""
