@@ -12,18 +12,24 @@ from domain.jobs.failures import Invalid
 from domain.jobs.job import ActorType, JsonObject
 from domain.payloads import payload_types
 from domain.payloads.other_names import read_uuid
+from domain.payloads.payload import Payload
 from domain.scheduling.cron import Missed, Timetable
 from operations.call import Call
 from operations.mail.accounts import target_to_write
 from operations.operation import Area, Option, Record, Route
 from operations.pages import Page, Window
+from storage.access import users
 from storage.ledger import payload_names
+from storage.postgres.database import Transaction
 from storage.schedules import schedules
 from storage.schedules.schedules import LONGEST_NAME, Position, RequestedJob, Schedule
 
 SCHEDULES = Area("schedules", "Add, list, pause, resume and remove schedules: jobs that an org wants by cron.")
 Name = Annotated[str, Field(pattern=r"^[^./\s\x00-\x1f\x7f][^/\x00-\x1f\x7f]*$", max_length=LONGEST_NAME)]
 """A name that a path can carry: no slash, no control character, and neither a dot nor a space at its head."""
+NAMES_SCHEDULE = "schedule_id"
+"""The field by which a job says which schedule has enqueued it."""
+NAMES_MAILBOX = frozenset({"account_id", "connection_id", "user_id"})
 
 
 class ScheduleView(Record):
@@ -31,11 +37,13 @@ class ScheduleView(Record):
 
     plural: ClassVar = "schedules"
     columns: ClassVar = (
-        "org_id", "name", "job_type", "cron", "zone", "missed", "enabled", "next_run_at", "last_run_at", "stopped",
+        "org_id", "name", "owner_id", "job_type", "cron", "zone", "missed", "enabled", "next_run_at", "last_run_at",
+        "stopped",
     )  # fmt: skip
     schedule_id: UUID
     org_id: UUID
     name: str
+    owner_id: UUID | None = Field(description="Whose it is: the actor of its jobs. Null: the org's own.")
     job_type: str
     payload: JsonObject
     payload_version: int
@@ -69,7 +77,17 @@ def add_schedule(  # noqa: PLR0913 - one parameter per field
     cron: Annotated[
         str, Field(max_length=200, description="Minute, hour, day of month, month, day of week: '30 8 * * mon-fri'.")
     ],
-    zone: Annotated[str, Field(max_length=100, description="Whose clocks are meant, such as Europe/Berlin.")] = "UTC",
+    owner_id: Annotated[
+        UUID | None,
+        Field(description="Whose schedule it is, a person of the org: the actor of its jobs. Left out: the org's own."),
+        Option("--owner"),
+    ] = None,
+    zone: Annotated[
+        str | None,
+        Field(
+            max_length=100, description="Whose clocks are meant, such as Europe/Berlin; left out, the owner's, or UTC."
+        ),
+    ] = None,
     payload: Annotated[JsonObject | None, Field(description="What the job is to carry.")] = None,
     payload_version: Annotated[int, Field(ge=1, le=1000, description="The version of its shape.")] = OLDEST_VERSION,
     missed: Annotated[
@@ -80,19 +98,44 @@ def add_schedule(  # noqa: PLR0913 - one parameter per field
     known = payload_types.find(job_type)
     if known is None:
         raise Invalid("job_type", f"{job_type} is no known job type")
-    declared = known.declaration
     if call.origin.actor_type is ActorType.API_KEY:
-        check_job_type(declared)
-    timetable, given = Timetable(cron, zone, missed), known.upcast(payload or {}, payload_version)
+        check_job_type(known.declaration)
+    given = known.upcast(payload or {}, payload_version)
     with call.writing() as tx:
-        if known.renamed(given).words is not None:
-            raise Invalid("payload", f"{declared.job_type} has other words each time: a schedule cannot carry them")
-        named = payload_names.resolve(tx, known, given, org_id=call.org)
-        # As the class writes it: a reconnection finds the schedules of an account by the text of its id.
-        document = known.read(named, declared.version).document()
-        target_to_write(tx, read_uuid(document.get("account_id")), call.org)
-        work = RequestedJob(declared.job_type, document, declared.version)
-        return _view(schedules.add(tx, call.org, name, work, timetable, by=call.origin))
+        own_zone = _zone_of(tx, call.org, owner_id)
+        timetable = Timetable(cron, own_zone if zone is None else zone, missed)
+        work = _work(tx, call.org, known, given, owner_id)
+        made = schedules.add(tx, call.org, name, work, timetable, owner_id=owner_id, by=call.origin)
+        return _view(made)
+
+
+def _zone_of(tx: Transaction, org_id: UUID, owner_id: UUID | None) -> str:
+    """Whose clocks a schedule means that names no zone; raises `Invalid` for an owner who is nobody of the org."""
+    if owner_id is None:
+        return "UTC"
+    zone = users.zone_of(tx, org_id, owner_id)
+    if zone is None:
+        raise Invalid("owner_id", "names nobody of the org")
+    return zone
+
+
+def _work(
+    tx: Transaction, org_id: UUID, known: type[Payload], given: JsonObject, owner_id: UUID | None
+) -> RequestedJob:
+    """What is enqueued each time; a job that names its schedule and no mailbox works on the owner's."""
+    declared, renamed = known.declaration, known.renamed(given)
+    if renamed.words is not None:
+        raise Invalid("payload", f"{declared.job_type} has other words each time: a schedule cannot carry them")
+    names_schedule = NAMES_SCHEDULE in known.model_fields
+    if names_schedule and renamed.payload.get(NAMES_SCHEDULE) is not None:
+        raise Invalid(f"payload.{NAMES_SCHEDULE}", "is the schedule's own id: leave it out")
+    if names_schedule and owner_id is not None and not NAMES_MAILBOX & given.keys():
+        given = {**given, "user_id": str(owner_id)}
+    named = payload_names.resolve(tx, known, given, org_id=org_id)
+    # As the class writes it: a reconnection finds the schedules of an account by the text of its id.
+    document = known.read(named, declared.version).document()
+    target_to_write(tx, read_uuid(document.get("account_id")), org_id)
+    return RequestedJob(declared.job_type, document, declared.version, names_schedule=names_schedule)
 
 
 @SCHEDULES.deed(

@@ -1,4 +1,4 @@
-"""The agents family: a profile's model looks after one thread with tools, within its limits."""
+"""The agents family: a profile's model looks after one thread, or does what it is asked, with tools and limits."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -10,19 +10,18 @@ from domain.agents.prompt import FirstTurn, Sender, opening
 from domain.agents.routing import route_message
 from domain.agents.tools import Offer, offer_of
 from domain.agents.transcript import ToolResult, Turn
-from domain.jobs.failures import Failure, Gone, Invalid, Transient
+from domain.jobs.failures import Gone, Invalid, Transient
 from domain.jobs.job import Done, JsonObject, Outcome
 from domain.jobs.queues import Queue
-from domain.jobs.retry import PIPELINE
+from domain.jobs.retry import PATIENT, PIPELINE
 from domain.mail.actions.requested_action import RequestedAction, parse_action
 from domain.mail.correspondence import LabelRole
 from domain.mail.thread_plan import ThreadBefore
 from domain.mail.triage.automation import HUMAN, replies_allowed
 from domain.mail.triage.prompts import Guidance
 from domain.mail.triage.safety import SafetyEnforcer
-from domain.payloads.agents import ProcessPayload
+from domain.payloads.agents import InvokePayload, ProcessPayload
 from domain.payloads.triage import ClassifyPayload
-from engine.beside_failure import beside_failure
 from engine.catalogue import job
 from engine.context import JobContext
 from storage.accounts import accounts, labels
@@ -30,7 +29,7 @@ from storage.accounts.accounts import Account
 from storage.accounts.labels import StoredLabel
 from storage.agents import runs
 from storage.agents.profiles import StoredProfile
-from storage.agents.runs import BegunRun
+from storage.agents.runs import BegunRun, RunSubject
 from storage.mail import decisions, emails, messages
 from storage.mail.decisions import Origins
 from storage.mail.emails import Email
@@ -38,11 +37,12 @@ from storage.mail.messages import Message
 from storage.postgres.database import Transaction
 from storage.rules import rules, safety
 from tasks.mail import action_orders
-from tasks.mail.agents.conversation import Script, hold, results_of
+from tasks.mail.agents import invocation
+from tasks.mail.agents.conversation import Script, counted, hold, last_word, results_of
 from tasks.mail.agents.standing import standing_of
-from tasks.mail.agents.tools import Toolbox, Workplace
+from tasks.mail.agents.tools import ThreadTools, Workplace
 from tasks.mail.drafts.case import original_of
-from tasks.mail.drafts.thread_draft import find_made
+from tasks.mail.drafts.thread_draft import find_draft, find_made
 from tasks.mail.language_model import boundary
 from tasks.mail.mailbox_change import open_thread
 from tasks.mail.mailbox_session import MAILBOX_AUDITS, check_connected, hold_mailbox
@@ -63,16 +63,29 @@ def process(ctx: JobContext, payload: ProcessPayload) -> Outcome:
     case = _read(ctx, payload)
     if isinstance(case, Done):
         return case
-    began_at = ctx.now()
-    try:
+    with counted(ctx, case.run):
         place, script = _set_up(ctx, case)
-        turns, finish = hold(ctx, script, case.run, Toolbox(ctx, place).carry_out)
+        turns, finish = hold(ctx, script, case.run, ThreadTools(ctx, place).carry_out)
         return _end(ctx, case, turns, finish)
-    except Failure:
-        # Another attempt may follow, whenever that is: what counts is how long this one has worked.
-        with beside_failure("worked"), ctx.tx() as tx:
-            runs.record_work(tx, case.run.run_id, case.run.worked + (ctx.now() - began_at))
-        raise
+
+
+@job(
+    queue=Queue.DEFAULT,
+    retry=PATIENT,
+    deadline=timedelta(minutes=10),
+    providers=("gmail", "anthropic"),
+    on_end="agent_run_ended",
+    audits=MAILBOX_AUDITS,
+    holds=hold_mailbox,
+    finds={"draft": find_draft},
+)
+def invoke(ctx: JobContext, payload: InvokePayload) -> Outcome:
+    """Let an agent do what a schedule, a workflow or a service asks; a run that fails or is stopped fails the job."""
+    case = invocation.read(ctx, payload)
+    with counted(ctx, case.run):
+        script, carry_out = invocation.set_up(ctx, case)
+        turns, finish = hold(ctx, script, case.run, carry_out)
+        return invocation.end(ctx, case, turns, finish)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +137,7 @@ def _read(ctx: JobContext, payload: ProcessPayload) -> AgentCase | Done:
             message=message,
             thread=messages.of_thread(tx, account_id, message.thread_id),
             stored=stored,
-            run=runs.begin(tx, ctx.job.job_id, message, stored, account_id=account_id),
+            run=runs.begin(tx, ctx.job.job_id, RunSubject(account_id, message.thread_id, message.message_id), stored),
             labels=labels.list_all(tx, account_id),
             email=emails.get(tx, account_id, message.thread_id),
             guidance=rules.guidance(tx, account_id, message.parsed.from_),
@@ -153,7 +166,7 @@ def _set_up(ctx: JobContext, case: AgentCase) -> tuple[Workplace, Script]:
     profile = case.stored.profile
     made = ctx.step("agent_opening", lambda: _opening(case, boundary(), secret=boundary()))
     offer = _offer(case)
-    script = Script(case.account, profile, offer, FirstTurn(made["system"], made["text"]))
+    script = Script(case.account.account_id, profile, offer, FirstTurn(made["system"], made["text"]))
     place = Workplace(
         account=case.account,
         message=case.message,
@@ -184,7 +197,7 @@ def _opening(case: AgentCase, word: str, *, secret: str) -> JsonObject:
 def _offer(case: AgentCase) -> Offer:
     return offer_of(
         case.stored.profile,
-        {one.label.name: one.label.label_id for one in case.labels if one.label.kind == "user" and one.role is None},
+        labels.of_person(case.labels),
         may_send=case.account.settings.send_allowed,
         may_write=replies_allowed(case.sender.automation),
         can_draft=_can_be_answered(case),
@@ -210,7 +223,7 @@ def _end(ctx: JobContext, case: AgentCase, turns: tuple[Turn, ...], finish: Fini
     results = results_of(turns)
     ending = end_run(
         finish,
-        _last_word(turns, results),
+        last_word(turns),
         before=before,
         wanted=_wanted(results),
         safety=case.safety,
@@ -225,7 +238,14 @@ def _end(ctx: JobContext, case: AgentCase, turns: tuple[Turn, ...], finish: Fini
                 ctx, tx, account_id, message.message_id, ending.decision, checked=ending.actions, origins=origins
             )
             _put_record(tx, case, email, ending)
-            runs.finish(tx, case.run.run_id, ending, turns)
+            runs.finish(
+                tx,
+                case.run.run_id,
+                finish,
+                turns,
+                preview=ending.preview,
+                pending_actions=len(ending.actions),
+            )
 
         return Done(_output(ending, turns), writes=write)
 
@@ -254,12 +274,6 @@ def _wanted(results: tuple[ToolResult, ...]) -> tuple[RequestedAction, ...]:
     """The actions that were asked for, each once."""
     asked = [parse_action(one.wanted) for one in results if one.wanted is not None]
     return tuple(dict.fromkeys(asked))
-
-
-def _last_word(turns: tuple[Turn, ...], results: tuple[ToolResult, ...]) -> str:
-    """Why a person was called, or else what the agent said last."""
-    called = next((result.text for result in results if result.ends_run), None)
-    return called or next((turn.answer.text for turn in reversed(turns) if turn.answer.text), "")
 
 
 def _output(ending: Ending, turns: tuple[Turn, ...]) -> JsonObject:

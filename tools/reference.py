@@ -172,7 +172,7 @@ def _payload(job_type: Job[Any]) -> str:
     rows: list[tuple[str, ...]] = [
         (
             f"`{name}`",
-            _schema_type(facts),
+            _schema_type(facts, schema.get("$defs", {})),
             "required" if name in required else f"default `{facts.get('default')}`",
             ", ".join(f"`{name}`" for name in facts.get(IN_SCHEMA, ())),
         )
@@ -184,11 +184,13 @@ def _payload(job_type: Job[Any]) -> str:
     return f"Payload: {note}\n\n{table(heads, rows)}" if rows else f"Payload: {note} It has no fields."
 
 
-def _schema_type(facts: dict[str, Any]) -> str:
+def _schema_type(facts: dict[str, Any], models: dict[str, Any]) -> str:
+    if "$ref" in facts:
+        return "object of " + ", ".join(f"`{name}`" for name in models[facts["$ref"].rpartition("/")[2]]["properties"])
     if "enum" in facts:
         return "one of " + ", ".join(f"`{value}`" for value in facts["enum"])
     if "anyOf" in facts:
-        return " or ".join(_schema_type(one) for one in facts["anyOf"])
+        return " or ".join(_schema_type(one, models) for one in facts["anyOf"])
     return str(facts.get("format") or facts.get("const") or facts["type"])
 
 

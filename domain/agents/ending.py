@@ -10,9 +10,12 @@ from domain.mail.correspondence import DRAFT_OUT, EmailState, LabelPlan, LabelRo
 from domain.mail.thread_plan import DEFAULT_SAFETY, ThreadBefore, ThreadPlan
 from domain.mail.triage.classification import LONGEST_RATIONALE, Classification, Decision, DecisionSource
 from domain.mail.triage.safety import CheckedAction, SafetyEnforcer
+from domain.privacy.redaction import redact_text
 
 LONGEST_PREVIEW = 500
 """Of what the agent said last, in characters, for the list of runs."""
+LONGEST_OUTPUT = 5_000
+"""Of the answer of a run that was asked for, in characters, as the output of its job (docs: seeds.md#003-64)."""
 CONFIDENCE = 0.75
 """An agent says no confidence. Above the floor of the default policy, so that a run that ended well waits only for what
 waits by its danger; a run that did not end well asks for caution anyway."""
@@ -60,14 +63,29 @@ def end_run(
         actions=wanted,
     )
     actions = safety.check(decision)
-    return Ending(finish, clean_text(said)[:LONGEST_PREVIEW], decision, actions, _plan(finish, before, actions))
+    return Ending(finish, preview_of(said), decision, actions, _plan(finish, before, actions))
+
+
+def preview_of(said: str) -> str:
+    """What an agent said last, as the list of runs shows it."""
+    return clean_text(said)[:LONGEST_PREVIEW]
+
+
+def output_of(said: str) -> str:
+    """What an agent said last, as the output of its job has it: without what looks like a secret."""
+    return redact_text(clean_text(said), LONGEST_OUTPUT)[:LONGEST_OUTPUT]
+
+
+def checked_call(action: RequestedAction, safety: SafetyEnforcer) -> CheckedAction:
+    """An action that a call of an agent asks for, with every reason why it waits for a person."""
+    decision = Decision(DecisionSource.LLM, Classification.FYI, CONFIDENCE, "an agent's call", actions=(action,))
+    (checked,) = safety.check(decision)
+    return checked
 
 
 def waits_for_person(action: RequestedAction, safety: SafetyEnforcer) -> bool:
     """Whether a person is asked before an action that an agent would do at once; without one, it is done in the run."""
-    decision = Decision(DecisionSource.LLM, Classification.FYI, CONFIDENCE, "an agent's call", actions=(action,))
-    (checked,) = safety.check(decision)
-    return checked.status is ActionStatus.APPROVED_PENDING
+    return checked_call(action, safety).status is ActionStatus.APPROVED_PENDING
 
 
 def _plan(finish: Finish, before: ThreadBefore, actions: tuple[CheckedAction, ...]) -> ThreadPlan:

@@ -40,7 +40,10 @@ class SearchScope(StrEnum):
     CORRESPONDENTS = "correspondents"
     """Only messages that everybody has seen to whom a reply would go, so that no reply can tell them anything new."""
     ACCOUNT = "account"
-    """All mail of the account; once a run has seen such mail, it may not write to anybody."""
+    """All mail of the account; once a run has seen such mail, it may not write to anybody.
+
+    A run that has no thread of its own searches all mail either way, and writes only to those who have seen all that it
+    was shown."""
 
 
 class RunLimits(BaseModel):
@@ -51,6 +54,11 @@ class RunLimits(BaseModel):
     turns: Annotated[int, Field(ge=1, le=MOST_TURNS)] = 8
     microcents: Annotated[int, Field(ge=1, le=MOST_MICROCENTS)] = 20_000_000
     seconds: Annotated[int, Field(ge=10, le=MOST_SECONDS)] = 240
+
+    def narrowed(self, wanted: Mapping[str, int | None]) -> "RunLimits":
+        """These limits, and those of the same names that are lower; None leaves the own one."""
+        own = self.model_dump()
+        return RunLimits(**own | {name: min(own[name], one) for name, one in wanted.items() if one is not None})
 
 
 class AgentProfile(BaseModel):

@@ -1,7 +1,8 @@
 """The tools of a run: what each takes, which of them are offered, and which calls are believed.
 
 The mail may have talked the model into anything, so only what was offered exists: no tool takes a recipient, a label is
-one of the profile's, and a thread is the run's own or one that its own searches found (docs: agents.md#tools).
+one of the profile's, and a thread is the run's own or one that its own searches found (docs: agents.md#tools). A run
+that has no thread of its own names one with each call.
 """
 
 from collections.abc import Mapping
@@ -78,18 +79,83 @@ class Escalate(Arguments):
     reason: Annotated[str, StringConstraints(min_length=1, max_length=1_000)]
 
 
-_CLASSES: dict[ToolName, type[Arguments]] = {
-    one.tool: one for one in (SearchMail, ReadThread, ApplyLabel, Archive, DraftReply, Reply, Escalate)
-}
-_DESCRIPTIONS = {
-    ToolName.SEARCH_MAIL: "Look for words in the mailbox's older mail. Returns a few messages, newest first.",
-    ToolName.READ_THREAD: "Read a thread: this one, or one that a search has found, by its id.",
-    ToolName.APPLY_LABEL: "Put a label on this thread.",
-    ToolName.ARCHIVE: "Take this thread out of the inbox.",
-    ToolName.DRAFT_REPLY: "Save a draft of a reply in this thread, for the owner to read and send.",
-    ToolName.REPLY: "Ask for a reply to be sent to the sender of this thread's last message.",
-    ToolName.ESCALATE: "Hand this thread to the owner, and end.",
-}
+class SearchMailbox(Arguments):
+    """Words to look for, and a person who has sent or received the messages; without both, the newest mail."""
+
+    tool = ToolName.SEARCH_MAIL
+    query: Annotated[str, StringConstraints(min_length=1, max_length=200, strip_whitespace=True)] | None = None
+    person: Annotated[str, StringConstraints(min_length=3, max_length=320, strip_whitespace=True)] | None = None
+
+
+class InThread(Arguments):
+    """A thread that a search of this run has found."""
+
+    thread_id: Annotated[str, StringConstraints(min_length=1, max_length=100)]
+
+
+class ReadFound(InThread):
+    """The thread."""
+
+    tool = ToolName.READ_THREAD
+
+
+class LabelFound(InThread, ApplyLabel):
+    """The thread, and a label by its name."""
+
+
+class ArchiveFound(InThread, Archive):
+    """The thread."""
+
+
+class DraftInFound(InThread, DraftReply):
+    """The thread, and the words."""
+
+
+class ReplyInFound(InThread, Reply):
+    """The thread, and the words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Toolkit:
+    """What each tool takes, and what the model is told of it."""
+
+    classes: Mapping[ToolName, type[Arguments]]
+    descriptions: Mapping[ToolName, str]
+
+
+def _by_tool(*classes: type[Arguments]) -> Mapping[ToolName, type[Arguments]]:
+    return {one.tool: one for one in classes}
+
+
+ON_THREAD = Toolkit(
+    _by_tool(SearchMail, ReadThread, ApplyLabel, Archive, DraftReply, Reply, Escalate),
+    {
+        ToolName.SEARCH_MAIL: "Look for words in the mailbox's older mail. Returns a few messages, newest first.",
+        ToolName.READ_THREAD: "Read a thread: this one, or one that a search has found, by its id.",
+        ToolName.APPLY_LABEL: "Put a label on this thread.",
+        ToolName.ARCHIVE: "Take this thread out of the inbox.",
+        ToolName.DRAFT_REPLY: "Save a draft of a reply in this thread, for the owner to read and send.",
+        ToolName.REPLY: "Ask for a reply to be sent to the sender of this thread's last message.",
+        ToolName.ESCALATE: "Hand this thread to the owner, and end.",
+    },
+)
+"""Of a run that looks after one thread."""
+ON_MAILBOX = Toolkit(
+    _by_tool(SearchMailbox, ReadFound, LabelFound, ArchiveFound, DraftInFound, ReplyInFound, Escalate),
+    {
+        ToolName.SEARCH_MAIL: "Look for mail by words, by a person's address, or both; the newest mail without either."
+        " Returns a few messages, newest first.",
+        ToolName.READ_THREAD: "Read a thread that a search has found, by its id.",
+        ToolName.APPLY_LABEL: "Put a label on a thread that a search has found.",
+        ToolName.ARCHIVE: "Take a thread that a search has found out of the inbox.",
+        ToolName.DRAFT_REPLY: "Save a draft of a reply in a thread that was read, for the owner to read and send."
+        " Who would get it must have seen all mail that you were shown: search by their address first.",
+        ToolName.REPLY: "Ask for a reply to be sent in a thread that was read, to the sender of its last message. Who"
+        " would get it must have seen all mail that you were shown: search by their address first.",
+        ToolName.ESCALATE: "Call the owner, say why, and end.",
+    },
+)
+"""Of a run that has no thread of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,17 +166,18 @@ class Offer:
     labels: Mapping[str, str] = field(default_factory=dict)
     """Ids of the labels that may be applied, by name."""
     search: SearchScope = SearchScope.CORRESPONDENTS
+    kit: Toolkit = ON_THREAD
 
     def specs(self) -> list[dict[str, Any]]:
         """Name, description and JSON schema of each tool, the same bytes in the same order for the same offer."""
         return [
-            {"name": tool.value, "description": _DESCRIPTIONS[tool], "schema": self._schema(tool)}
+            {"name": tool.value, "description": self.kit.descriptions[tool], "schema": self._schema(tool)}
             for tool in ToolName
             if tool in self.tools
         ]
 
     def _schema(self, tool: ToolName) -> dict[str, Any]:
-        drawn = _CLASSES[tool].model_json_schema()
+        drawn = self.kit.classes[tool].model_json_schema()
         properties = {name: _plain(value) for name, value in drawn.get("properties", {}).items()}
         if tool is ToolName.APPLY_LABEL:
             properties["label"] = {"type": "string", "enum": sorted(self.labels)}
@@ -122,8 +189,18 @@ class Offer:
         }
 
 
+WITHOUT_MAILBOX = Offer((ToolName.ESCALATE,), kit=ON_MAILBOX)
+"""To a run that has no mailbox."""
+
+
 def offer_of(
-    profile: AgentProfile, labels: Mapping[str, str], *, may_send: bool, may_write: bool, can_draft: bool = True
+    profile: AgentProfile,
+    labels: Mapping[str, str],
+    *,
+    may_send: bool,
+    may_write: bool = True,
+    can_draft: bool = True,
+    kit: Toolkit = ON_THREAD,
 ) -> Offer:
     """What a run of a profile is offered.
 
@@ -139,10 +216,12 @@ def offer_of(
     }
     wanted = {*profile.tools, ToolName.ESCALATE}
     tools = tuple(tool for tool in ToolName if tool in wanted and not missing.get(tool, False))
-    return Offer(tools, allowed, profile.search)
+    return Offer(tools, allowed, profile.search, kit)
 
 
-def read_call(call: ToolCall, offer: Offer, *, own_thread: str, found: frozenset[str], is_sealed: bool) -> Arguments:
+def read_call(
+    call: ToolCall, offer: Offer, *, own_thread: str | None = None, found: frozenset[str], is_sealed: bool = False
+) -> Arguments:
     """The checked arguments of a call; raises `Invalid(field, reason)`, which goes to the model.
 
     `found` are the threads that searches of this run have shown; `is_sealed`: the run has seen mail whose content must
@@ -156,13 +235,15 @@ def read_call(call: ToolCall, offer: Offer, *, own_thread: str, found: frozenset
     if call.arguments is None:
         raise Invalid("arguments", "are no JSON object")
     try:
-        arguments = _CLASSES[tool].model_validate(call.arguments)
+        arguments = offer.kit.classes[tool].model_validate(call.arguments)
     except ValidationError as error:
         raise invalid_from(error, "arguments") from error
     if isinstance(arguments, ApplyLabel) and arguments.label not in offer.labels:
         raise Invalid("label", "was not offered")
     if isinstance(arguments, ReadThread) and arguments.thread_id not in {None, own_thread, *found}:
         raise Invalid("thread_id", "is not this thread, and no search of this run has found it")
+    if isinstance(arguments, InThread) and arguments.thread_id not in found:
+        raise Invalid("thread_id", "no search of this run has found it")
     return arguments
 
 

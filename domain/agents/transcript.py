@@ -1,7 +1,7 @@
 """What was said in a conversation with a model that has tools: answers, calls of tools, results; to and from JSON."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from domain.jobs.job import JsonObject
 
@@ -28,8 +28,14 @@ class ToolResult:
     """Whether the run is over: it was handed to a person."""
     found: tuple[str, ...] = ()
     """The threads that a search has shown, by id."""
+    shown: tuple[str, ...] = ()
+    """The messages that a run without a thread of its own was shown, by id; of a thread, the oldest first."""
+    read: str | None = None
+    """The thread whose messages these are, where a whole one was read."""
     wanted: JsonObject | None = None
     """The action that was asked for and is recorded when the run ends."""
+    about: str | None = None
+    """The message that the action is about, by id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,20 +71,12 @@ def cost_of(turns: Iterable[Turn]) -> int:
 
 def result_document(result: ToolResult) -> JsonObject:
     """A result as a step keeps it."""
-    return {
-        "call_id": result.call_id,
-        "text": result.text,
-        "is_error": result.is_error,
-        "is_private": result.is_private,
-        "ends_run": result.ends_run,
-        "found": list(result.found),
-        "wanted": result.wanted,
-    }
+    return asdict(result) | {"found": list(result.found), "shown": list(result.shown)}
 
 
 def read_result(document: JsonObject) -> ToolResult:
     """A result that a step has kept."""
-    return ToolResult(**{**document, "found": tuple(document["found"])})
+    return ToolResult(**document | {"found": tuple(document["found"]), "shown": tuple(document["shown"])})
 
 
 def read_answer(document: JsonObject) -> Answer:

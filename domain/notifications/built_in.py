@@ -13,6 +13,7 @@ DIGEST = "postroom.digest"
 APPROVAL = "postroom.approval"
 ALERT = "postroom.alert"
 RUN_SHEET = "postroom.run_sheet"
+AGENT = "postroom.agent"
 PREFIX = "postroom."
 """What their names begin with."""
 MOST_SHOWN = 50
@@ -68,6 +69,14 @@ BUILT_IN: Mapping[str, Template] = {
         push=TitledText(title="{{ title }}", body="{{ text }}"),
         inbox=TitledText(title="{{ title }}", body="{{ text }}"),
         sample={"title": "A mailbox must be connected again", "text": "Its jobs wait."},
+    ),
+    AGENT: Template(
+        category="agents",
+        subject="The agent {{ profile }} calls you",
+        text="{{ text }}\n",
+        push=TitledText(title="The agent {{ profile }} calls you", body="{{ text | truncate: 200 }}"),
+        inbox=TitledText(title="The agent {{ profile }} calls you", body="{{ text }}"),
+        sample={"profile": "assistant", "text": "Somebody wants to cancel a contract. I was not told what to do then."},
     ),
     RUN_SHEET: Template(
         category="planning",

@@ -26,6 +26,8 @@ class LookUp(StrEnum):
 
     ACCOUNT_OF_USER = "account_of_user"
     """The one connected mailbox of a user; a user with none or several is refused."""
+    MAILBOX_OF_USER = "mailbox_of_user"
+    """The same where a job can do without: none for a user who has none."""
     THREAD_OF_EMAIL = "thread_of_email"
     MESSAGE_OF_EMAIL = "message_of_email"
     THREAD_OF_MESSAGE = "thread_of_message"

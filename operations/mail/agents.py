@@ -59,10 +59,11 @@ class RunView(Record):
     )  # fmt: skip
     run_id: UUID
     org_id: UUID
-    account_id: UUID
+    account_id: UUID | None
     job_id: UUID
-    thread_id: str
-    message_id: str
+    thread_id: str | None = Field(description="The thread that the run looks after; null for a run without one.")
+    message_id: str | None
+    schedule_id: UUID | None = Field(description="The schedule that asked for the run.")
     profile: str
     profile_version: int
     model: str

@@ -33,6 +33,7 @@ from domain.scheduling.reminders import (
 from operations.call import Call
 from operations.operation import WORDS, Area, Option, Record, Route
 from operations.pages import Page, Window
+from storage.access import users
 from storage.ledger import ledger
 from storage.postgres.database import Transaction
 from storage.schedules import reminders
@@ -127,7 +128,7 @@ def add_reminder(  # noqa: PLR0913 - one parameter per field
 ) -> ReminderView:
     """Remind a person, once or by a rule. Without a zone it is the person's; the reminder keeps the zone."""
     with call.writing() as tx:
-        own_zone = reminders.zone_of(tx, call.org, user_id)
+        own_zone = users.zone_of(tx, call.org, user_id)
         if own_zone is None:
             raise Invalid("user_id", "names nobody of the org")
         in_zone = zone or own_zone

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sandbox.anthropic.scripted_agent import calls_of, everything_seen
+from sandbox.anthropic.scripted_agent import FOUND, calls_of, everything_seen, names_threads
 from sandbox.emulator.exchange import Json
 
 Make = Callable[[re.Match[str]], tuple[str, Json]]
@@ -85,9 +85,11 @@ def obey_next(request: Json) -> tuple[str, Json] | str:
         if (order.name, order.arguments) not in tried:
             return order.name, order.arguments
     names = [name for name, _ in tried]
+    own_thread = not any(names_threads(tool) for tool in request["tools"])
+    thread = {} if own_thread else {"thread_id": next(iter(FOUND.findall(seen)), "none")}
     for name in WRITING:
         if name not in names:
-            return name, {"body": seen[-LONGEST_LEAK:]}
+            return name, {"body": seen[-LONGEST_LEAK:], **thread}
     return seen[:LONGEST_LEAK]
 
 

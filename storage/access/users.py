@@ -69,8 +69,10 @@ def change(tx: Transaction, org_id: UUID, email: str, changes: UserChanges) -> U
 
 
 def remove(tx: Transaction, org_id: UUID, email: str) -> User:
-    """Remove a person; raises `Gone`, and `Conflict` for the owner of a mailbox."""
+    """Remove a person, whose schedules stop; raises `Gone`, and `Conflict` for the owner of a mailbox."""
     found = _found(tx, org_id, email)
+    # Before the statement that looks for what is theirs: nobody gives them a schedule in between.
+    tx.raw("select from users where id = %(user_id)s for update", {"user_id": found.user_id})
     if not tx.run("remove_user", user_id=found.user_id):
         raise Conflict("email: the person owns a mailbox: give them the role member instead", code="user.owns_mailbox")
     return found
@@ -86,6 +88,12 @@ def of_roles(tx: Transaction, org_id: UUID, roles: frozenset[UserRole]) -> Seque
     names = sorted(one.value for one in roles)
     rows = tx.run("list_users_of_roles", org_id=org_id, roles=names, limit=MOST_OF_ROLES)
     return [row.user_id for row in rows]
+
+
+def zone_of(tx: Transaction, org_id: UUID, user_id: UUID) -> str | None:
+    """The zone of a person of the org; None when there is no such person."""
+    rows = tx.run("find_zone_of_user", org_id=org_id, user_id=user_id)
+    return str(rows[0].zone) if rows else None
 
 
 def by_discord(tx: Transaction, org_id: UUID, discord_user_id: str) -> User | None:

@@ -17,10 +17,17 @@ where u.id = %(user_id)s
 returning u.id as user_id, u.org_id, u.email, u.role, u.discord_user_id, u.zone, u.created_at
 
 -- name: remove_user
--- Nothing when the person owns a mailbox.
-delete from users u
-where u.id = %(user_id)s and not exists (select 1 from accounts a where a.org_id = u.org_id and a.user_id = u.id)
-returning u.id as user_id
+-- Nothing when the person owns a mailbox. Their schedules stop: a job would have nobody who asked for it.
+with gone as (
+  delete from users u
+  where u.id = %(user_id)s and not exists (select 1 from accounts a where a.org_id = u.org_id and a.user_id = u.id)
+  returning u.org_id, u.id
+),
+stopped as (
+  update schedules s set owner_id = null, enabled = false, stopped = 'its owner was removed'
+  from gone g where s.org_id = g.org_id and s.owner_id = g.id
+)
+select id as user_id from gone
 
 -- name: list_users_of_roles
 -- The first people of an org who have one of the roles, which are not `member`.
@@ -37,3 +44,7 @@ where org_id = %(org_id)s
   and (%(after)s::text is null or email > %(after)s)
 order by email
 limit %(limit)s
+
+-- name: find_zone_of_user
+-- The zone of a person of the org.
+select zone from users where org_id = %(org_id)s and id = %(user_id)s

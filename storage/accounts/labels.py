@@ -79,6 +79,11 @@ def ids_by_role(tx: Transaction, account_id: UUID) -> dict[LabelRole, str]:
     return by_role(list_all(tx, account_id))
 
 
+def of_person(stored: Iterable[StoredLabel]) -> dict[str, str]:
+    """The ids of the labels that are the person's own, by name."""
+    return {one.label.name: one.label.label_id for one in stored if one.label.kind == "user" and one.role is None}
+
+
 def by_role(stored: Iterable[StoredLabel]) -> dict[LabelRole, str]:
     """Which of these labels has which role."""
     return {one.role: one.label.label_id for one in stored if one.role is not None}

@@ -1,6 +1,6 @@
 """Profiles of agents, version by version: the newest one of a name counts."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -81,15 +81,15 @@ def add(
     return made
 
 
-def find(tx: Transaction, account_id: UUID, name: str) -> StoredProfile | None:
+def find(tx: Transaction, org_id: UUID, account_id: UUID | None, name: str) -> StoredProfile | None:
     """The profile of that name that an account uses, enabled or not: its own, or else its org's."""
-    rows = tx.run("find_agent_profile", account_id=account_id, name=name)
+    rows = tx.run("find_agent_profile", org_id=org_id, account_id=account_id, name=name)
     return _stored(rows[0]) if rows else None
 
 
-def of_run(tx: Transaction, account_id: UUID, job_id: UUID) -> StoredProfile | None:
-    """The version that the run of a job began with; None when the job has begun no run."""
-    rows = tx.run("find_run_profile", account_id=account_id, job_id=job_id)
+def of_runs(tx: Transaction, org_id: UUID, job_ids: Collection[UUID], name: str) -> StoredProfile | None:
+    """The version of a profile that the latest run of these jobs began with; None when none has begun one with it."""
+    rows = tx.run("find_run_profile", org_id=org_id, job_ids=list(job_ids), name=name)
     return _stored(rows[0]) if rows else None
 
 

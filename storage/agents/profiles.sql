@@ -10,20 +10,21 @@ where o.id = %(org_id)s
 returning id as profile_id, org_id, account_id, name, version, definition, enabled, disabled_reason, created_at, created_by
 
 -- name: find_agent_profile
--- The newest version of a profile that an account uses: its own, or else its org's.
+-- The newest version of a profile that an account uses: its own, or else its org's; without an account the org's.
 select p.id as profile_id, p.org_id, p.account_id, p.name, p.version, p.definition, p.enabled, p.disabled_reason, p.created_at, p.created_by
 from agent_profiles p
-join accounts a on a.id = %(account_id)s and p.org_id = a.org_id
-where p.name = %(name)s and (p.account_id is null or p.account_id = a.id)
+where p.org_id = %(org_id)s and p.name = %(name)s and (p.account_id is null or p.account_id = %(account_id)s)
 order by p.account_id nulls last, p.version desc
 limit 1
 
 -- name: find_run_profile
--- The version of a profile that the run of a job began with, whatever has become of the profile since.
+-- The version of a profile that the latest run of some jobs began with, whatever has become of the profile since.
 select p.id as profile_id, p.org_id, p.account_id, p.name, p.version, p.definition, p.enabled, p.disabled_reason, p.created_at, p.created_by
 from agent_runs r
 join agent_profiles p on p.id = r.profile_id
-where r.job_id = %(job_id)s and r.account_id = %(account_id)s
+where r.org_id = %(org_id)s and r.job_id = any (%(job_ids)s::uuid[]) and r.profile = %(name)s
+order by r.started_at desc
+limit 1
 
 -- name: list_agent_profiles
 -- The newest version of each profile after a position: an org's own before those of its mailboxes.

@@ -8,11 +8,9 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from domain.agents.ending import Ending
-from domain.agents.loop import RunStatus
+from domain.agents.loop import Finish, RunStatus
 from domain.agents.transcript import Turn, cost_of
 from domain.clean_text import clean_text
-from domain.jobs.failures import Gone
 from domain.jobs.job import JsonObject
 from domain.privacy.redaction import redact_text
 from storage.agents.profiles import StoredProfile
@@ -40,16 +38,26 @@ class BegunRun:
     may_have_answers: bool
 
 
+class RunSubject(NamedTuple):
+    """What a run is about: a mailbox, if it has one; a message and its thread, or the schedule that asked."""
+
+    account_id: UUID | None = None
+    thread_id: str | None = None
+    message_id: str | None = None
+    schedule_id: UUID | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class AgentRun:
     """A run as it is shown."""
 
     run_id: UUID
     org_id: UUID
-    account_id: UUID
+    account_id: UUID | None
     job_id: UUID
-    thread_id: str
-    message_id: str
+    thread_id: str | None
+    message_id: str | None
+    schedule_id: UUID | None
     profile: str
     profile_version: int
     model: str
@@ -83,21 +91,18 @@ class RunTurn:
     cost_microcents: int
 
 
-def begin(tx: Transaction, job_id: UUID, message: Message, profile: StoredProfile, *, account_id: UUID) -> BegunRun:
+def begin(tx: Transaction, job_id: UUID, subject: RunSubject, profile: StoredProfile) -> BegunRun:
     """Begin a job's run, or find the one that an earlier attempt has begun."""
     rows = tx.run(
         "begin_agent_run",
-        account_id=account_id,
+        org_id=profile.org_id,
         job_id=job_id,
-        thread_id=message.thread_id,
-        message_id=message.message_id,
         profile=profile.name,
         profile_version=profile.version,
         profile_id=profile.profile_id,
         model=profile.profile.model,
+        **subject._asdict(),
     )
-    if not rows:
-        raise Gone(f"there is no account {account_id}")
     return BegunRun(**(rows[0]._asdict() | {"status": RunStatus(rows[0].status)}))
 
 
@@ -111,19 +116,21 @@ def jobs_done_again(tx: Transaction, job_id: UUID) -> frozenset[UUID]:
     return frozenset(row.job_id for row in tx.run("list_replayed_jobs", job_id=job_id))
 
 
-def finish(tx: Transaction, run_id: UUID, ending: Ending, turns: Sequence[Turn]) -> bool:
+def finish(
+    tx: Transaction, run_id: UUID, finish: Finish, turns: Sequence[Turn], *, preview: str, pending_actions: int = 0
+) -> bool:
     """End a run with what it came to; false when it had ended before."""
     rows = tx.run(
         "finish_agent_run",
         run_id=run_id,
-        status=str(ending.finish.status),
-        stopped_by=None if ending.finish.limit is None else str(ending.finish.limit),
-        reason=redact_text(ending.plan.reason)[:MOST_REASON],
+        status=str(finish.status),
+        stopped_by=None if finish.limit is None else str(finish.limit),
+        reason=redact_text(finish.reason)[:MOST_REASON],
         turns=len(turns),
         cost=cost_of(turns),
         refused_calls=sum(result.is_error for turn in turns for result in turn.results),
-        pending_actions=len(ending.actions),
-        preview=redact_text(ending.preview),
+        pending_actions=pending_actions,
+        preview=redact_text(preview),
         told=Jsonb([_turn_document(turn) for turn in turns]),
     )
     return bool(rows)
@@ -154,18 +161,24 @@ def search(
     account_id: UUID,
     query: str,
     *,
-    but_thread: str,
+    but_thread: str = "",
     seen_by: Collection[str],
     limit: int,
 ) -> tuple[Message, ...]:
     """The account's newest messages of other threads that hold all the words of a query.
 
     With addresses in `seen_by` only those that each of them has sent or received; the account's last 2,000 messages are
-    looked through.
+    looked through, and those in the trash or in spam are left out.
     """
     words = list(dict.fromkeys(query.lower().split()))[:20]
     values = {"words": words, "seen_by": sorted(seen_by), "but_thread": but_thread, "limit": limit}
     return tuple(message_of(row) for row in tx.run("search_messages", account_id=account_id, **values))
+
+
+def have_seen(tx: Transaction, account_id: UUID, people: Collection[str], message_ids: Collection[str]) -> bool:
+    """Whether each of these people has sent or received each of these messages."""
+    values = {"people": sorted(people), "message_ids": sorted(message_ids)}
+    return not tx.run("find_mail_unseen_by", account_id=account_id, **values)
 
 
 def _run(row: Row) -> AgentRun:

@@ -2,9 +2,8 @@
 -- Begins the run of a job, or finds the one that an earlier attempt has begun. One that ended with its job goes on when the job is tried
 -- once more. It keeps the profile that it began with: the conversation so far was held by its rules. The run of a replay may have the answers
 -- of the job that it does again. A killed attempt counts the durations of its kept steps.
-insert into agent_runs (org_id, account_id, job_id, gmail_thread_id, gmail_message_id, profile, profile_version, profile_id, model)
-select a.org_id, a.id, %(job_id)s, %(thread_id)s, %(message_id)s, %(profile)s, %(profile_version)s, %(profile_id)s, %(model)s
-from accounts a where a.id = %(account_id)s
+insert into agent_runs (org_id, account_id, job_id, gmail_thread_id, gmail_message_id, schedule_id, profile, profile_version, profile_id, model)
+values (%(org_id)s, %(account_id)s, %(job_id)s, %(thread_id)s, %(message_id)s, %(schedule_id)s, %(profile)s, %(profile_version)s, %(profile_id)s, %(model)s)
 on conflict (org_id, job_id) do update set
   started_at = case when agent_runs.status = 'running' then agent_runs.started_at else now() end,
   worked = case
@@ -69,8 +68,8 @@ select id from ended
 
 -- name: list_agent_runs
 -- Runs of agents after a position, the latest first: of an org, of an account, or of one message.
-select id as run_id, org_id, account_id, job_id, gmail_thread_id as thread_id, gmail_message_id as message_id, profile, profile_version, model,
-       status, stopped_by, reason, turns, cost_microcents, refused_calls, pending_actions, output_preview, started_at, finished_at
+select id as run_id, org_id, account_id, job_id, gmail_thread_id as thread_id, gmail_message_id as message_id, schedule_id, profile, profile_version,
+       model, status, stopped_by, reason, turns, cost_microcents, refused_calls, pending_actions, output_preview, started_at, finished_at
 from agent_runs
 where (%(org_id)s::uuid is null or org_id = %(org_id)s) and (%(account_id)s::uuid is null or account_id = %(account_id)s)
   and (%(message_id)s::text is null or gmail_message_id = %(message_id)s)
@@ -84,7 +83,8 @@ select turn, stop_reason, said, calls, cost_microcents from agent_turns where ru
 
 -- name: search_messages
 -- The newest messages that hold all the words and, where addresses are given, that everybody has seen whom they name: each is one of
--- the message's people. Only the account's last 2,000 messages are looked through, so that the cost is bounded.
+-- the message's people. Only the account's last 2,000 messages are looked through, so that the cost is bounded. Nothing of what lies in
+-- the trash or in spam.
 with recent as (
   select gmail_message_id, gmail_thread_id, direction, received_at, labels, subject, body, document, automation_kind,
          automation_weight, automation_evidence
@@ -99,5 +99,14 @@ select r.gmail_message_id as message_id, r.gmail_thread_id as thread_id, r.direc
 from recent r
 where not exists (select from unnest(%(words)s::text[]) w where position(w in lower((r.subject || ' ' || r.body) collate "pg_c_utf8")) = 0)
   and (%(seen_by)s::text[] = '{}' or r.document -> 'people' ?& %(seen_by)s::text[])
+  and not r.labels && '{TRASH,SPAM}'
 order by r.received_at desc
 limit %(limit)s
+
+-- name: find_mail_unseen_by
+-- The first of some messages that not all of these people have sent or received. One that is not stored counts: nobody can tell.
+select s.id
+from unnest(%(message_ids)s::text[]) as s (id)
+left join messages m on m.account_id = %(account_id)s and m.gmail_message_id = s.id
+where not coalesce(m.document -> 'people' ?& %(people)s::text[], false)
+limit 1

@@ -101,6 +101,11 @@ def _account_of_user(tx: Transaction, asked: Asked) -> str:
     return str(rows[0].id)
 
 
+def _mailbox_of_user(tx: Transaction, asked: Asked) -> str | None:
+    has_none = asked.own is None and tx.run("is_user_without_mailbox", org_id=asked.org_id, given=asked.given)
+    return None if has_none else _account_of_user(tx, asked)
+
+
 def _thread_of_email(tx: Transaction, asked: Asked) -> str:
     return _same(asked, _email(tx, asked)[0])
 
@@ -158,8 +163,9 @@ def _email_order(tx: Transaction, whose: Whose, said: BaseModel, key: str | None
 KEEPERS: Mapping[str, Callable[[Transaction, Whose, BaseModel, str | None], str]] = {"email.send": _email_order}
 """By job type: what keeps the words of a job, and returns the id of their row; raises `Invalid`."""
 
-LOOK_UPS: Mapping[LookUp | None, Callable[[Transaction, Asked], str]] = {
+LOOK_UPS: Mapping[LookUp | None, Callable[[Transaction, Asked], str | None]] = {
     LookUp.ACCOUNT_OF_USER: _account_of_user,
+    LookUp.MAILBOX_OF_USER: _mailbox_of_user,
     LookUp.THREAD_OF_EMAIL: _thread_of_email,
     LookUp.MESSAGE_OF_EMAIL: _message_of_email,
     LookUp.THREAD_OF_MESSAGE: _thread_of_message,

@@ -4,6 +4,12 @@ select id::text as id from accounts
 where org_id = %(org_id)s and user_id = %(given)s::uuid and status <> 'disconnected' and (%(own)s::uuid is null or id = %(own)s::uuid)
 order by id limit 2
 
+-- name: is_user_without_mailbox
+-- A row for a person of the org who has no mailbox that is not disconnected.
+select u.id from users u
+where u.org_id = %(org_id)s and u.id = %(given)s::uuid
+  and not exists (select from accounts a where a.org_id = u.org_id and a.user_id = u.id and a.status <> 'disconnected')
+
 -- name: thread_and_message_of_email
 -- The thread of an e-mail's record, and the message that asked for an answer.
 select gmail_thread_id as thread_id, gmail_message_id as message_id from emails

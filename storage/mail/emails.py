@@ -110,6 +110,12 @@ def open_email(  # noqa: PLR0913 - a record's columns, and the condition under w
     return bool(rows[0].created)
 
 
+def thread_of(tx: Transaction, account_id: UUID, email_id: UUID) -> str | None:
+    """The thread of a record, by the record's id; None when the account has no such record."""
+    rows = tx.run("find_thread_of_email", account_id=account_id, email_id=email_id)
+    return str(rows[0].thread_id) if rows else None
+
+
 def get(tx: Transaction, account_id: UUID, thread_id: str) -> Email | None:
     """A thread's record, if it has one."""
     rows = tx.run("get_email", account_id=account_id, thread_id=thread_id)

@@ -14,6 +14,10 @@ with opened as (
 )
 select exists (select from opened) as created
 
+-- name: find_thread_of_email
+-- The thread of a record.
+select gmail_thread_id as thread_id from emails where account_id = %(account_id)s and id = %(email_id)s
+
 -- name: get_email
 -- The record of one thread.
 select id as email_id, account_id, gmail_thread_id as thread_id, gmail_message_id as message_id, state, state_changed_at, classification,

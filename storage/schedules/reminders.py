@@ -74,12 +74,6 @@ def take(tx: Transaction, reminder_id: UUID) -> Reminder | None:
     return _reminder(rows[0]) if rows else None
 
 
-def zone_of(tx: Transaction, org_id: UUID, user_id: UUID) -> str | None:
-    """The zone of a person of the org; None when there is no such person."""
-    rows = tx.run("find_zone_of_user", org_id=org_id, user_id=user_id)
-    return str(rows[0].zone) if rows else None
-
-
 def listed(
     tx: Transaction, org_id: UUID, *, user_id: UUID | None = None, after: ReminderPosition | None = None, limit: int
 ) -> Sequence[Reminder]:

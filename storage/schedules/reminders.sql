@@ -8,10 +8,6 @@ select count(*) as reminders from (
   select from reminders where org_id = %(org_id)s and user_id = %(user_id)s and due_at is not null limit %(most)s
 ) as counted
 
--- name: find_zone_of_user
--- The zone of a person of the org.
-select zone from users where org_id = %(org_id)s and id = %(user_id)s
-
 -- name: add_reminder
 -- A new reminder.
 insert into reminders (org_id, user_id, title, body, starts_local, zone, rule, repeat_every_s, repeat_at_most, state, due_at, following_at,

@@ -9,7 +9,7 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from domain.jobs.failures import Conflict, Forbidden, Gone, Invalid
-from domain.jobs.job import JsonObject, KeysOf, NewJob, Origin
+from domain.jobs.job import ActorType, JsonObject, KeysOf, NewJob, Origin
 from domain.scheduling import cron
 from domain.scheduling.cron import Missed, Timetable
 from storage.audit import deeds
@@ -39,6 +39,8 @@ class RequestedJob:
     job_type: str
     payload: JsonObject
     payload_version: int
+    names_schedule: bool = False
+    """Whether the payload has a field `schedule_id`, which is this schedule's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,8 @@ class Schedule:
     schedule_id: UUID
     org_id: UUID
     name: str
+    owner_id: UUID | None
+    """The person whose schedule it is, and who counts as the actor of its jobs; without one it is the org's."""
     job_type: str
     payload: JsonObject
     payload_version: int
@@ -75,7 +79,16 @@ class Due:
     now: datetime
 
 
-def add(tx: Transaction, org_id: UUID, name: str, work: RequestedJob, timetable: Timetable, *, by: Origin) -> Schedule:
+def add(  # noqa: PLR0913 - what a schedule consists of
+    tx: Transaction,
+    org_id: UUID,
+    name: str,
+    work: RequestedJob,
+    timetable: Timetable,
+    *,
+    owner_id: UUID | None = None,
+    by: Origin,
+) -> Schedule:
     """Keep a new schedule; raises `Invalid` for one that is never due, `Conflict` when the org has one of that name.
 
     Raises `Forbidden` above the number that an org may keep; nobody adds another before the transaction ends.
@@ -87,8 +100,10 @@ def add(tx: Transaction, org_id: UUID, name: str, work: RequestedJob, timetable:
         "add_schedule",
         org_id=org_id,
         name=name,
+        owner_id=owner_id,
         job_type=work.job_type,
         payload=Jsonb(work.payload),
+        names_schedule=work.names_schedule,
         payload_version=work.payload_version,
         cron=timetable.expression,
         zone=timetable.zone,
@@ -139,7 +154,7 @@ def list_due(
 ) -> Sequence[tuple[UUID, UUID]]:
     """Schedules whose time has come, with their orgs, which take turns: those after the given org come first.
 
-    Those of the orgs `besides` are left out.
+    Those of the orgs `besides` are left out. None are due while a gate of the whole fleet is closed.
     """
     rows = tx.run("list_due_schedules", after=after, besides=list(besides), limit=limit)
     return [(row.schedule_id, row.org_id) for row in rows]
@@ -180,12 +195,15 @@ def stop(tx: Transaction, schedule: Schedule, reason: str) -> None:
 
 
 def _job(schedule: Schedule, at: datetime) -> NewJob:
+    by = Origin(actor_id=f"schedule:{schedule.name}")
+    if schedule.owner_id is not None:
+        by = Origin(ActorType.USER, str(schedule.owner_id), request_id=f"schedule:{schedule.schedule_id}")
     return NewJob(
         schedule.job_type,
         schedule.org_id,
         schedule.payload,
         payload_version=schedule.payload_version,
-        origin=Origin(actor_id=f"schedule:{schedule.name}"),
+        origin=by,
         idempotency_key=f"schedule:{schedule.schedule_id}:{at.isoformat()}",
         run_at=at,
         keys_of=KeysOf.FLEET,
@@ -209,4 +227,5 @@ def _one(tx: Transaction, statement: str, org_id: UUID, name: str) -> Schedule:
 
 def _record(tx: Transaction, event: str, schedule: Schedule, by: Origin) -> None:
     facts = {"schedule_id": str(schedule.schedule_id), "name": schedule.name, "cron": schedule.cron}
-    deeds.record(tx, event, facts | {"zone": schedule.zone}, by=by, org_id=schedule.org_id)
+    owner = {} if schedule.owner_id is None else {"owner_id": str(schedule.owner_id)}
+    deeds.record(tx, event, facts | {"zone": schedule.zone} | owner, by=by, org_id=schedule.org_id)

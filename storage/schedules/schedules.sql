@@ -1,14 +1,18 @@
 -- name: add_schedule
--- Keeps a new schedule; no row when the org has one of that name.
-insert into schedules (org_id, name, job_type, payload, payload_version, cron, zone, missed, next_run_at, created_by)
-values (%(org_id)s, %(name)s, %(job_type)s, %(payload)s, %(payload_version)s, %(cron)s, %(zone)s, %(missed)s, %(next_run_at)s, %(created_by)s)
+-- Keeps a new schedule; no row when the org has one of that name. A payload that names its schedule gets the new id.
+with new as (select uuidv7() as id)
+insert into schedules (id, org_id, name, owner_id, job_type, payload, payload_version, cron, zone, missed, next_run_at, created_by)
+select n.id, %(org_id)s, %(name)s, %(owner_id)s, %(job_type)s,
+  %(payload)s::jsonb || case when %(names_schedule)s then jsonb_build_object('schedule_id', n.id) else '{}' end,
+  %(payload_version)s, %(cron)s, %(zone)s, %(missed)s, %(next_run_at)s, %(created_by)s
+from new n
 on conflict (org_id, name) do nothing
-returning id as schedule_id, org_id, name, job_type, payload, payload_version, cron, zone, missed, next_run_at, last_run_at, enabled, stopped,
+returning id as schedule_id, org_id, name, owner_id, job_type, payload, payload_version, cron, zone, missed, next_run_at, last_run_at, enabled, stopped,
   created_at, created_by
 
 -- name: list_schedules
 -- Schedules by org and name that the transaction may see, after one of them.
-select id as schedule_id, org_id, name, job_type, payload, payload_version, cron, zone, missed, next_run_at, last_run_at, enabled, stopped,
+select id as schedule_id, org_id, name, owner_id, job_type, payload, payload_version, cron, zone, missed, next_run_at, last_run_at, enabled, stopped,
   created_at, created_by
 from schedules where (org_id, name) > (%(last_org)s, %(last_name)s)
 order by org_id, name limit %(limit)s
@@ -16,19 +20,19 @@ order by org_id, name limit %(limit)s
 -- name: remove_schedule
 -- Forgets a schedule; its jobs stay.
 delete from schedules where org_id = %(org_id)s and name = %(name)s
-returning id as schedule_id, org_id, name, job_type, payload, payload_version, cron, zone, missed, next_run_at, last_run_at, enabled, stopped,
+returning id as schedule_id, org_id, name, owner_id, job_type, payload, payload_version, cron, zone, missed, next_run_at, last_run_at, enabled, stopped,
   created_at, created_by
 
 -- name: pause_schedule
 -- Lets a schedule enqueue nothing; one that was paused before stays so.
 update schedules set enabled = false where org_id = %(org_id)s and name = %(name)s
-returning id as schedule_id, org_id, name, job_type, payload, payload_version, cron, zone, missed, next_run_at, last_run_at, enabled, stopped,
+returning id as schedule_id, org_id, name, owner_id, job_type, payload, payload_version, cron, zone, missed, next_run_at, last_run_at, enabled, stopped,
   created_at, created_by
 
 -- name: resume_schedule
 -- Lets a schedule go on from a due time.
 update schedules set enabled = true, stopped = null, next_run_at = %(next_run_at)s where id = %(schedule_id)s
-returning id as schedule_id, org_id, name, job_type, payload, payload_version, cron, zone, missed, next_run_at, last_run_at, enabled, stopped,
+returning id as schedule_id, org_id, name, owner_id, job_type, payload, payload_version, cron, zone, missed, next_run_at, last_run_at, enabled, stopped,
   created_at, created_by
 
 -- name: count_schedules
@@ -37,16 +41,18 @@ select count(*) as schedules from schedules where org_id = %(org_id)s
 
 -- name: list_due_schedules
 -- Schedules whose time has come: first the one of each org that has been due for longest, from org to org after a given one, then the second
--- of each. So the schedules of one org keep no other org waiting.
+-- of each. So the schedules of one org keep no other org waiting. None while a gate of the whole fleet is closed: no job could run, and what
+-- each schedule says of missed times decides afterwards.
 select id as schedule_id, org_id from (
   select id, org_id, row_number() over (partition by org_id order by next_run_at, id) as turn
   from schedules where enabled and next_run_at <= now() and org_id <> all (%(besides)s::uuid[])
 ) as due
+where not exists (select from gates g where g.scope = 'fleet' and (g.until is null or g.until > now()))
 order by turn, org_id <= %(after)s, org_id limit %(limit)s
 
 -- name: take_due_schedule
 -- Locks a schedule that is still due and that nobody else has locked, and says what time it is.
-select id as schedule_id, org_id, name, job_type, payload, payload_version, cron, zone, missed, next_run_at, last_run_at, enabled, stopped,
+select id as schedule_id, org_id, name, owner_id, job_type, payload, payload_version, cron, zone, missed, next_run_at, last_run_at, enabled, stopped,
   created_at, created_by, now() as now
 from schedules where id = %(schedule_id)s and enabled and next_run_at <= now() for update skip locked
 

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from uuid import UUID
 
-from domain.jobs.failures import Invalid
+from domain.jobs.failures import Gone, Invalid
 from domain.mail.actions.status import ActionStatus
 from domain.mail.triage.classification import Decision
-from domain.mail.triage.decided_again import PastAction, RefusedAction, still_wanted
+from domain.mail.triage.decided_again import PastAction, RefusedAction, newly_wanted, still_wanted
 from domain.mail.triage.safety import CheckedAction
 from domain.payloads.actions import OrderedBy
 from engine.context import JobContext
@@ -55,6 +55,31 @@ def record(  # noqa: PLR0913 - a decision, where it belongs, and where it comes 
     made = decisions.record(tx, account_id, message_id, decision, actions=wanted, origins=origins)
     order(ctx, tx, account_id, dict(zip(made.action_ids, (one.status for one in wanted), strict=True)))
     return left_out
+
+
+def request(
+    ctx: JobContext, tx: Transaction, account_id: UUID, wanted: Sequence[tuple[str, CheckedAction]]
+) -> tuple[ActionStatus, ...]:
+    """Record actions that a job asks for without a decision about their messages, by message id, and set them going.
+
+    Returns how each begins that was recorded: not those about a message that is gone, nor what a person did not want or
+    is being asked about, nor what is under way.
+    """
+    recorded: dict[UUID, ActionStatus] = {}
+    for message_id, checked in wanted:
+        earlier = [_earlier(one, account_id) for one in actions.of_message(tx, account_id, message_id)]
+        found = newly_wanted([checked], earlier)
+        for kind, why in found.left_out:
+            ctx.log.info("action_left_out", kind=kind, reason=why)
+        for one in found.actions:
+            try:
+                made = actions.request(tx, account_id, message_id, one, requested_by=f"job:{ctx.job.job_id}")
+            except Gone as gone:
+                ctx.log.info("action_left_out", kind=str(one.action.kind), reason=gone.reason)
+                continue
+            recorded[made] = one.status
+    order(ctx, tx, account_id, recorded)
+    return tuple(recorded.values())
 
 
 def _earlier(stored: StoredAction, account_id: UUID) -> PastAction:

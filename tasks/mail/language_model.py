@@ -101,7 +101,7 @@ def ask_model(
 
 
 def converse(
-    ctx: JobContext, account_id: UUID, step: str, request: ConversationRequest, most_microcents: int
+    ctx: JobContext, account_id: UUID | None, step: str, request: ConversationRequest, most_microcents: int
 ) -> JsonObject:
     """Make one call of a conversation per job and step; returns and raises as `ModelBudget.converse`."""
     return ctx.budget.converse(

@@ -63,18 +63,30 @@ class OfMailbox(Protocol):
         ...
 
 
-def hold_mailbox(tx: Transaction, payload: OfMailbox) -> Failure | None:
+class MayHaveMailbox(Protocol):
+    """The same, where a job can do without."""
+
+    @property
+    def account_id(self) -> UUID | None:
+        """The account's id; None for a job that touches no mailbox."""
+        ...
+
+
+def hold_mailbox(tx: Transaction, payload: MayHaveMailbox) -> Failure | None:
     """Lock the mailbox at the head of each writing transaction of a job, the settlement too (docs: mail.md#locks).
 
     Raises `Disconnected` for a closed account. A lost consent is returned: the job writes down what it has done, and
     begins nothing new.
     """
+    account_id = payload.account_id
+    if account_id is None:
+        return None
     try:
-        status = accounts.lock(tx, payload.account_id)
+        status = accounts.lock(tx, account_id)
     except Gone:
         # It has no rows; the handler refuses the payload by its field.
         return None
-    refusal = refusal_of(payload.account_id, status)
+    refusal = refusal_of(account_id, status)
     if isinstance(refusal, Disconnected):
         raise refusal
     return refusal

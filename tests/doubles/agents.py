@@ -75,6 +75,30 @@ def run_agent(env: MailEnvironment, place: MessagePlace, profile: str = "assista
     return run_of(env, job_id)
 
 
+def invoke(env: MailEnvironment, prompt: str = "What is new?", **payload: Any) -> UUID:  # noqa: ANN401 - fields of the payload
+    """A job that lets the agent do what it is asked, run to the end."""
+    renew(env.process)
+    job_id = env.enqueue("agents.invoke", {"profile": "assistant", "prompt": prompt} | payload)
+    env.drain(only="agents.%")
+    return job_id
+
+
+def say(env: MailEnvironment, *calls: tuple[str, dict[str, Any]]) -> None:
+    """Let the model call these tools, one per turn; afterwards it does what its script says."""
+    for tool, arguments in calls:
+        env.say(tool=tool, input=arguments)
+
+
+def end(env: MailEnvironment, words: str = "I am done.") -> None:
+    """Let the model say its last word."""
+    env.say(text=words)
+
+
+def refusals(env: MailEnvironment, run: AgentRun) -> list[str]:
+    """Why calls of a run were refused, in order."""
+    return [call["refused"] for turn in turns_of(env, run) for call in turn.calls if call["refused"]]
+
+
 def run_of(env: MailEnvironment, job_id: UUID) -> AgentRun:
     """The run of a job, which must have one."""
     with env.process.database.ledger() as tx:

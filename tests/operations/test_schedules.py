@@ -1,7 +1,8 @@
 """Operators add, list, pause, resume and remove schedules."""
 
+from typing import Any
 from urllib.parse import quote
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from psycopg import Connection
@@ -11,6 +12,7 @@ from operations.pages import write_cursor
 from storage.postgres.database import Database
 from tests.commands.calling import answer, call, refusal
 from tests.doubles import probe_jobs  # noqa: F401  # its job types are what the schedules name
+from tests.doubles.factories import make_org
 from tests.doubles.mail_factories import make_account
 from tests.gateway.api.conftest import Client
 
@@ -56,6 +58,63 @@ def test_a_schedule_from_its_beginning_to_its_end(org: UUID) -> None:
 def test_a_schedule_that_could_never_run_is_refused(org: UUID, options: tuple[str, ...], words: str) -> None:
     assert words in refusal(schedules, *ADD, "--org", org, *options)
     assert answer(schedules, "list") == []
+
+
+def test_a_schedule_belongs_to_a_person_whose_clock_it_follows(org: UUID, database: Connection) -> None:
+    owner, zone = make_user(database, org), "America/New_York"
+    add = (*ADD[:4], *ADD[6:], "--org", org, "--cron", "30 3 * * *")
+    assert (answer(schedules, *add)["owner_id"], answer(schedules, "list")[0]["zone"]) == (None, "UTC")
+    for name, options in {"own": (), "other": ("--zone", "Europe/Berlin")}.items():
+        made = answer(schedules, "add", name, *add[2:], "--owner", owner, *options)
+        assert (made["owner_id"], made["zone"]) == (str(owner), options[-1] if options else zone)
+    for stranger in (uuid4(), make_user(database, make_org(database, "another org"))):
+        assert "owner_id: names nobody of the org" in refusal(schedules, "add", "no", *add[2:], "--owner", stranger)
+
+
+def make_user(database: Connection, org: UUID) -> UUID:
+    query = "insert into users (org_id, email, zone) values (%s, 'ada@example.com', 'America/New_York') returning id"
+    row = database.execute(query, (org,)).fetchone()
+    assert row is not None
+    return UUID(str(row[0]))
+
+
+AGENT: dict[str, Any] = {
+    "name": "brief",
+    "job_type": "agent_invocation",
+    "cron": "0 7 * * *",
+    "payload": {"agent_name": "brief"},
+}
+
+
+def test_the_job_of_an_agent_names_its_schedule_and_works_in_its_owners_mailbox(
+    client: Client, store: Database, database: Connection
+) -> None:
+    account = make_account(store, org=str(client.org_id))
+    made = client.post("/v1/schedules", AGENT | {"owner_id": str(account.user_id)})
+    assert (made.status, made.json["job_type"], made.json["owner_id"]) == (201, "agents.invoke", str(account.user_id))
+    payload = made.json["payload"]
+    assert (payload["schedule_id"], payload["account_id"], payload["profile"]) == (
+        made.json["schedule_id"],
+        str(account.account_id),
+        "brief",
+    )
+    of_nobody = client.post("/v1/schedules", AGENT | {"name": "no one's"})
+    assert (of_nobody.json["payload"]["account_id"], of_nobody.json["owner_id"]) == (None, None)
+    alone = make_user(database, client.org_id)
+    without = client.post("/v1/schedules", AGENT | {"name": "no mailbox", "owner_id": str(alone)})
+    assert (without.json["payload"]["account_id"], without.json["zone"]) == (None, "America/New_York")
+    make_account(store, org=str(client.org_id), email="second@example.com")
+    database.execute("update accounts set user_id = %s", (account.user_id,))
+    for change, field in (
+        ({"owner_id": str(account.user_id)}, "payload.user_id"),
+        ({"owner_id": str(uuid4())}, "owner_id"),
+        ({"payload": AGENT["payload"] | {"id": str(uuid4())}}, "payload.schedule_id"),
+        ({"payload": {}}, "payload.profile"),
+        ({"payload": AGENT["payload"] | {"user_id": str(uuid4())}}, "payload.user_id"),
+        ({"payload": AGENT["payload"] | {"config": {"model": "x"}}}, "payload.config.model"),
+    ):
+        answered = client.post("/v1/schedules", AGENT | {"name": "refused"} | change)
+        assert (answered.status, answered.json.get("field")) == (422, field), answered.json
 
 
 @pytest.mark.parametrize("name", ["", "n" * 101, "a/b"])

@@ -3,6 +3,7 @@
 import copy
 import hashlib
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -12,6 +13,7 @@ from threading import Thread
 from typing import Any
 
 from sandbox.anthropic.anthropic import anthropic_emulator
+from sandbox.anthropic.service import AnthropicService
 from sandbox.discord.discord import discord_emulator
 from sandbox.emulator.emulator import Emulator
 from sandbox.emulator.http_server import EmulatorServer
@@ -116,10 +118,12 @@ class Outside:
         return _addresses(endpoints)
 
     def reset(self) -> None:
-        """As if just started."""
+        """As if just started, but for the model's cache: what a dead attempt put there would make the next cheaper."""
         for emulator in self.emulators().values():
             emulator.service.reset()
             emulator.journal.clear()
+        assert isinstance(self.anthropic.service, AnthropicService)
+        self.anthropic.service.cache.minimum = sys.maxsize
 
     def keep(self) -> None:
         """Remember what the mailboxes and the bucket hold, and what the mailboxes' owners have consented to."""

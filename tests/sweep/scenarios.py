@@ -24,6 +24,7 @@ from tests.doubles.mail_environment import MailEnvironment
 from tests.house import ROOT
 from tests.sweep.prepared.actions import (
     answer_to_send,
+    asked_by_schedule,
     due_to_wake,
     filed_by_agent,
     forward_to_send,
@@ -104,6 +105,8 @@ from tests.sweep.prepared.planning import (
 from tests.sweep.prepared.workflows import asked_to, begun, canceled, ended_nodes, event_and_time, resumed, saved
 from tools.reference import fleet
 
+ANNA = "anna@example.com"
+REPLYING = ["search_mail", "read_thread", "reply"]
 GOLDEN = ROOT / "tests" / "golden"
 
 
@@ -173,6 +176,17 @@ SCENARIOS: dict[str, dict[str, Prepare]] = {
         "snooze": to_be_undone(Snooze(amount=2, units="hours")),
     },
     "actions.unsnooze": {"due": due_to_wake},
+    "agents.invoke": {
+        "drafted": asked_by_schedule(f"Answer {ANNA}."),
+        "filed": asked_by_schedule("File the newest."),
+        "waiting": asked_by_schedule(
+            f"Answer {ANNA}.",
+            send_allowed=True,
+            may_reply=True,
+            tools=["search_mail", "read_thread", "reply"],
+            labels=[],
+        ),
+    },
     "agents.process": {"drafted": looked_after, "filed": filed_by_agent, "handed_over": handed_over},
     "approvals.expire": {"due": approvals_due},
     "approvals.notify": {"first": to_be_asked_about, "reminder": to_be_reminded_of},

@@ -59,8 +59,11 @@ POSTPONED = frozenset({"refresh_owner", "refresh_until"})
 """Who refreshes a token: when that process dies, the others use the old one while it lasts, and its lease lapses."""
 
 SHOWN = 60
-VARIES = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\dT[\d:.+Z-]+|(?<=\")\d{18,20}(?=\")")
-"""Ids, times, and the ids of Discord, which are made of the time."""
+VARIES = re.compile(
+    r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\dT[\d:.+Z-]+|(?<=\")\d{18,20}(?=\")"
+    r"|\d{1,2} [A-Z][a-z]+, \d\d:\d\d UTC"
+)
+"""Ids, times, as people read them too, and the ids of Discord, which are made of the time."""
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from storage.accounts import accounts
 from storage.doubts import doubts, rulings
 from storage.ledger import effects, ledger
 from storage.mail import emails
+from tests.doubles.agents import give_agent, store_letter
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type, pass_time
 from tests.doubles.mail_environment import MailEnvironment
 from tests.doubles.outgoing_orders import times_sent
@@ -104,8 +105,21 @@ def test_an_answer_that_comes_late_is_kept_from_then_on(env: MailEnvironment) ->
     assert env.database.execute(kept).fetchall() == [(KEEP_EFFECT_FOR,)]
 
 
-def test_an_agents_draft_is_asked_about_as_any_other(env: MailEnvironment) -> None:
-    _, job_id = unsettled(env)
+def asked_for(env: MailEnvironment) -> UUID:
+    """A draft of an agent that was asked for something: its job's payload names no thread."""
+    give_agent(env)
+    store_letter(env)
+    job_id = env.enqueue("agents.invoke", {"profile": "assistant", "prompt": "Answer anna@example.com."})
+    env.fail("drafts.create", drop="after")
+    assert env.run(job_id) == "queued"
+    return job_id
+
+
+@pytest.mark.parametrize("lost", [lambda env: unsettled(env)[1], asked_for], ids=["on a thread", "asked for"])
+def test_an_agents_draft_is_asked_about_as_any_other(
+    env: MailEnvironment, lost: Callable[[MailEnvironment], UUID]
+) -> None:
+    job_id = lost(env)
     with env.process.database.ledger() as tx:
         ledger.cancel(tx, [job_id], "no longer needed", by=Origin())
     assert reconcile(env) == {"asked": 1, "told": 0}

@@ -31,6 +31,7 @@ OTHER_NAMES = {
     "rework": "drafts.rework",
     "cleanup": "threads.cleanup",
     "agent_process": "agents.process",
+    "agent_invocation": "agents.invoke",
     "action.gmail": "actions.execute",
     "undo.action": "actions.undo",
     "unsnooze.gmail": "actions.unsnooze",
@@ -137,6 +138,30 @@ def test_rework_manual_draft_and_agent_process_take_user_id(
     asked = {"thread_id": "t"} | more
     stored = enqueue(env, job_type, {"user_id": user_of(env)} | asked)
     assert stored["payload"] == {"account_id": str(env.account.account_id)} | asked
+
+
+@pytest.mark.parametrize("name", ["id", "schedule_id"])
+def test_agent_invocation_takes_a_schedules_words(env: MailEnvironment, name: str) -> None:
+    """A person who has no mailbox is somebody all the same: the agent has words only."""
+    alone = uuid4()
+    env.database.execute(
+        "insert into users (id, org_id, email) values (%s, %s, 'ada@example.com')", (alone, env.account.org_id)
+    )
+    asked = {name: NOBODY, "agent_name": "brief", "prompt": "What is new?", "config": {}}
+    stored: JsonObject = {"schedule_id": NOBODY, "profile": "brief", "prompt": "What is new?"}
+    stored |= {"config": {"turns": None, "microcents": None, "seconds": None}}
+    for user, mailbox in ((user_of(env), str(env.account.account_id)), (str(alone), None)):
+        found = enqueue(env, "agent_invocation", asked | {"user_id": user})
+        assert found["payload"] == stored | {"account_id": mailbox}
+    for change, words in (
+        ({"user_id": NOBODY}, "payload.user_id: names no user of the org"),
+        ({"config": {"model": "x"}}, "payload.config.model"),
+        ({"config": {"seconds": 9}}, "payload.config.seconds"),
+        ({"prompt": "x" * 8_001}, "payload.prompt"),
+        ({"agent_name": "A b"}, "payload.profile"),
+    ):
+        with pytest.raises(Invalid, match=words):
+            enqueue(env, "agent_invocation", asked | change)
 
 
 @pytest.mark.parametrize("name", ["email_id", "message_id", "draft"])

@@ -57,6 +57,17 @@ def still_wanted(checked: Iterable[CheckedAction], earlier: Sequence[PastAction]
     return WantedActions(tuple(wanted), tuple(left_out))
 
 
+def newly_wanted(checked: Iterable[CheckedAction], earlier: Sequence[PastAction]) -> WantedActions:
+    """As `still_wanted`, where nothing supersedes what waits: a person is not asked twice about the same action."""
+    waiting = [one.action for one in earlier if one.status is ActionStatus.APPROVED_PENDING]
+    found = still_wanted(checked, earlier)
+    again = [one for one in found.actions if one.action in waiting]
+    return WantedActions(
+        tuple(one for one in found.actions if one not in again),
+        (*found.left_out, *(RefusedAction(str(one.action.kind), "it waits for a person already") for one in again)),
+    )
+
+
 def _why_not(last: PastAction) -> str | None:
     if last.status in UNDER_WAY and not last.is_of_closed_account:
         return f"it is {last.status} by an earlier decision"

@@ -21,14 +21,18 @@ call postroom.fence_table('agent_profiles');
 grant select, insert, update on agent_profiles to postroom_ledger;
 grant select on agent_profiles to postroom_tenant;
 
--- One run of an agent on one message: one job. It stays when the job is deleted.
+-- One run of an agent: one job. It stays when the job is deleted.
 create table agent_runs (
   id uuid primary key default uuidv7(),
-  org_id uuid not null,
-  account_id uuid not null,
+  org_id uuid not null references orgs (id),
+  -- Null for a run that needs no mailbox.
+  account_id uuid,
   job_id uuid not null,
-  gmail_thread_id text not null check (length(gmail_thread_id) between 1 and 100),
-  gmail_message_id text not null check (length(gmail_message_id) between 1 and 100),
+  -- The message that the run looks after, and its thread; null for a run that was asked for otherwise.
+  gmail_thread_id text check (length(gmail_thread_id) between 1 and 100),
+  gmail_message_id text check (length(gmail_message_id) between 1 and 100),
+  -- The schedule that asked for it, which may be gone.
+  schedule_id uuid,
   profile text not null check (length(profile) between 1 and 63),
   profile_version integer not null check (profile_version > 0),
   -- An account and its org may each have a profile of the same name and version.
@@ -52,6 +56,9 @@ create table agent_runs (
   unique (org_id, job_id),
   unique (org_id, id),
   foreign key (org_id, account_id) references accounts (org_id, id),
+  constraint run_of_message_is_whole check (
+    (gmail_thread_id is null) = (gmail_message_id is null) and (gmail_message_id is null or account_id is not null)),
+  constraint run_of_message_has_no_schedule check (schedule_id is null or gmail_message_id is null),
   constraint finished_run_has_end check ((status = 'running') = (finished_at is null)),
   constraint ended_run_has_reason check (status = 'running' or reason is not null),
   constraint stopped_run_has_limit check ((status = 'stopped') = (stopped_by is not null))

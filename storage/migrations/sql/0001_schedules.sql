@@ -3,6 +3,8 @@ create table schedules (
   id uuid primary key default uuidv7(),
   org_id uuid not null references orgs (id),
   name text not null check (length(name) between 1 and 100),
+  -- Whose schedule it is: the actor of its jobs. Whoever removes a person stops their schedules in the same statement.
+  owner_id uuid,
   job_type postroom.job_type not null,
   payload postroom.payload not null,
   payload_version postroom.payload_version not null,
@@ -16,13 +18,15 @@ create table schedules (
   stopped text check (length(stopped) between 1 and 1000),
   created_at timestamptz not null default now(),
   created_by text not null check (length(created_by) between 1 and 200),
+  foreign key (org_id, owner_id) references users (org_id, id),
   constraint one_name_per_org unique (org_id, name),
   constraint stopped_does_not_run check (stopped is null or not enabled)
 );
 create index schedules_due on schedules (next_run_at, id) where enabled;
+create index schedules_of_user on schedules (org_id, owner_id) where owner_id is not null;
 call postroom.fence_table('schedules', 'org_id', 'select');
 grant select, insert, delete on schedules to postroom_ledger;
-grant update (next_run_at, last_run_at, enabled, stopped, payload) on schedules to postroom_ledger;
+grant update (owner_id, next_run_at, last_run_at, enabled, stopped, payload) on schedules to postroom_ledger;
 grant select on schedules to postroom_tenant;
 
 -- When beat last ticked for each periodic job, whether or not the tick made a job. Jobs and guards cannot say so: retention deletes

@@ -1,7 +1,9 @@
 """Holds an agent's conversation: each answer and result is kept before the next call (docs: agents.md#the-loop)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from uuid import UUID
 
 from domain.agents.loop import (
     OUT_OF_MONEY,
@@ -18,12 +20,16 @@ from domain.agents.profile import AgentProfile
 from domain.agents.prompt import FirstTurn
 from domain.agents.tools import Offer
 from domain.agents.transcript import Answer, ToolCall, ToolResult, Turn, read_answer
-from domain.jobs.failures import Invalid, Permanent
+from domain.jobs.failures import Failure, Invalid, Permanent
+from engine.beside_failure import beside_failure
 from engine.context import JobContext
 from providers.ports.conversation import ConversationRequest, Tool
-from storage.accounts.accounts import Account
+from storage.agents import runs
 from storage.agents.runs import BegunRun
 from tasks.mail.language_model import MOST_TOKENS, converse, most_of_turn
+
+CALLED = "The owner is told: "
+"""How the result of a call begins that hands the run to a person; the rest is why."""
 
 CarryOut = Callable[[ToolCall, Sequence[ToolResult]], ToolResult]
 """Does what a call asks for; gets the run's results so far."""
@@ -33,7 +39,7 @@ CarryOut = Callable[[ToolCall, Sequence[ToolResult]], ToolResult]
 class Script:
     """What a conversation is held with; the same in each attempt of the job."""
 
-    account: Account
+    account_id: UUID | None
     profile: AgentProfile
     offer: Offer
     opening: FirstTurn
@@ -49,6 +55,18 @@ class Script:
             turns=tuple(turns),
             max_tokens=MOST_TOKENS,
         )
+
+
+@contextmanager
+def counted(ctx: JobContext, run: BegunRun) -> Iterator[None]:
+    """Keep how long the attempt has worked when it fails: another may follow, whenever that is."""
+    began_at = ctx.now()
+    try:
+        yield
+    except Failure:
+        with beside_failure("worked"), ctx.tx() as tx:
+            runs.record_work(tx, run.run_id, run.worked + (ctx.now() - began_at))
+        raise
 
 
 def hold(ctx: JobContext, script: Script, run: BegunRun, carry_out: CarryOut) -> tuple[tuple[Turn, ...], Finish]:
@@ -82,6 +100,14 @@ def results_of(turns: Sequence[Turn]) -> tuple[ToolResult, ...]:
     return tuple(result for turn in turns for result in turn.results)
 
 
+def last_word(turns: Sequence[Turn]) -> str:
+    """Why a person was called, or else what the agent said last."""
+    called = next((result.text for result in results_of(turns) if result.ends_run), None)
+    if called is not None:
+        return called.removeprefix(CALLED)
+    return next((turn.answer.text for turn in reversed(turns) if turn.answer.text), "")
+
+
 def _answer_calls(turns: list[Turn], tools: RunTools, carry_out: CarryOut) -> None:
     """Answer the calls of the last turn, in order; a result is there for each, or the vendor refuses the next call."""
     refused = {call.call_id for call in tools.refused}
@@ -101,7 +127,7 @@ def _ask(ctx: JobContext, script: Script, turns: Sequence[Turn], number: int) ->
         most = most_of_turn(ctx, request, lambda most: affords(turns, limits, most))
         if most is None:
             return OUT_OF_MONEY
-        kept = converse(ctx, script.account.account_id, _step(number), request, most)
+        kept = converse(ctx, script.account_id, _step(number), request, most)
     except Invalid as refusal:
         ctx.log.warning("agent_answer_not_kept", field=refusal.field, reason=refusal.reason)
         return Finish(RunStatus.FAILED, "the model's answer holds what cannot be kept")

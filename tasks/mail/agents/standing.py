@@ -18,11 +18,11 @@ def standing_of(
     A run of the job `but_job`, or of one that it replays, is its own, and goes on with the version that it began with;
     whether the profile is enabled, its newest version says. A profile that cannot be read any more counts as missing.
     """
-    newest = profiles.find(tx, account.account_id, agent)
+    newest = profiles.find(tx, account.org_id, account.account_id, agent)
     ours = frozenset[UUID]() if but_job is None else runs.jobs_done_again(tx, but_job)
     listed = runs.listed(tx, account_id=account.account_id, message_id=message_id)
     own = next((run for run in listed if run.job_id in ours and run.profile == agent), None)
-    begun = None if own is None else profiles.of_run(tx, account.account_id, own.job_id)
+    begun = None if own is None else profiles.of_runs(tx, account.org_id, {own.job_id}, agent)
     stored = begun or newest
     earlier = next((run.status for run in listed if run.job_id not in ours), None)
     return stored, Standing(

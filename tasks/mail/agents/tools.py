@@ -1,8 +1,8 @@
 """Does what an agent asks for: each call once, by its id, and nothing that was not offered (docs: agents.md#tools)."""
 
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from domain.agents.ending import waits_for_person
 from domain.agents.profile import SearchScope
@@ -21,7 +21,6 @@ from domain.agents.tools import (
 )
 from domain.agents.transcript import ToolCall, ToolResult, read_result, result_document
 from domain.jobs.failures import Gone, Invalid
-from domain.jobs.job import JsonObject
 from domain.mail.actions.action import LabelWish
 from domain.mail.actions.kinds import ActionKind
 from domain.mail.actions.requested_action import RequestedAction, parse_action
@@ -35,6 +34,7 @@ from storage.accounts.accounts import Account
 from storage.agents import runs
 from storage.mail import messages
 from storage.mail.messages import Message
+from tasks.mail.agents.conversation import CALLED
 from tasks.mail.agents.draft import DraftOrder, save_draft
 from tasks.mail.mailbox_change import open_thread
 
@@ -44,14 +44,14 @@ WAITS = "It was asked for. A person will be asked before it happens."
 
 @dataclass(frozen=True, slots=True)
 class Workplace:
-    """What a run works on: one thread of one account, and the labels that it knows."""
+    """What a call works on: one thread of one account, and the labels that it knows."""
 
     account: Account
     message: Message
-    """The message that the run is about."""
+    """The message that the run is about, or that the call answers."""
     thread: tuple[Message, ...]
     newest: str
-    """The id of the thread's last message when the run began."""
+    """The id of the last message that the model knows of the thread."""
     label_ids: dict[LabelRole, str]
     boundary: str
     secret: str
@@ -82,22 +82,12 @@ def answered_to(message: ParsedMessage) -> frozenset[str]:
     return frozenset(address.key for address in (message.reply_to or sender))
 
 
-class Toolbox:
+class Toolbox(ABC):
     """Carries calls out for one run."""
 
-    def __init__(self, ctx: JobContext, place: Workplace) -> None:
+    def __init__(self, ctx: JobContext) -> None:
         """Nothing is called yet."""
         self._ctx = ctx
-        self._place = place
-        self._doing: dict[type[Arguments], Callable[[ToolCall, Any], ToolResult]] = {
-            SearchMail: self._search,
-            ReadThread: self._read,
-            ApplyLabel: self._label,
-            Archive: self._archive,
-            DraftReply: self._draft,
-            Reply: self._reply,
-            Escalate: self._escalate,
-        }
 
     def carry_out(self, call: ToolCall, before: Sequence[ToolResult]) -> ToolResult:
         """What a call comes to, from this or an earlier attempt; `before` are the run's results so far.
@@ -111,21 +101,47 @@ class Toolbox:
         return read_result(kept)
 
     def _do(self, call: ToolCall, before: Sequence[ToolResult]) -> ToolResult:
-        found = frozenset(thread_id for result in before for thread_id in result.found)
         try:
-            arguments = read_call(
-                call,
-                self._place.offer,
-                own_thread=self._place.message.thread_id,
-                found=found,
-                is_sealed=any(result.is_private for result in before),
-            )
-            return self._doing[type(arguments)](call, arguments)
+            return self._act(call, before)
         except Invalid as refusal:
             self._ctx.log.warning("agent_call_refused", field=refusal.field, reason=refusal.reason)
             return ToolResult(call.call_id, f"Refused. {refusal.reason}", is_error=True)
         except Gone:
             return ToolResult(call.call_id, "Refused. The thread or its mail is gone.", is_error=True)
+
+    @abstractmethod
+    def _act(self, call: ToolCall, before: Sequence[ToolResult]) -> ToolResult:
+        """Check a call and carry it out; raises `Invalid` for one that is refused, and `Gone`."""
+
+
+def found_in(results: Sequence[ToolResult]) -> frozenset[str]:
+    """The threads that the searches of a run have shown."""
+    return frozenset(thread_id for result in results for thread_id in result.found)
+
+
+class ThreadTools(Toolbox):
+    """Those of a run that looks after one thread."""
+
+    def __init__(self, ctx: JobContext, place: Workplace) -> None:
+        """Nothing is called yet."""
+        super().__init__(ctx)
+        self._place = place
+
+    def _act(self, call: ToolCall, before: Sequence[ToolResult]) -> ToolResult:
+        arguments = read_call(
+            call,
+            self._place.offer,
+            own_thread=self._place.message.thread_id,
+            found=found_in(before),
+            is_sealed=any(result.is_private for result in before),
+        )
+        match arguments:
+            case SearchMail():
+                return self._search(call, arguments)
+            case ReadThread():
+                return self._read(call, arguments)
+            case _:
+                return work_in_thread(self._ctx, self._place, call, arguments)
 
     def _search(self, call: ToolCall, wanted: SearchMail) -> ToolResult:
         is_private = self._place.offer.search is SearchScope.ACCOUNT
@@ -141,8 +157,7 @@ class Toolbox:
                 seen_by=() if is_private else others,
                 limit=MOST_FOUND,
             )
-        found_messages = [FoundMessage(one.thread_id, one.parsed, one.received_at) for one in hits]
-        shown = shown_hits(found_messages, self._place.boundary)
+        shown = shown_hits(as_hits(hits), self._place.boundary)
         found = tuple(dict.fromkeys(one.thread_id for one in hits))
         return ToolResult(call.call_id, shown, is_private=is_private and bool(hits), found=found)
 
@@ -159,45 +174,56 @@ class Toolbox:
         shown = shown_thread([one.parsed for one in thread], self._place.boundary)
         return ToolResult(call.call_id, shown, is_private=is_private)
 
-    def _label(self, call: ToolCall, wanted: ApplyLabel) -> ToolResult:
-        label_id = self._place.offer.labels[wanted.label]
-        action = parse_action({"kind": ActionKind.APPLY_LABEL, "label_id": label_id})
-        return self._change(call, action, LabelWish(add=frozenset({label_id})), "The label is on the thread.")
 
-    def _archive(self, call: ToolCall, _wanted: Archive) -> ToolResult:
-        action = parse_action({"kind": ActionKind.ARCHIVE})
-        return self._change(call, action, LabelWish(remove=frozenset({INBOX})), "The thread is out of the inbox.")
-
-    def _change(self, call: ToolCall, action: RequestedAction, wish: LabelWish, done: str) -> ToolResult:
-        """Change the thread's labels at once, or ask for it where the safety rules want a person to be asked."""
-        if waits_for_person(action, self._place.safety):
-            return ToolResult(call.call_id, WAITS, wanted=_document(action))
-        place = self._place
-        with open_thread(
-            self._ctx, place.account, place.message.thread_id, place.label_ids, purpose=call.call_id
-        ) as thread:
-            thread.prepare_ids(wish)
-            thread.change()
-            with self._ctx.tx() as tx:
-                thread.finish(tx)
-        return ToolResult(call.call_id, done)
-
-    def _draft(self, call: ToolCall, wanted: DraftReply) -> ToolResult:
-        place = self._place
-        order = DraftOrder(
-            place.account, place.asked, place.thread, place.newest, call.call_id, wanted.body, place.secret
-        )
-        return ToolResult(call.call_id, save_draft(self._ctx, order, place.label_ids))
-
-    def _reply(self, call: ToolCall, wanted: Reply) -> ToolResult:
-        """Ask for a reply; nothing is sent here, and a person is asked before anything is: sending is dangerous."""
-        answered(self._place.message.parsed, self._place.account.addresses)
-        action = parse_action({"kind": ActionKind.AUTO_REPLY, "text": wanted.body})
-        return ToolResult(call.call_id, WAITS, wanted=_document(action))
-
-    def _escalate(self, call: ToolCall, wanted: Escalate) -> ToolResult:
-        return ToolResult(call.call_id, f"The owner is told: {wanted.reason}", ends_run=True)
+def as_hits(found: Sequence[Message]) -> list[FoundMessage]:
+    """Stored messages as the hits of a search are shown."""
+    return [FoundMessage(one.thread_id, one.parsed, one.received_at) for one in found]
 
 
-def _document(action: RequestedAction) -> JsonObject:
-    return action.model_dump(mode="json", exclude_none=True)
+def work_in_thread(ctx: JobContext, place: Workplace, call: ToolCall, arguments: Arguments) -> ToolResult:
+    """Change a thread's labels, write in it, or call a person; raises `Invalid` for what is refused, and `Gone`."""
+    match arguments:
+        case ApplyLabel(label=label):
+            label_id = place.offer.labels[label]
+            action = parse_action({"kind": ActionKind.APPLY_LABEL, "label_id": label_id})
+            wish = LabelWish(add=frozenset({label_id}))
+            return _change(ctx, place, call, action, wish, "The label is on the thread.")
+        case Archive():
+            action = parse_action({"kind": ActionKind.ARCHIVE})
+            wish = LabelWish(remove=frozenset({INBOX}))
+            return _change(ctx, place, call, action, wish, "The thread is out of the inbox.")
+        case DraftReply(body=body):
+            order = DraftOrder(place.account, place.asked, place.thread, place.newest, call.call_id, body, place.secret)
+            return ToolResult(call.call_id, save_draft(ctx, order, place.label_ids))
+        case Reply(body=body):
+            # Nothing is sent here, and a person is asked before anything is: sending is dangerous.
+            answered(place.message.parsed, place.account.addresses)
+            return _ask(place, call, parse_action({"kind": ActionKind.AUTO_REPLY, "text": body}))
+        case Escalate(reason=reason):
+            return escalate(call, reason)
+        case _:
+            raise Invalid("tool", "there is no such tool here")
+
+
+def escalate(call: ToolCall, reason: str) -> ToolResult:
+    """Call a person, which ends the run."""
+    return ToolResult(call.call_id, f"{CALLED}{reason}", ends_run=True)
+
+
+def _change(
+    ctx: JobContext, place: Workplace, call: ToolCall, action: RequestedAction, wish: LabelWish, done: str
+) -> ToolResult:
+    """Change the thread's labels at once, or ask for it where the safety rules want a person to be asked."""
+    if waits_for_person(action, place.safety):
+        return _ask(place, call, action)
+    with open_thread(ctx, place.account, place.message.thread_id, place.label_ids, purpose=call.call_id) as thread:
+        thread.prepare_ids(wish)
+        thread.change()
+        with ctx.tx() as tx:
+            thread.finish(tx)
+    return ToolResult(call.call_id, done)
+
+
+def _ask(place: Workplace, call: ToolCall, action: RequestedAction) -> ToolResult:
+    document = action.model_dump(mode="json", exclude_none=True)
+    return ToolResult(call.call_id, WAITS, wanted=document, about=place.message.message_id)

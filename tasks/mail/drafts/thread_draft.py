@@ -14,11 +14,12 @@ from domain.mail.correspondence import SETTLED, EmailEvent, EmailState
 from domain.mail.replies.draft_fingerprint import UNKNOWN
 from domain.mail.replies.lost_draft import LostDraft
 from domain.mail.thread_plan import DraftStanding, ThreadBefore, plan_event
-from domain.payloads.agents import ProcessPayload
+from domain.payloads.agents import InvokePayload, ProcessPayload
 from domain.payloads.drafts import WriteManualPayload, WritePayload
 from engine.context import JobContext
 from engine.effects import EffectGuard
 from storage.accounts import accounts
+from storage.accounts.accounts import Account
 from storage.mail import emails
 from storage.mail.emails import Email, MadeDraft
 from storage.postgres.database import Transaction
@@ -31,6 +32,7 @@ SENT = "the draft was sent"
 DISCARDED = "the person has thrown the draft away"
 MOVED = "the e-mail was moved while its draft was made"
 OTHER_THREAD = "its job was replayed for another thread"
+NO_RECORD = "its job was replayed for another mailbox"
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +159,23 @@ def find_made(ctx: JobContext, payload: WritePayload | WriteManualPayload | Proc
         case = read_case(tx, payload.account_id, payload.thread_id)
     if case is not None and str(case.email.email_id) != email_id:
         return CannotTell(OTHER_THREAD)
-    lost = LostDraft(payload.thread_id, token) if case is None else _sought(case, token, None)
+    return _find_lost(ctx, account, LostDraft(payload.thread_id, token) if case is None else _sought(case, token, None))
+
+
+def find_draft(ctx: JobContext, payload: InvokePayload, key: str) -> Finding:
+    """As `find_made`, for a job whose payload names no thread: the record that the key names has it."""
+    _, email_id, token = key.split(":")
+    with ctx.read() as tx:
+        account_id = payload.account_id
+        thread_id = None if account_id is None else emails.thread_of(tx, account_id, UUID(email_id))
+        if account_id is None or thread_id is None:
+            return CannotTell(NO_RECORD)
+        account = accounts.reachable(tx, account_id)
+        case = read_case(tx, account_id, thread_id)
+    return _find_lost(ctx, account, LostDraft(thread_id, token) if case is None else _sought(case, token, None))
+
+
+def _find_lost(ctx: JobContext, account: Account, lost: LostDraft) -> Finding:
     with open_mailbox(ctx, account) as mailbox:
         return lost_drafts.find(mailbox, lost)
 

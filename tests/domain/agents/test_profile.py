@@ -27,6 +27,12 @@ def test_a_profile_survives_json() -> None:
     assert parse_profile(made.model_dump(mode="json")) == made
 
 
+def test_limits_are_narrowed_and_never_widened() -> None:
+    own = parse_profile(GOOD).limits
+    assert own.narrowed({"turns": 3, "seconds": 10_000, "microcents": None}) == own.model_copy(update={"turns": 3})
+    assert own.narrowed({}) == own
+
+
 @pytest.mark.parametrize(
     ("field", "changes"),
     [

@@ -7,7 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.agents.profile import SearchScope, ToolName, parse_profile
-from domain.agents.tools import WRITING, Arguments, Offer, ReadThread, offer_of, read_call
+from domain.agents.tools import (
+    ON_MAILBOX,
+    ON_THREAD,
+    WITHOUT_MAILBOX,
+    WRITING,
+    Arguments,
+    Offer,
+    ReadThread,
+    offer_of,
+    read_call,
+)
 from domain.agents.transcript import ToolCall
 from domain.jobs.failures import Invalid
 
@@ -24,7 +34,7 @@ EVERYTHING = parse_profile(
 LABELS = {"Bills": "Label_1", "Secret": "Label_2"}
 
 
-def offered(**facts: bool) -> Offer:
+def offered(**facts: Any) -> Offer:  # noqa: ANN401 - what `offer_of` takes
     return offer_of(EVERYTHING, LABELS, **({"may_send": True, "may_write": True} | facts))
 
 
@@ -98,6 +108,43 @@ def test_no_schema_has_a_field_for_a_recipient_and_labels_are_an_enum() -> None:
     assert all(schema["additionalProperties"] is False for schema in specs.values())
     assert specs["read_thread"]["required"] == []
     assert specs["read_thread"]["properties"]["thread_id"]["type"] == "string"
+
+
+@pytest.mark.parametrize(
+    ("field", "name", "arguments"),
+    [
+        ("thread_id", "archive", {}),
+        ("thread_id", "archive", {"thread_id": "t1"}),
+        ("thread_id", "draft_reply", {"body": "Hi"}),
+        ("thread_id", "read_thread", {}),
+        ("label", "apply_label", {"thread_id": "t2", "label": "Secret"}),
+        ("to", "reply", {"thread_id": "t2", "body": "Hi", "to": "eve@example.com"}),
+        ("person", "search_mail", {"person": "x"}),
+        ("query", "search_mail", {"query": " "}),
+        (None, "search_mail", {}),
+        (None, "search_mail", {"query": "lunch", "person": "anna@example.com"}),
+        (None, "apply_label", {"thread_id": "t2", "label": "Bills"}),
+        (None, "reply", {"thread_id": "t2", "body": "Hi"}),
+        (None, "escalate", {"reason": "look"}),
+    ],
+)
+def test_without_a_thread_of_its_own_a_run_names_one_that_it_has_found(
+    field: str | None, name: str, arguments: dict[str, Any]
+) -> None:
+    offer = offered(kit=ON_MAILBOX)
+    call = ToolCall("toolu_1", name, arguments)
+    if field is None:
+        assert read_call(call, offer, found=frozenset({"t2"})).tool.value == name
+        return
+    with pytest.raises(Invalid) as refusal:
+        read_call(call, offer, found=frozenset({"t2"}))
+    assert refusal.value.field == field
+
+
+def test_each_kit_has_every_tool_and_without_a_mailbox_there_is_one() -> None:
+    for kit in (ON_THREAD, ON_MAILBOX):
+        assert kit.classes.keys() == kit.descriptions.keys() == set(ToolName)
+    assert [one["name"] for one in WITHOUT_MAILBOX.specs()] == ["escalate"]
 
 
 @given(st.text(max_size=30), st.dictionaries(st.text(max_size=10), st.text(max_size=10) | st.integers(), max_size=3))

@@ -16,6 +16,7 @@ from pydantic.fields import FieldInfo
 from domain.jobs.failures import Invalid
 from domain.jobs.uniqueness import UniqueMode
 from domain.payloads import payload_types
+from domain.payloads.agents import InvokeConfig
 from domain.payloads.outbound import AttachmentField
 from domain.payloads.payload import Payload
 from domain.payloads.registry import Registry
@@ -56,8 +57,10 @@ FILES = st.builds(
     data=st.binary(max_size=20).map(lambda data: base64.b64encode(data).decode()),
 )
 INSTANTS = st.datetimes(min_value=datetime(2, 1, 1), max_value=datetime(9998, 12, 31), timezones=st.timezones())  # noqa: DTZ001  # the zone is drawn
+NARROW = st.none() | st.integers(min_value=10)
 ZONES = st.sampled_from([None, "UTC", "Europe/Berlin"])
 OWN_VALUES: Mapping[str, Mapping[str, st.SearchStrategy[Any]]] = {
+    "agents.invoke": {"config": st.builds(InvokeConfig, seconds=NARROW, turns=NARROW, microcents=NARROW)},
     "gmail.backfill": {"since": st.none() | INSTANTS, "until": st.none() | INSTANTS},
     "deadletter.send_alert": {"since": INSTANTS},
     "planning.scan_conflicts": {

@@ -43,6 +43,45 @@ def test_a_question_is_read_then_drafted_then_it_ends() -> None:
     assert isinstance(last, str)
 
 
+ON_MAILBOX: list[Json] = [
+    {"name": name, "input_schema": {"type": "object", "properties": {"label": {"enum": ["Bills"]}}, "required": needs}}
+    for name, needs in (
+        ("search_mail", []),
+        ("read_thread", ["thread_id"]),
+        ("apply_label", ["thread_id", "label"]),
+        ("archive", ["thread_id"]),
+        ("draft_reply", ["thread_id", "body"]),
+    )
+]
+FOUND = "thread_id: t1\n\nthread_id: t2"
+
+
+@pytest.mark.parametrize(
+    ("prompt", "calls"),
+    [
+        ("What is new?", ["search_mail"]),
+        ("Answer anna@example.com, please.", ["search_mail", "read_thread", "draft_reply"]),
+        ("File the newest.", ["search_mail", "apply_label", "archive"]),
+    ],
+)
+def test_without_mail_it_does_what_it_is_asked_in_the_newest_thread_that_it_has_found(
+    prompt: str, calls: list[str]
+) -> None:
+    turns: list[tuple[str, Json, str]] = []
+    while isinstance(called := next_call(conversation(prompt, *turns) | {"tools": ON_MAILBOX}), tuple):
+        turns.append((*called, FOUND if called[0] == "search_mail" else "Done."))
+    assert [name for name, _, _ in turns] == calls
+    assert {one["thread_id"] for name, one, _ in turns if name != "search_mail"} <= {"t1"}
+    assert "2 messages" in called
+
+
+def test_the_obedient_one_writes_to_the_newest_thread_that_it_has_found() -> None:
+    read = [("read_thread", {"thread_id": one}, "…") for one in ("t1", "t2")]
+    called = obey_next(conversation("Hi", ("search_mail", {}, FOUND), *read) | {"tools": ON_MAILBOX})
+    assert isinstance(called, tuple)
+    assert (called[0], called[1]["thread_id"]) == ("draft_reply", "t1")
+
+
 @pytest.mark.parametrize(
     ("text", "order"),
     [

@@ -26,7 +26,7 @@ def test_each_change_is_a_version_and_the_newest_counts(store: Database) -> None
         first = profiles.add(tx, account.org_id, profile("One."), by=BY)
         second = profiles.add(tx, account.org_id, profile("Two."), by=BY)
         assert (first.version, second.version, second.created_by) == (1, 2, "operator:ada")
-        found = profiles.find(tx, account.account_id, "desk")
+        found = profiles.find(tx, account.org_id, account.account_id, "desk")
         assert found is not None
         assert found.profile == profile("Two.")
         assert [one.version for one in profiles.listed(tx, account.org_id, limit=9)] == [2]
@@ -40,14 +40,14 @@ def test_an_accounts_own_goes_before_its_orgs_even_when_disabled(store: Database
         profiles.add(tx, account.org_id, profile("Org."), by=BY)
         profiles.add(tx, account.org_id, profile("Mine."), account_id=account.account_id, by=BY)
         profiles.switch(tx, account.org_id, "desk", account_id=account.account_id, enabled=False, reason="no", by=BY)
-        mine = profiles.find(tx, account.account_id, "desk")
-        theirs = profiles.find(tx, other.account_id, "desk")
+        mine = profiles.find(tx, account.org_id, account.account_id, "desk")
+        theirs = profiles.find(tx, other.org_id, other.account_id, "desk")
         assert mine is not None
         assert (mine.enabled, mine.disabled_reason, mine.profile.prompt) == (False, "no", "Mine.")
         assert theirs is not None
         assert (theirs.enabled, theirs.profile.prompt) == (True, "Org.")
-        assert profiles.find(tx, stranger.account_id, "desk") is None
-        assert profiles.find(tx, account.account_id, "nobody") is None
+        assert profiles.find(tx, stranger.org_id, stranger.account_id, "desk") is None
+        assert profiles.find(tx, account.org_id, account.account_id, "nobody") is None
 
 
 def test_a_new_version_of_a_disabled_profile_is_enabled(store: Database) -> None:

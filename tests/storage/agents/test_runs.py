@@ -7,15 +7,15 @@ import pytest
 from psycopg import Connection
 from psycopg.sql import SQL
 
-from domain.agents.ending import end_run
 from domain.agents.loop import Finish, RunLimit, RunStatus
 from domain.agents.profile import parse_profile
 from domain.agents.transcript import Answer, ToolCall, ToolResult, Turn
 from domain.jobs.job import Origin
-from domain.mail.thread_plan import ThreadBefore
 from storage.accounts.accounts import Account
 from storage.agents import profiles, runs
 from storage.agents.profiles import StoredProfile
+from storage.agents.runs import RunSubject
+from storage.mail.messages import Message
 from storage.postgres.database import Database
 from tests.doubles.factories import enqueue_one, make_job_type, make_org
 from tests.doubles.mail_factories import make_account, make_message, store_message
@@ -32,6 +32,10 @@ TURNS = (
 )
 
 
+def about(account: Account, message: Message) -> RunSubject:
+    return RunSubject(account.account_id, message.thread_id, message.message_id)
+
+
 def added(store: Database, account: Account) -> StoredProfile:
     with store.ledger() as tx:
         return profiles.add(tx, account.org_id, PROFILE, by=Origin(actor_id="a test"))
@@ -40,13 +44,13 @@ def added(store: Database, account: Account) -> StoredProfile:
 def test_a_run_is_begun_once_and_ended_once(store: Database) -> None:
     account = make_account(store)
     message, stored, job_id = store_message(store, account), added(store, account), uuid4()
-    ending = end_run(Finish(RunStatus.STOPPED, "out of turns", RunLimit.TURNS), "Done.", before=ThreadBefore())
+    end = Finish(RunStatus.STOPPED, "out of turns", RunLimit.TURNS)
     with store.tenant(account.org_id) as tx:
-        begun = runs.begin(tx, job_id, message, stored, account_id=account.account_id)
-        again = runs.begin(tx, job_id, message, stored, account_id=account.account_id)
+        begun = runs.begin(tx, job_id, about(account, message), stored)
+        again = runs.begin(tx, job_id, about(account, message), stored)
         assert (begun.run_id, begun.may_have_answers, again.may_have_answers) == (again.run_id, False, True)
-        assert runs.finish(tx, begun.run_id, ending, TURNS)
-        assert not runs.finish(tx, begun.run_id, ending, TURNS)
+        assert runs.finish(tx, begun.run_id, end, TURNS, preview="Done.")
+        assert not runs.finish(tx, begun.run_id, end, TURNS, preview="Done.")
         (run,) = runs.listed(tx, account_id=account.account_id, message_id=message.message_id)
         told = runs.turns_of(tx, begun.run_id)
     assert (run.status, run.stopped_by, run.turns, run.cost_microcents, run.refused_calls) == (
@@ -64,12 +68,12 @@ def test_a_run_whose_job_is_tried_once_more_begins_anew(store: Database, databas
     account = make_account(store)
     message, stored, job_id = store_message(store, account), added(store, account), uuid4()
     with store.tenant(account.org_id) as tx:
-        runs.begin(tx, job_id, message, stored, account_id=account.account_id)
+        runs.begin(tx, job_id, about(account, message), stored)
     database.execute(
         "update agent_runs set status = 'failed', reason = 'x', finished_at = now(), started_at = '2026-01-01'"
     )
     with store.tenant(account.org_id) as tx:
-        again = runs.begin(tx, job_id, message, stored, account_id=account.account_id)
+        again = runs.begin(tx, job_id, about(account, message), stored)
     assert (again.status, again.may_have_answers, again.worked) == (RunStatus.RUNNING, True, NONE)
 
 
@@ -91,7 +95,7 @@ def test_a_run_has_worked_as_long_as_its_attempts_and_of_a_killed_one_as_long_as
 
     def worked() -> timedelta:
         with store.tenant(account.org_id) as tx:
-            return runs.begin(tx, job_id, message, stored, account_id=account.account_id).worked
+            return runs.begin(tx, job_id, about(account, message), stored).worked
 
     def kept(name: str, minutes: int) -> None:
         keep_step(database, account, job_id, name, minutes)
@@ -134,7 +138,7 @@ def test_the_hook_ends_a_run_whatever_ended_its_job(
     account = make_account(store)
     message, stored, job_id = store_message(store, account), added(store, account), uuid4()
     with store.tenant(account.org_id) as tx:
-        runs.begin(tx, job_id, message, stored, account_id=account.account_id)
+        runs.begin(tx, job_id, about(account, message), stored)
     facts = f'{{"job_id": "{job_id}", "org_id": "{account.org_id}", "state": "{state}", "reason": "it broke"}}'
     call_hook(database, account.org_id, facts)
     row = database.execute("select status, stopped_by, reason from agent_runs").fetchone()

@@ -6,10 +6,12 @@ from uuid import UUID
 
 import pytest
 from psycopg import Connection
+from psycopg.errors import ForeignKeyViolation
 
 from domain.jobs.failures import Conflict, Forbidden, Gone, Invalid
 from domain.jobs.job import Origin
 from domain.scheduling.cron import Missed, Timetable
+from storage.access import users
 from storage.postgres.database import Database, Transaction
 from storage.schedules import schedules
 from storage.schedules.schedules import MOST_KEPT, Due, RequestedJob, Schedule
@@ -25,10 +27,17 @@ def org(store: Database, database: Connection) -> UUID:
     return make_org(database)
 
 
-def add(store: Database, org: UUID, name: str = "hourly", cron: str = "0 * * * *", **given: Missed) -> Schedule:
-    timetable = Timetable(cron, "UTC", given.get("missed", Missed.SKIP))
+def add(
+    store: Database,
+    org: UUID,
+    name: str = "hourly",
+    cron: str = "0 * * * *",
+    *,
+    missed: Missed = Missed.SKIP,
+    owner_id: UUID | None = None,
+) -> Schedule:
     with store.ledger() as tx:
-        return schedules.add(tx, org, name, WORK, timetable, by=ADA)
+        return schedules.add(tx, org, name, WORK, Timetable(cron, "UTC", missed), owner_id=owner_id, by=ADA)
 
 
 def make_due(database: Connection, since: timedelta) -> datetime:
@@ -96,6 +105,81 @@ def test_what_was_missed_goes_by_the_policy(
     make_due(database, timedelta(hours=5))
     assert fire(store) == count
     assert fire(store) is None
+
+
+@pytest.mark.parametrize(("missed", "count"), [(Missed.SKIP, 0), (Missed.RUN_ONCE, 1), (Missed.RUN_ALL, 3)])
+def test_schedules_sleep_while_the_fleet_is_paused(
+    store: Database, org: UUID, database: Connection, *, missed: Missed, count: int
+) -> None:
+    """Afterwards each policy says what becomes of what was due meanwhile; a gate that is over is none."""
+    add(store, org, missed=missed)
+    # Of a due time that is just over nobody can say that it was missed, so the next one is put far away.
+    database.execute("update schedules set cron = extract(minute from now() - interval '30 min')::int || ' * * * *'")
+    database.execute("update schedules set next_run_at = date_trunc('minute', now() - interval '150 min')")
+    for scope, until in (("fleet", "infinity"), ("queue", "infinity"), ("fleet", "epoch")):
+        key = "" if scope == "fleet" else "default"
+        database.execute(
+            "insert into gates (scope, key, reason, until, actor) values (%s, %s, 'rest', %s, 'ada')"
+            " on conflict (scope, key, cause) do update set until = excluded.until",
+            (scope, key, until),
+        )
+        if (scope, until) != ("fleet", "epoch"):
+            assert fire(store) is None
+    assert jobs(database) == []
+    assert fire(store) == count
+    assert fire(store) is None
+
+
+def make_user(database: Connection, org: UUID, email: str = "ada@example.com") -> UUID:
+    row = database.execute("insert into users (org_id, email) values (%s, %s) returning id", (org, email)).fetchone()
+    assert row is not None
+    return UUID(str(row[0]))
+
+
+def test_the_owner_of_a_schedule_is_the_actor_of_its_jobs(store: Database, org: UUID, database: Connection) -> None:
+    owner = make_user(database, org)
+    made = add(store, org, missed=Missed.RUN_ONCE, owner_id=owner)
+    make_due(database, timedelta(hours=1))
+    assert fire(store) == 1
+    rows = database.execute("select actor_type, actor_id, request_id from jobs").fetchall()
+    assert rows == [("user", str(owner), f"schedule:{made.schedule_id}")]
+    with store.ledger() as tx:
+        assert [one.owner_id for one in schedules.listed(tx, limit=9)] == [owner]
+
+
+def test_the_schedules_of_a_person_who_is_removed_stop(store: Database, org: UUID, database: Connection) -> None:
+    """Those of others go on; one that is resumed then is the org's own."""
+    gone, other = make_user(database, org), make_user(database, org, "bob@example.com")
+    add(store, org, "theirs", missed=Missed.RUN_ONCE, owner_id=gone)
+    add(store, org, "another's", missed=Missed.RUN_ONCE, owner_id=other)
+    make_due(database, timedelta(hours=1))
+    with store.ledger() as tx:
+        users.remove(tx, org, "ada@example.com")
+    assert (fire(store), fire(store)) == (1, None)
+    with store.ledger() as tx:
+        found = {one.name: (one.enabled, one.owner_id, one.stopped) for one in schedules.listed(tx, limit=9)}
+        resumed = schedules.resume(tx, org, "theirs", by=ADA)
+    assert found == {"another's": (True, other, None), "theirs": (False, None, "its owner was removed")}
+    assert (resumed.enabled, resumed.owner_id) == (True, None)
+
+
+def test_nobody_removes_a_person_whose_schedules_go_on(store: Database, org: UUID, database: Connection) -> None:
+    """Who adds a schedule at that moment is waited for."""
+    owner = make_user(database, org)
+    removing = threading.Thread(target=lambda: remove(store, org))
+    with store.ledger() as tx:
+        schedules.add(tx, org, "late", WORK, Timetable("0 * * * *", "UTC", Missed.SKIP), owner_id=owner, by=ADA)
+        removing.start()
+    removing.join()
+    rows = database.execute("select enabled, stopped, (select count(*) from users) from schedules").fetchall()
+    assert rows == [(False, "its owner was removed", 0)]
+    with pytest.raises(ForeignKeyViolation):
+        database.execute("update schedules set owner_id = %s", (owner,))
+
+
+def remove(store: Database, org: UUID) -> None:
+    with store.ledger() as tx:
+        users.remove(tx, org, "ada@example.com")
 
 
 def test_two_leaders_do_not_fire_the_same_schedule(store: Database, org: UUID, database: Connection) -> None:

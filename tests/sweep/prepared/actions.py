@@ -1,7 +1,8 @@
 """Prepares jobs of the actions, outbound and agents families."""
 
 from datetime import timedelta
-from uuid import UUID
+from typing import Any
+from uuid import UUID, uuid4
 
 from domain.mail.actions.action import Action
 from domain.mail.actions.snooze import Snooze
@@ -57,6 +58,17 @@ def filed_by_agent(env: MailEnvironment) -> UUID:
     """A receipt that an agent labels and archives."""
     give_agent(env)
     return order_run(env, store_letter(env, "Receipt", "Your order number 5, payment received."))
+
+
+def asked_by_schedule(prompt: str, **profile: Any) -> Prepare:  # noqa: ANN401 - fields of a profile
+    """A question in the mailbox, and what a schedule asks an agent to do about it."""
+
+    def prepare(env: MailEnvironment) -> UUID:
+        give_agent(env, **profile)
+        store_letter(env, "Lunch?", QUESTION)
+        return env.enqueue("agents.invoke", {"profile": "assistant", "prompt": prompt, "schedule_id": str(uuid4())})
+
+    return prepare
 
 
 def handed_over(env: MailEnvironment) -> UUID:

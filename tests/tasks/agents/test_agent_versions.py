@@ -2,9 +2,9 @@
 
 from domain.agents.profile import parse_profile
 from storage.agents import profiles
-from tests.doubles.agents import BY, PROFILE, give_agent, order_run, run_of, store_letter
+from tests.doubles.agents import BY, PROFILE, end, give_agent, order_run, run_of, store_letter
 from tests.doubles.mail_environment import MailEnvironment
-from tests.tasks.agents.test_agents import end, overload
+from tests.tasks.agents.test_agents import overload
 
 
 def test_an_attempt_after_an_edit_goes_on_with_the_profile_of_the_first(env: MailEnvironment) -> None:

@@ -14,13 +14,16 @@ from storage.mail import decisions
 from tests.doubles.agents import (
     BY,
     QUESTION,
+    end,
     ensure_label,
     forget_queued,
     give_agent,
     order_run,
+    refusals,
     results_shown,
     run_agent,
     run_of,
+    say,
     store_letter,
     turns_of,
 )
@@ -33,16 +36,6 @@ def asked(env: MailEnvironment) -> int:
     return len(env.model.journal("messages.create"))
 
 
-def say(env: MailEnvironment, *calls: tuple[str, dict[str, Any]]) -> None:
-    """Let the model call these tools, one per turn; afterwards it does what its script says."""
-    for tool, arguments in calls:
-        env.say(tool=tool, input=arguments)
-
-
-def end(env: MailEnvironment, words: str = "I am done.") -> None:
-    env.say(text=words)
-
-
 def overload(env: MailEnvironment) -> None:
     """Let the model be overloaded the next time it is asked."""
     env.model.order(FaultOrder(operation="messages.create", status=529))
@@ -52,10 +45,6 @@ def actions(env: MailEnvironment, message_id: str) -> list[tuple[str, str]]:
     with env.process.database.ledger() as tx:
         found = stored_actions.of_message(tx, env.account.account_id, message_id)
     return [(str(one.kind), one.state) for one in found]
-
-
-def refusals(env: MailEnvironment, run: Any) -> list[str]:  # noqa: ANN401 - a run
-    return [call["refused"] for turn in turns_of(env, run) for call in turn.calls if call["refused"]]
 
 
 def test_a_question_is_read_and_drafted(env: MailEnvironment) -> None:

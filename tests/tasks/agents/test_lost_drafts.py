@@ -6,9 +6,8 @@ import pytest
 
 from domain.mail.correspondence import EmailState
 from sandbox.emulator.control import MessagePlace
-from tests.doubles.agents import give_agent, order_run, run_of, store_letter
+from tests.doubles.agents import give_agent, order_run, refusals, run_of, store_letter
 from tests.doubles.mail_environment import MailEnvironment
-from tests.tasks.agents.test_agents import refusals
 from tests.tasks.drafts.test_lost_answers import Deed, creates, deletes, sends
 
 AGAIN = "Could you also tell me who comes? Please reply."

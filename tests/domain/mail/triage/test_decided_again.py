@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from domain.mail.actions.label_actions import Archive, Star
 from domain.mail.actions.requested_action import Forward, RequestedAction
 from domain.mail.actions.status import ActionStatus
-from domain.mail.triage.decided_again import REFUSED_BY_PERSON, UNDER_WAY, PastAction, still_wanted
+from domain.mail.triage.decided_again import REFUSED_BY_PERSON, UNDER_WAY, PastAction, newly_wanted, still_wanted
 from domain.mail.triage.safety import CheckedAction
 from tests.domain.mail.actions.any_action import NOON
 
@@ -42,6 +42,17 @@ def test_the_last_equal_action_says_whether_it_is_asked_for_again(
         by_person = bool(same) and same[-1].status in REFUSED_BY_PERSON
         left_out = by_person or (bool(same) and same[-1].status in UNDER_WAY and not same[-1].is_of_closed_account)
         assert (one in found.actions) is not left_out
+
+
+@given(CHECKED, EARLIER)
+def test_where_nothing_is_superseded_what_waits_for_a_person_is_not_asked_for_again(
+    checked: list[CheckedAction], earlier: list[PastAction]
+) -> None:
+    found = newly_wanted(checked, earlier)
+    assert len(found.actions) + len(found.left_out) == len(checked)
+    waiting = [each.action for each in earlier if each.status is ActionStatus.APPROVED_PENDING]
+    wanted = still_wanted(checked, earlier).actions
+    assert found.actions == tuple(one for one in wanted if one.action not in waiting)
 
 
 @given(CHECKED)
