@@ -66,10 +66,14 @@ class RaiseAlertsPayload(Payload, job_type="maintenance.raise_alerts"):
 
 
 class RunEndHookPayload(Payload, job_type="maintenance.run_end_hook"):
-    """Which job ended without its end-of-job hook, and why: the hook raised, waited, timed out or was deferred."""
+    """Which job ended without its end-of-job hook, and why: the hook raised, waited, timed out or was deferred.
+
+    With `hook` it is one that waits for jobs of any types, and the job is the first of those whose ends it missed.
+    """
 
     job_id: UUID
     cause: Literal["raised", "waited", "timed_out", "deferred"]
+    hook: Annotated[str, Field(max_length=63)] | None = None
 
 
 class ReconcileEffectsPayload(Payload, job_type="maintenance.reconcile_effects"):

@@ -202,7 +202,10 @@ begin
     ) as g;
   end if;
   -- Before the slots: a slow hook then holds no concurrency key.
-  if hooked is not null or (children is not null and exists (select from job_waiters w where w.job_id = any (children))) then
+  if children is not null then
+    children := (select array_agg(w.job_id) from job_waiters w where w.job_id = any (children));
+  end if;
+  if hooked is not null or children is not null then
     return query select 'woken', h.* from postroom.run_end_hooks(hooked, children) as h;
   end if;
   if refused is not null then

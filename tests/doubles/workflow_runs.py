@@ -11,7 +11,7 @@ from psycopg import Connection
 from domain.payloads.payload import Payload, payload_types
 from domain.payloads.workflows import RunPayload
 from domain.workflows.definition import Definition, definition_of
-from domain.workflows.faults import Form, read
+from domain.workflows.faults import Form, check, read
 from domain.workflows.resume import Plan, plan_resume
 from engine.catalogue import catalogue
 from engine.runtime import Runtime
@@ -37,15 +37,15 @@ class Workflows:
     database: Connection
     org: UUID
 
-    def save(self, text: str) -> int:
-        """Save a definition that is written as YAML; returns its version."""
+    def save(self, written: str | dict[str, Any]) -> int:
+        """Save a definition that is written as YAML, or given as values; returns its version."""
         with self.process.database.ledger() as tx:
 
             def find(name: str) -> Definition | None:
                 stored = definitions.get(tx, self.org, name)
                 return None if stored is None else definition_of(stored.document)
 
-            checked = read(text.encode(), Form.YAML, find)
+            checked = read(written.encode(), Form.YAML, find) if isinstance(written, str) else check(written, find)
             saved = definitions.save(tx, self.org, checked.document, uuid4().bytes * 2, by="ada")
         return saved.version
 
