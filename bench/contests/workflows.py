@@ -35,7 +35,7 @@ WITHIN_S = 300.0
 TOOK = """
 with measured as (select * from jobs order by id offset %(warm)s)
 select
-  extract(epoch from coalesce((select max(finished_at) from workflow_runs), max(finished_at)) - min(created_at))::float8,
+  extract(epoch from coalesce((select max(finished_at) from workflow_runs), max(finished_at)) - min(created_at))::float,
   count(*) filter (where job_type like 'noop_jobs.%%' and state = 'succeeded')::int,
   count(*) filter (where job_type = 'workflows.advance')::int,
   (select count(*) from workflow_runs where state <> 'succeeded')::int
