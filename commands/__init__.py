@@ -19,6 +19,7 @@ from commands.mail.rules import rules
 from commands.operations import AREAS
 from commands.planning import planning
 from commands.secrets import secrets
+from commands.workflows import workflows
 from engine.worker import inspection  # noqa: F401  # inspect sends only the names that its own process knows
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "planning",
     "rules",
     "secrets",
+    "workflows",
 ]
 
 COMMANDS: Mapping[str, click.Command] = vars(AREAS) | {name: globals()[name] for name in __all__}

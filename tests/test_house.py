@@ -144,7 +144,7 @@ def is_log_setup(call: ast.Call) -> bool:
     return dotted(call.func) == "structlog.configure"
 
 
-SHARED_STEPS = ["tasks.mail", "tasks.senders", "tasks.exchange"]
+SHARED_STEPS = ["tasks.mail", "tasks.senders", "tasks.exchange", "tasks.runs"]
 """Folders of steps that several families share: one for each system outside."""
 
 

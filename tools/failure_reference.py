@@ -28,6 +28,7 @@ from domain.jobs.job import ClaimedJob, Origin, State
 from domain.jobs.lifecycle import settlement_of
 from domain.jobs.retry import STANDARD
 from domain.mail.rule_language.defects import RefusedRules
+from domain.workflows.faults import Fault, Faults
 from engine.interrupts import Canceled, Interrupted
 from engine.worker.runner import Bug
 from storage.postgres.execution import ConnectionLost, DatabaseUnavailable, RowLocked, StatementAborted
@@ -57,6 +58,7 @@ RAISED: tuple[Failure, ...] = (
     SealBroken("-"),
     Invalid("-", "-"),
     RefusedRules("-", "-", ()),
+    Faults(Fault("-", "-")),
     Uncertain("-"),
     InFlight("-", wait=timedelta(minutes=1)),
     Busy("-", wait=timedelta(minutes=1)),

@@ -30,7 +30,7 @@ class RunPayload(Payload, job_type="workflows.run", aliases=("ENGINE_RUN",)):
 
     workflow: Annotated[WorkflowName, Field(examples=["morning-brief"])]
     version: Annotated[int, Field(ge=1, le=2**31 - 1)] | None = None
-    input: RunInput = Field(default_factory=dict)
+    input: RunInput = Field({}, examples=[{"account_id": "3fa85f64-5717-4562-b3fc-2c963f66afa6"}])
 
 
 class AdvancePayload(

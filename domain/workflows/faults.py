@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
+from functools import cache
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
@@ -23,7 +24,7 @@ from domain.workflows.definition import (
     read_head,
     read_node,
 )
-from domain.workflows.graph import ancestors, circles
+from domain.workflows.graph import circles, order
 from domain.workflows.inputs import schema_misfits
 from domain.workflows.misfits import Misfit, misfits_of
 from domain.workflows.node_faults import Surroundings, faults_of_node, faults_of_value
@@ -103,7 +104,7 @@ class _Reading:
     """A document, and the nodes of it that could be read."""
 
     def __init__(self, document: object, find: FindWorkflow, types: Registry[type[Payload]]) -> None:
-        self._document, self._find, self._types = document, find, types
+        self._document, self._find, self._types = document, cache(find), types
         self._nodes: dict[str, NodeDocument | None] = {}
         """By name in the order of the document; None for a node that cannot be read."""
 
@@ -131,17 +132,15 @@ class _Reading:
                 yield from _under(("nodes", name), misfits_of(error))
 
     def _meanings(self, document: JsonObject) -> Iterator[Misfit]:
-        schema = document.get("input", NO_INPUT)
-        if isinstance(schema, dict):
-            yield from _under(("input",), schema_misfits(schema))
+        given = document.get("input")
+        schema = given if isinstance(given, dict) else NO_INPUT
+        yield from _under(("input",), schema_misfits(schema))
         needs = {name: _needs(node, self._nodes) for name, node in self._nodes.items()}
         around = circles(needs)
         for nodes in around:
             yield Misfit(("nodes", nodes[0], "needs"), f"is a circle: {' → '.join(nodes)}")
-        before = None if around else ancestors(needs)
-        surroundings = Surroundings(
-            self._nodes, before, schema if isinstance(schema, dict) else {}, self._find, self._types
-        )
+        is_before = None if around else order(needs)
+        surroundings = Surroundings(self._nodes, is_before, schema, self._find, self._types)
         for name, node in self._nodes.items():
             if node is not None:
                 yield from _under(("nodes", name), faults_of_node(name, node, surroundings))

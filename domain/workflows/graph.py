@@ -1,10 +1,13 @@
-"""The order of a workflow's nodes: circles, ancestors, and columns from the first nodes to the last."""
+"""The order of a workflow's nodes: circles, what comes before what, and columns from the first nodes to the last."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from graphlib import CycleError, TopologicalSorter
 
 Needs = Mapping[str, Collection[str]]
 """By node, those that must have ended before it."""
+
+IsBefore = Callable[[str, str], bool]
+"""Whether the first of two nodes has ended when the second begins."""
 
 MOST_CIRCLES = 20
 """Circles that are named: whoever has written more reads the document anew before they have mended these."""
@@ -33,8 +36,8 @@ def _circle(needs: Needs) -> list[str]:
     return []
 
 
-def ancestors(needs: Needs) -> Mapping[str, frozenset[str]]:
-    """All nodes before each node; raises `graphlib.CycleError`."""
+def order(needs: Needs) -> IsBefore:
+    """Which nodes come before which, at whatever distance; raises `graphlib.CycleError`."""
     names = list(TopologicalSorter(needs).static_order())
     bits = {name: 1 << number for number, name in enumerate(names)}
     before: dict[str, int] = {}
@@ -42,14 +45,7 @@ def ancestors(needs: Needs) -> Mapping[str, frozenset[str]]:
         before[name] = 0
         for need in needs.get(name, ()):
             before[name] |= before[need] | bits[need]
-    return {name: frozenset(_named(before[name], names)) for name in needs}
-
-
-def _named(bits: int, names: list[str]) -> Iterator[str]:
-    while bits:
-        lowest = bits & -bits
-        yield names[lowest.bit_length() - 1]
-        bits ^= lowest
+    return lambda one, other: bool(before[other] & bits[one])
 
 
 def descendants(of: Iterable[str], edges: Iterable[tuple[str, str]]) -> frozenset[str]:

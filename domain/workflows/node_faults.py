@@ -12,6 +12,7 @@ from domain.payloads.registry import Registry
 from domain.payloads.workflows import RunPayload
 from domain.workflows.definition import MOST_ITEMS, NodeDocument, RunIf, WaitDocument, read_until
 from domain.workflows.expressions import evaluate
+from domain.workflows.graph import IsBefore
 from domain.workflows.inputs import input_misfits
 from domain.workflows.misfits import Misfit, payload_misfits
 from domain.workflows.references import Reading, Reference, expression_in, joined, read, texts_in
@@ -33,8 +34,8 @@ class Surroundings(NamedTuple):
     """What the nodes of a document are checked against."""
 
     nodes: Mapping[str, NodeDocument | None]
-    before: Mapping[str, frozenset[str]] | None
-    """The ancestors of each node; None where circles leave none."""
+    is_before: IsBefore | None
+    """None where there are circles."""
     schema: JsonObject
     """Of the run's input."""
     find: FindWorkflow
@@ -176,9 +177,10 @@ def faults_of_value(
 def _reads(reading: Reading, around: Surroundings, at: str | None, *, has_items: bool) -> Iterator[str]:
     for root in sorted({"item", "index"} & reading.roots if not has_items else ()):
         yield f"reads {root}, which is known in the `with` of a node with for_each"
-    fields = around.schema.get("properties", {})
+    fields = around.schema.get("properties")
+    known = fields if isinstance(fields, dict) else {}
     for field in sorted(reading.fields) if around.schema.get("additionalProperties") is False else ():
-        if field not in fields:
+        if field not in known:
             yield f"reads input.{field}, and the input has no such field"
     for reference in sorted(reading.references, key=str):
         reason = _unknown(reference, around, at)
@@ -193,7 +195,7 @@ def _unknown(reference: Reference, around: Surroundings, at: str | None) -> str 
         return "and there is no such node"
     if name == at:
         return "which is the node itself"
-    if at is not None and around.before is not None and name not in around.before[at]:
+    if at is not None and around.is_before is not None and not around.is_before(name, at):
         return f"which may end later than {at} begins: it must be among the needs of {at}, or before these"
     node = around.nodes[name]
     has_items = node is not None and node.for_each is not None

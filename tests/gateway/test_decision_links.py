@@ -24,8 +24,8 @@ from storage.actions import actions
 from storage.doubts import approvals
 from storage.postgres.database import Database
 from storage.secrets.sealing import Sealer
-from tests.doubles.asking_nodes import asking_node
 from tests.doubles.mail_factories import make_account, store_message
+from tests.doubles.workflows.asking_nodes import asking_node
 from tests.gateway.serving import HttpAnswer, ask, serve
 
 APPROVE, DENY = b"choice=approve&reason=", b"choice=deny&reason=not+now"

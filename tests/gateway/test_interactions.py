@@ -32,8 +32,8 @@ from storage.actions import actions
 from storage.doubts import approvals, subjects
 from storage.doubts.approvals import Notice
 from storage.postgres.database import Database
-from tests.doubles.asking_nodes import asking_node, node_state
 from tests.doubles.mail_factories import make_account, store_message
+from tests.doubles.workflows.asking_nodes import asking_node, node_state
 from tests.gateway.serving import HttpAnswer, ask, serve
 from tests.waiting import eventually
 

@@ -27,9 +27,9 @@ from storage.actions import actions
 from storage.doubts import approvals
 from storage.postgres.database import Database
 from tests.commands.calling import answer, call, refusal
-from tests.doubles.asking_nodes import asking_node, node_state
 from tests.doubles.calls import call_by
 from tests.doubles.mail_factories import make_account, store_message
+from tests.doubles.workflows.asking_nodes import asking_node, node_state
 from tests.gateway.api.conftest import Client, client_of
 
 COMMANDS = AREAS.approvals

@@ -341,3 +341,36 @@ def test_a_schedule_starts_runs(client: Client, flows: Workflows, process: Runti
     ((found),) = client.get("/v1/workflows/runs").json["runs"]
     assert (found["workflow"], found["state"]) == ("brief", "running")
     assert found["actor_id"].startswith("schedule")
+
+
+ASKS: dict[str, Any] = {
+    "name": "asks",
+    "nodes": {
+        "approve": {"wait": {"approval": "Go on?", "show": {"words": 12}}, "timeout": "PT12H"},
+        "yes": {"job": "workflow_jobs.echo", "needs": ["approve"], "with": {"value": "${nodes.approve.output.reason}"}},
+        "no": {
+            "job": "workflow_jobs.echo", "needs": ["approve"], "run_if": "failed",
+            "with": {"value": "${nodes.approve.error.code}"},
+        },
+    },
+    "output": "${[nodes.yes.state, nodes.no.state]}",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("choice", "states"), [("approve", ["succeeded", "skipped"]), ("deny", ["skipped", "succeeded"])]
+)
+def test_a_run_waits_for_a_person_and_goes_on_as_they_decide(
+    client: Client, flows: Workflows, database: Connection, choice: str, states: list[str]
+) -> None:
+    save(client, ASKS)
+    run_id = start(client, flows, workflow="asks", input={})
+    ((asked),) = client.get("/v1/approvals").json["approvals"]
+    assert (asked["about"], asked["node"]["run_id"], asked["node"]["show"]) == ("workflow", run_id, {"words": 12})
+    asking = "select payload ->> 'reminder', run_at > now() + interval '7 hours' from jobs where job_type = %s order by 2"
+    assert database.execute(asking, ("approvals.notify",)).fetchall() == [("false", False), ("true", True)]
+    assert client.post(f"/v1/approvals/{asked['approval_id']}/{choice}", {"reason": "because"}).status == 200
+    flows.drain()
+    shown = client.get(f"/v1/workflows/runs/{run_id}").json
+    assert (shown["state"], shown["output"]) == ("succeeded", states)
+    assert client.get("/v1/approvals").json["approvals"] == []

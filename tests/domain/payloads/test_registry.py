@@ -71,6 +71,10 @@ OWN_VALUES: Mapping[str, Mapping[str, st.SearchStrategy[Any]]] = {
     "exports.project_plan": {"zone": ZONES},
     "imports.availability": {"zone": ZONES, "source": st.sampled_from([None, "holidays.ics"])},
     "gmail.sync": {"history_id": st.none() | st.integers(1, 2**64 - 1)},
+    "workflows.run": {
+        "version": st.none() | st.integers(1, 2**31 - 1),
+        "input": st.sampled_from([{}, {"account_id": "a", "readers": ["b", 1, None]}]),
+    },
     "reminders.deliver": {"occurrence": st.none() | st.integers(1, 2**31 - 1)},
     "outbound.send": {
         "message_type": st.sampled_from(["reply", "forward"]),

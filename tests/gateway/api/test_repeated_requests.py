@@ -20,9 +20,9 @@ from storage.actions import actions
 from storage.ledger import ledger
 from storage.postgres.database import Database
 from tests.doubles import probe_jobs
-from tests.doubles.asking_nodes import BRIEF, begin_run, save_workflow
 from tests.doubles.factories import claim_one, enqueue_one
 from tests.doubles.mail_factories import make_account, store_message
+from tests.doubles.workflows.asking_nodes import BRIEF, begin_run, save_workflow
 from tests.gateway.api.conftest import Client, client_of
 from tests.gateway.serving import ask
 from tests.storage.postgres.row_makers import fill_project

@@ -17,10 +17,10 @@ from storage.access import users
 from storage.access.users import UserChanges
 from storage.doubts.approvals import asking
 from tests.doubles.approvals import buttons, decide, messages
-from tests.doubles.asking_nodes import ask_person, asking_node, begin_run, node_state
 from tests.doubles.email_orders import set_sender
 from tests.doubles.mail_environment import MailEnvironment
 from tests.doubles.told_people import PUBLIC_URL, ToldPeople
+from tests.doubles.workflows.asking_nodes import ask_person, asking_node, begin_run, node_state
 from tests.gateway.serving import ask, serve
 from tests.tasks.approvals.test_approvals import ASKED, bot, env
 
