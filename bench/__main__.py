@@ -27,6 +27,7 @@ from bench.contests import (
     memory,
     mix,
     pipeline,
+    workflows,
 )
 from bench.machine import describe, here_and_now
 from bench.results_file import Results
@@ -40,6 +41,7 @@ GROUPS = (
     mix.GROUP,
     enqueue.GROUP,
     latency.GROUP,
+    workflows.GROUP,
     drain.GROUP,
     io_bound.GROUP,
     memory.GROUP,

@@ -69,6 +69,19 @@ def alert(_ctx: JobContext, payload: Alert) -> Outcome:
     return Done()
 
 
+class Numbered(Payload, job_type="noop_jobs.numbered"):
+    """The number of an item."""
+
+    number: int
+
+
+@job(queue=Queue.DEFAULT)
+def numbered(_ctx: JobContext, payload: Numbered) -> Outcome:
+    """Count one job, and return its number."""
+    measured_job.count()
+    return Done({"number": payload.number})
+
+
 class Dying(Nothing, job_type="noop_jobs.dying"):
     """The payload of `dying`."""
 
@@ -79,7 +92,7 @@ def dying(_ctx: JobContext, _payload: Dying) -> Outcome:
     raise Transient("meant to die")
 
 
-MEASURED: tuple[Job[Any], ...] = (noop, io_bound, note, alert, dying)
+MEASURED: tuple[Job[Any], ...] = (noop, io_bound, note, alert, numbered, dying)
 
 for measured in MEASURED:
     register(measured)

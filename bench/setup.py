@@ -30,6 +30,9 @@ class Sizes:
     accounts: int = 100_000
     memory_jobs: int = 200_000
     messages: int = 2_000
+    workflow_items: int = 10_000
+    workflow_layers: int = 20
+    workflow_chain: int = 1_000
 
 
 @dataclass

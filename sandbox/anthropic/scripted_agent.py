@@ -21,6 +21,8 @@ PLANS: dict[Kind, tuple[str, ...]] = {
 FOUND = re.compile(r"\bthread_id: ([\w-]+)")
 """A thread that a search has shown; the newest comes first."""
 WHOM_TO_ANSWER = re.compile(r"\banswer ([\w.+-]+@[\w-]+(?:\.[\w-]+)+)", re.IGNORECASE)
+SUBJECT = re.compile(r"^Subject: (.+)$", re.MULTILINE)
+BRIEF = re.compile(r"\bthe brief\b", re.IGNORECASE)
 FILING = re.compile(r"\bfile (?:it|them|the newest)\b", re.IGNORECASE)
 
 
@@ -44,13 +46,21 @@ def next_call(request: Json) -> tuple[str, Json] | str:
     if "<<<thread" not in opening and ("read_thread" not in offered or names_threads(offered["read_thread"])):
         plan = _plan_on_mailbox(opening, everything_seen(request), offered)
         left = (one for one in plan if one[0] in offered and one[0] not in done)
-        return next(left, f"Did what was asked ({len(FOUND.findall(everything_seen(request)))} messages found).")
+        return next(left, _answer(opening, everything_seen(request)))
     reading = read_mail(opening)
     for name in PLANS[reading.kind]:
         if name in offered and name not in done:
             asked = {"messages": [{"role": "user", "content": opening}]}
             return name, fill_tool(offered[name], asked)
     return f"Looked after the thread (subject: {topic(reading)}; {len(done)} calls)."
+
+
+def _answer(asked: str, seen: str) -> str:
+    """The last word of a run that has no thread of its own: a brief if that is asked for."""
+    if not BRIEF.search(asked):
+        return f"Did what was asked ({len(FOUND.findall(seen))} messages found)."
+    subjects = SUBJECT.findall(seen)
+    return "\n".join((f"The newest {len(subjects)} messages:", *(f"- {subject}" for subject in subjects)))
 
 
 def _plan_on_mailbox(asked: str, seen: str, offered: Mapping[str, Json]) -> list[tuple[str, Json]]:

@@ -125,6 +125,15 @@ class InboxLine:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkflowRun:
+    """A run of a workflow, and where each of its nodes stands."""
+
+    run_id: UUID
+    state: str
+    nodes: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class Ledger:
     """Everything of the database that the report counts."""
 
@@ -137,6 +146,7 @@ class Ledger:
     agent_runs: Sequence[AgentRun] = ()
     accounts: Sequence[AccountRow] = ()
     inbox: Sequence[InboxLine] = ()
+    workflow_runs: Sequence[WorkflowRun] = ()
     audit_events: int = 0
 
 
@@ -201,6 +211,11 @@ select c.email, c.status, c.user_id, (
 from accounts c order by c.email
 """
 INBOX = "select title, user_id from inbox_items order by created_at, user_id, seq"
+WORKFLOW_RUNS = """
+select r.id as run_id, r.state, (
+  select jsonb_object_agg(n.node, n.state) from workflow_nodes n where n.run_id = r.id and n.item = -1) as nodes
+from workflow_runs r order by r.created_at, r.id
+"""
 AUDIT_EVENTS = "select count(*) as audit_events from audit_log"
 
 
@@ -219,6 +234,7 @@ def read_ledger(connection: psycopg.Connection[Any]) -> Ledger:
             agent_runs=_read(cursor, AGENT_RUNS, AgentRun),
             accounts=_read(cursor, ACCOUNTS, AccountRow),
             inbox=_read(cursor, INBOX, InboxLine),
+            workflow_runs=_read(cursor, WORKFLOW_RUNS, WorkflowRun),
             audit_events=int(counted["audit_events"]),
         )
 

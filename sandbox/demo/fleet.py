@@ -85,6 +85,10 @@ class Fleet:
         for member in self.members:
             member.check()
 
+    def keep(self, name: str, text: str) -> None:
+        """Write a file beside the report."""
+        (self.folder / name).write_text(text, encoding="utf-8")
+
     def celery(
         self, *words: str, secrets: dict[str, str] | None = None, typed: str = "", secret_answer: bool = False
     ) -> Any:  # noqa: ANN401  # any JSON value

@@ -7,6 +7,7 @@ from typing import Any
 from sandbox.demo.doors import HttpDoor
 from sandbox.demo.fleet import Fleet
 from sandbox.demo.letters import EVE, SUPPLIER
+from sandbox.demo.steps import daily_brief
 from sandbox.demo.steps.agent import LABEL
 from sandbox.demo.steps.approval import APPROVER, CHANNEL
 
@@ -47,6 +48,12 @@ def employ_agent(fleet: Fleet, door: HttpDoor, *, org: str, email: str, account_
     fleet.celery("agents", "add", AGENT, "--org", org, "--profile", json.dumps(PROFILE))
     fleet.celery("accounts", "set", email, "--agent-enabled", "--send-allowed")
     door.post(f"/v1/rules?account_id={account_id}", {"rules": list(RULES)})
+
+
+def save_workflow(fleet: Fleet, *, org: str) -> None:
+    """Save the workflow of the second act, and the profile of the agent that works in it."""
+    fleet.celery("agents", "add", daily_brief.PROFILE_NAME, "--org", org, "--profile", json.dumps(daily_brief.PROFILE))
+    fleet.celery("workflows", "save", str(daily_brief.DEFINITION), "--org", org)
 
 
 def ask_on_discord(fleet: Fleet, *, org: str, owner: str) -> None:

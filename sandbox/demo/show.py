@@ -77,12 +77,14 @@ class DemoRun:
         door = set_up.open_door(self._fleet, org=ORG)
         set_up.ask_on_discord(self._fleet, org=ORG, owner=OWNER)
         set_up.choose_sender(self._fleet, org=ORG)
+        set_up.save_workflow(self._fleet, org=ORG)
         set_up.employ_agent(self._fleet, door, org=ORG, email=OWNER, account_id=account_id)
         return Stage(
             self._mailbox,
             self._fleet.gmail,
             self._fleet.anthropic,
             self._fleet.discord,
+            self._fleet.resend,
             door,
             account_id,
             self._watching.wait,
@@ -91,6 +93,7 @@ class DemoRun:
             lambda access, refresh: set_up.connect(
                 self._fleet, org=ORG, email=OWNER, access_token=access, refresh_token=refresh
             ),
+            self._fleet.keep,
             self._places,
         )
 

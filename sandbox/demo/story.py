@@ -4,13 +4,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from sandbox.demo.letters import ATTACKS, INVOICE, LETTERS
+from sandbox.demo.letters import ATTACKS, INVOICE, LETTERS, SECRET
 from sandbox.demo.mailbox_story import OWNER, Delivery, read_story, tell_story
 from sandbox.demo.predictions import predict
 from sandbox.demo.steps.actions import ArchiveAndUndo, ForwardUnapproved, SnoozeAndWake
 from sandbox.demo.steps.agent import AgentAtWork
 from sandbox.demo.steps.approval import ForwardApproved
 from sandbox.demo.steps.attack import Attack
+from sandbox.demo.steps.daily_brief import DailyBrief
 from sandbox.demo.steps.drafts import Discard, Edit, Rework, Send
 from sandbox.demo.steps.labels import MarkDone
 from sandbox.demo.steps.reminder import RemindMe
@@ -59,6 +60,10 @@ ACTS: tuple[Act, ...] = (
             AgentAtWork(INVOICE),
             ArchiveAndUndo("easy-ham-2-01329.eml"),
         ),
+    ),
+    Act(
+        "A workflow reads the mailbox's day, asks the owner, sends the brief by Resend, and reminds",
+        (DailyBrief(SECRET.name),),
     ),
     Act("Attacks arrive, and the model obeys every order that it reads", (Attack(ATTACKS),)),
 )

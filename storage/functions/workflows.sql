@@ -66,27 +66,25 @@ language plpgsql as $$
 declare
   runs uuid[];
 begin
-  with ended as materialized (
-    select * from jsonb_to_recordset(facts) as f (job_id uuid, state text, error_code text, reason text, output jsonb, output_bytes integer,
-      cost_microcents bigint, finished_at timestamptz)
-  ),
-  written as (
-    update public.workflow_nodes n set
-      state = case
-        when e.state = 'succeeded' then 'succeeded'
-        when e.state = 'canceled' and n.stopped_for in ('canceled', 'deadline') then 'canceled'
-        else 'failed' end,
-      output = case when e.state = 'succeeded' then e.output end,
-      output_refused = case when e.state = 'succeeded' and e.output is null then
-        format('the output has %s bytes, and a workflow keeps 65536', e.output_bytes) end,
-      error = case when e.state <> 'succeeded' then jsonb_build_object(
-        'code', case when n.stopped_for = 'timeout' then 'timeout' else coalesce(e.error_code, e.state) end,
-        'reason', left(coalesce(nullif(e.reason, ''), e.state), 1000)) end,
-      cost_microcents = n.cost_microcents + e.cost_microcents,
-      wait_until = null,
-      finished_at = e.finished_at
-    from ended e
-    where n.job_id = e.job_id and n.job_id = any (array(select a.job_id from ended a)) and n.state = 'running'
+  -- Each node looks its facts up. The planner takes the nodes of a statement for one, and would compare each of them with each end.
+  facts := (select jsonb_object_agg(f.value ->> 'job_id', f.value) from jsonb_array_elements(facts) as f (value));
+  with written as (
+    update public.workflow_nodes n set (state, output, output_refused, error, cost_microcents, wait_until, finished_at) = (
+      select
+        case
+          when e.state = 'succeeded' then 'succeeded'
+          when e.state = 'canceled' and n.stopped_for in ('canceled', 'deadline') then 'canceled'
+          else 'failed' end,
+        case when e.state = 'succeeded' then e.output end,
+        case when e.state = 'succeeded' and e.output is null then
+          format('the output has %s bytes, and a workflow keeps 65536', e.output_bytes) end,
+        case when e.state <> 'succeeded' then jsonb_build_object(
+          'code', case when n.stopped_for = 'timeout' then 'timeout' else coalesce(e.error_code, e.state) end,
+          'reason', left(coalesce(nullif(e.reason, ''), e.state), 1000)) end,
+        n.cost_microcents + e.cost_microcents, null::timestamptz, e.finished_at
+      from jsonb_to_record(facts -> n.job_id::text) as e (state text, error_code text, reason text, output jsonb, output_bytes integer,
+        cost_microcents bigint, finished_at timestamptz))
+    where n.job_id = any (array(select k::uuid from jsonb_object_keys(facts) as k)) and n.state = 'running'
     returning n.run_id
   )
   select array_agg(distinct w.run_id) into runs from written w;

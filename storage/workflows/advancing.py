@@ -7,6 +7,8 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from psycopg.types.json import Jsonb
+
 from domain.access.users import UserRole
 from domain.jobs.failures import Invalid
 from domain.jobs.job import JsonObject
@@ -117,20 +119,21 @@ def take_ended(tx: Transaction, run_id: UUID, limit: int) -> TakenEnds:
 
 def count_items(tx: Transaction, run_id: UUID, items: Mapping[str, Counter[NodeState]]) -> Sequence[ItemCounts]:
     """Add ended items to their nodes; returns how these stand then."""
-    rows = tx.run(
-        "count_items",
-        run_id=run_id,
-        nodes=array(items),
-        done=array(one[NodeState.SUCCEEDED] for one in items.values()),
-        failed=array(one[NodeState.FAILED] for one in items.values()),
-        canceled=array(one[NodeState.CANCELED] for one in items.values()),
-    )
+    counts = {
+        node: {
+            "done": ends[NodeState.SUCCEEDED],
+            "failed": ends[NodeState.FAILED],
+            "canceled": ends[NodeState.CANCELED],
+        }
+        for node, ends in items.items()
+    }
+    rows = tx.run("count_items", run_id=run_id, counts=Jsonb(counts))
     return [ItemCounts(*row) for row in rows]
 
 
 def count_needs(tx: Transaction, run_id: UUID, ended: Mapping[str, int], *, nodes: int) -> int:
     """Subtract ended needs from the nodes that have them, and `nodes` ended nodes from the run; returns those left."""
-    rows = tx.run("count_needs", run_id=run_id, nodes=array(ended), ended=array(ended.values()), count=nodes)
+    rows = tx.run("count_needs", run_id=run_id, ended=Jsonb(ended), count=nodes)
     return int(rows[0].nodes_left)
 
 
@@ -175,43 +178,33 @@ def _outputs(tx: Transaction, run_id: UUID, node: str, total: int) -> list[objec
 
 def end_nodes(tx: Transaction, run_id: UUID, ended: Sequence[Ended]) -> None:
     """End nodes; the caller counts their ends in the same transaction."""
-    tx.run(
-        "end_nodes",
-        run_id=run_id,
-        nodes=array(one.node for one in ended),
-        states=array(one.state.value for one in ended),
-        outputs="{}",
-        errors=column(_error(one.error) for one in ended),
-        skips=column(one.skipped_because and one.skipped_because.value for one in ended),
-    )
+    documents = {
+        one.node: {"state": one.state, "error": _error(one.error), "skipped_because": one.skipped_because}
+        for one in ended
+    }
+    tx.run("end_nodes", run_id=run_id, ended=Jsonb(documents))
 
 
 def begin_nodes(tx: Transaction, run: Run, begun: Sequence[Begun]) -> None:
     """Write that the work of nodes has begun, or their wait; the ends of their jobs are waited for."""
-    tx.run(
-        "begin_nodes",
-        run_id=run.run_id,
-        org_id=run.org_id,
-        nodes=array(one.node for one in begun),
-        states=array(one.state.value for one in begun),
-        inputs=json_array(one.input for one in begun),
-        job_ids=column(one.job_id for one in begun),
-        child_runs=column(one.child_run for one in begun),
-        wait_untils=column(one.wait_until for one in begun),
-        approval_ids=column(one.approval_id for one in begun),
-        roles=column({"roles": [role.value for role in one.roles]} if one.roles else None for one in begun),
-    )
+    tx.run("begin_nodes", run_id=run.run_id, org_id=run.org_id, begun=Jsonb({one.node: _begun(one) for one in begun}))
+
+
+def _begun(begun: Begun) -> JsonObject:
+    return {
+        "state": begun.state,
+        "input": begun.input,
+        "job_id": begun.job_id and begun.job_id.hex,
+        "child_run": begun.child_run and begun.child_run.hex,
+        "wait_until": begun.wait_until and begun.wait_until.isoformat(),
+        "approval_id": begun.approval_id and begun.approval_id.hex,
+        "roles": list(begun.roles) or None,
+    }
 
 
 def begin_lists(tx: Transaction, run_id: UUID, lists: Mapping[str, Sequence[object]], *, new_items: int) -> None:
     """Write that nodes begin whose work is done for each item of a list."""
-    tx.run(
-        "begin_lists",
-        run_id=run_id,
-        nodes=array(lists),
-        inputs=json_array(lists.values()),
-        items=array(len(items) for items in lists.values()),
-    )
+    tx.run("begin_lists", run_id=run_id, lists=Jsonb(lists))
     tx.run("add_items_to_run", run_id=run_id, items=new_items)
 
 
@@ -225,14 +218,14 @@ def put_back_items(tx: Transaction, run_id: UUID, node: str, limit: int) -> Sequ
     return [PutBack(*row) for row in tx.run("list_put_back_items", run_id=run_id, node=node, limit=limit)]
 
 
-def begin_items(tx: Transaction, run: Run, begun: Sequence[Begun]) -> None:
-    """Write that items have begun, or failed before they did; the ends of their jobs are waited for."""
+def begin_items(tx: Transaction, run: Run, node: str, begun: Sequence[Begun]) -> None:
+    """Write that items of a node have begun, or failed before they did; the ends of their jobs are waited for."""
     tx.run(
         "begin_items",
         run_id=run.run_id,
         org_id=run.org_id,
         round=run.round,
-        nodes=array(one.node for one in begun),
+        node=node,
         items=array(one.item for one in begun),
         states=array(one.state.value for one in begun),
         inputs=json_array(one.input for one in begun),

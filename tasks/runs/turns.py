@@ -146,7 +146,7 @@ def begin_items(at: Advance) -> None:
         room = items_to_begin(node, total=one.items_total, begun=one.items_started, ended=one.items_ended)
         if room > 0 and at.left > 0:
             begun = _items(at, node, one, min(room, at.left))
-            advancing.begin_items(at.tx, at.run, begun)
+            advancing.begin_items(at.tx, at.run, node.name, begun)
             at.left -= len(begun)
             at.again = at.again or any(item.error is not None for item in begun)
 

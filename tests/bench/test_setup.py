@@ -1,6 +1,7 @@
 """Restoring, filling and draining on real servers with a handful of jobs; nothing is timed."""
 
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,12 +14,13 @@ from bench.contenders.ours import MAIL, ONE, PREFORK, TEMPLATE, WRITING_MAIL
 from bench.contenders.peer import Peer
 from bench.contenders.peer_environments import Environments
 from bench.contenders.peer_settings import WRITING_CELERY
-from bench.contests import fleet, growth
+from bench.contests import fleet, growth, workflows
 from bench.contests.memory import measure
 from bench.drain import DrainRun, drain
 from bench.measured_job import MAIL_JOBS, MESSAGES
 from bench.setup import Setup, Sizes
 from bench.stores import RUN_DATABASE, Stores
+from domain.workflows.definition import definition_of
 from engine.app import app
 from sandbox.servers.servers import Servers, run_servers
 from tests.invariants import check_ledger
@@ -76,6 +78,24 @@ def test_plain_celery_s_tasks_of_the_second_mix_write_the_same_rows(setup: Setup
     assert drain(run, setup.folder).whole
     with look(setup) as database:
         assert database.execute(ROWS).fetchall() == WRITTEN
+
+
+def test_a_workflow_of_the_bench_runs_all_its_jobs_and_so_do_its_plain_jobs(setup: Setup) -> None:
+    runs = workflows.Runs(setup, workflows.fan_out(12), ONE, [])
+    assert runs.seconds() > 0
+    assert runs.advances[0] >= 1
+    with look(setup) as database:
+        check_ledger(database)
+        items = "select count(*) from jobs where job_type = 'noop_jobs.numbered' and state = 'succeeded'"
+        assert database.execute(items).fetchone() == (12,)
+    assert runs.plain_seconds() > 0
+
+
+def test_the_layers_and_the_chain_of_the_bench_have_the_nodes_that_they_promise() -> None:
+    layers = definition_of(workflows.layers(3).document)
+    assert Counter(len(node.needs) for node in layers.nodes.values()) == {0: 50, 3: 100}
+    chain = definition_of(workflows.chain(5).document)
+    assert list(chain.edges) == [(f"n{n}", f"n{n + 1}") for n in range(4)]
 
 
 def test_every_process_of_a_worker_is_measured(setup: Setup) -> None:

@@ -84,12 +84,14 @@ class DayRun:
                 self._fleet.gmail,
                 self._fleet.anthropic,
                 self._fleet.discord,
+                self._fleet.resend,
                 doors[person.org],
                 account_id,
                 self._watching.wait,
                 self._watching.rest,
                 partial(self._receive, person),
                 partial(self._connect, person),
+                self._fleet.keep,
                 self._places,
             )
         return stages

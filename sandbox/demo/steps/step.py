@@ -10,6 +10,7 @@ from sandbox.demo.doors import HttpDoor
 from sandbox.demo.evidence import ActionRow, EmailRecord, Ledger, Outside
 from sandbox.emulator.client import EmulatorControl
 from sandbox.emulator.control import GmailAccount, GmailControl, MessagePlace
+from sandbox.resend.control import ResendControl
 
 Mark = Mapping[str, Any]
 """What a step keeps between its play and its end, such as the id of the action that it asked for."""
@@ -68,6 +69,7 @@ class Stage:
     gmail: GmailControl
     model: EmulatorControl
     discord: EmulatorControl
+    resend: ResendControl
     door: HttpDoor
     account_id: str
     wait: Callable[[Callable[[Ledger], str]], Ledger]
@@ -78,6 +80,8 @@ class Stage:
     """Let a message arrive, under a name."""
     connect: Callable[[str, str], object]
     """Connect the mailbox anew, with an access token and a refresh token."""
+    keep: Callable[[str, str], object]
+    """Keep a text in a file of this name, beside the report."""
     places: dict[str, MessagePlace] = field(default_factory=dict)
     """Where each message of the story lies, by the name that the story gives it."""
 

@@ -8,14 +8,25 @@ from uuid import UUID
 
 import pytest
 
-from sandbox.demo.evidence import ActionRow, AgentRun, EmailRecord, InboxLine, Ledger, Outside, StoredMessage
+from sandbox.demo.evidence import (
+    ActionRow,
+    AgentRun,
+    EmailRecord,
+    InboxLine,
+    Ledger,
+    Outside,
+    StoredMessage,
+    WorkflowRun,
+)
 from sandbox.demo.letters import ATTACKS, CANARY, EVE, INVOICE
 from sandbox.demo.predictions import Played, find_endings, find_steps
 from sandbox.demo.report import Outcome, find_deviations, find_outcomes
+from sandbox.demo.steps import daily_brief
 from sandbox.demo.steps.actions import SNOOZED, ArchiveAndUndo, ForwardUnapproved, SnoozeAndWake
 from sandbox.demo.steps.agent import LABEL, AgentAtWork
 from sandbox.demo.steps.approval import ForwardApproved
 from sandbox.demo.steps.attack import Attack
+from sandbox.demo.steps.daily_brief import DailyBrief
 from sandbox.demo.steps.drafts import EDITED_TEXT, REWORK_LABEL, WISH, Discard, Edit, Rework, Send
 from sandbox.demo.steps.labels import DONE, MarkDone
 from sandbox.demo.steps.reminder import WORDS, RemindMe
@@ -79,6 +90,10 @@ def with_calls(*calls: JournalledCall) -> Change:
     return lambda one: replace(one, outside=replace(one.outside, gmail_calls=calls))
 
 
+def with_emails(*emails: dict[str, Any]) -> Change:
+    return lambda one: replace(one, outside=replace(one.outside, sent_emails=emails))
+
+
 RUN = AgentRun(JOB, "t1", "m1", "succeeded", 3, 2)
 DONE_ACTION = ActionRow(ACTION, "archive", "done", "m1", JOB)
 OUT, BACK = relabelled([SNOOZED], ["INBOX"]), relabelled(["INBOX"], [SNOOZED])
@@ -89,12 +104,23 @@ FORWARDED = lying("m7", "SENT", recipients="colleague@postroom.example")
 APPROVED = ActionRow(ACTION, "forward", "done", "m1", JOB)
 LINE = InboxLine(f"Reminder: {WORDS}", UUID(int=4))
 REMINDED = {"mail": {"subject": f"Reminder: {WORDS}", "to": ["owner@postroom.example"]}}
+RUN_ID = UUID(int=5)
+BRIEF = {"mail": {"subject": daily_brief.SUBJECT, "to": ["owner@postroom.example"], "text": "The newest:\n- lunch"}}
+REMINDED_OF_BRIEF = {"mail": {"subject": f"Reminder: {daily_brief.WORDS}", "to": ["owner@postroom.example"]}}
+LINE_OF_BRIEF = InboxLine(f"Reminder: {daily_brief.WORDS}", UUID(int=4))
+BRIEFED = WorkflowRun(RUN_ID, "succeeded", {"approve": "succeeded", "not_sent": "skipped"})
+NOT_BRIEFED = proof("skipped", mailbox(lying("m1")), mark={"run_id": str(RUN_ID), "looked": True})
 NOT_REMINDED = proof("skipped", mailbox(lying("m1")))
 GOOD: dict[type, Proof] = {
     RemindMe: replace(
         NOT_REMINDED,
         ledger=replace(NOT_REMINDED.ledger, inbox=(LINE,)),
         outside=replace(NOT_REMINDED.outside, sent_emails=[REMINDED]),
+    ),
+    DailyBrief: replace(
+        NOT_BRIEFED,
+        ledger=replace(NOT_BRIEFED.ledger, inbox=(LINE_OF_BRIEF,), workflow_runs=(BRIEFED,)),
+        outside=replace(NOT_BRIEFED.outside, sent_emails=[BRIEF, REMINDED_OF_BRIEF]),
     ),
     Send: proof("sent", mailbox(lying("m9", "SENT")), mark={"message_id": "m9"}, sent="m9"),
     Edit: proof("drafted", mailbox(lying("m1"), drafts=(draft(EDITED_TEXT),)), mark={"message_id": "m2"}),
@@ -126,7 +152,7 @@ STEPS: dict[type, Step] = {
     kind: kind("m")
     for kind in (
         Send, Edit, Discard, Rework, MarkDone, SnoozeAndWake, ArchiveAndUndo, ForwardUnapproved, ForwardApproved,
-        RemindMe,
+        RemindMe, DailyBrief,
     )
 } | {AgentAtWork: AgentAtWork(INVOICE), Attack: ATTACK}  # fmt: skip
 
@@ -160,6 +186,11 @@ def test_a_step_finds_its_predicted_end(kind: type) -> None:
             in_mailbox(messages=[lying("m7", "SENT", recipients="press@postroom.example")]),
             "1 message sent",
         ),
+        (DailyBrief, in_ledger(workflow_runs=()), "run missing"),
+        (DailyBrief, in_ledger(inbox=(LINE_OF_BRIEF, LINE_OF_BRIEF)), "2 lines"),
+        (DailyBrief, with_emails(BRIEF, BRIEF, REMINDED_OF_BRIEF), "2 briefs with"),
+        (DailyBrief, with_emails(REMINDED_OF_BRIEF), "no brief"),
+        (DailyBrief, lambda one: replace(one, mark=one.mark | {"looked": False}), "decided the matter"),
         (ForwardApproved, in_ledger(actions=(APPROVED,)), "nobody known"),
         (ForwardApproved, in_mailbox(messages=[FORWARDED, FORWARDED]), "2 messages sent"),
         (ForwardApproved, lambda one: replace(one, mark=one.mark | {"refused": False}), "stranger obeyed"),

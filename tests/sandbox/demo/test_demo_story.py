@@ -29,6 +29,7 @@ def test_every_kind_of_step_that_the_issue_names_is_in_the_story() -> None:
     assert {
         "a draft is sent", "a draft is reworked", "a snooze comes back", "an action is undone", "an agent at work",
         "attacks on an obedient model", "a forward waits for approval", "a forward is approved on Discord",
+        "a workflow: the brief of the day",
     } <= {step.title for step in STEPS}  # fmt: skip
 
 
