@@ -20,6 +20,25 @@ MOST_NAMED = 20
 """Rows, or users, that a refusal names."""
 STATES = ("pending", "processing", "complete", "failed")
 
+TAKE = """
+lock table public.email_processing_jobs in access exclusive mode;
+create table if not exists public.email_processing_accounts (connection_id uuid primary key, account_id uuid not null);
+lock table public.email_processing_accounts in access exclusive mode
+"""
+"""Keeps everybody out of the old table, and makes the one that says which mailbox a connection is, where there is none.
+
+Not among the statements, none of which leaves anything in a session: only the owner runs this.
+"""
+MATCH = """
+create temporary table adopted_connections on commit drop as
+select c.connection_id, a.org_id, a.id as account_id
+from (select distinct connection_id::text from public.email_processing_jobs) as c
+left join public.email_processing_accounts m on m.connection_id::text = c.connection_id
+left join public.accounts a on a.id::text = coalesce(m.account_id::text, lower(c.connection_id));
+analyze adopted_connections
+"""
+"""The mailbox of each connection: the account that was named for it, or the one that has the connection's own id."""
+
 
 @dataclass(frozen=True, slots=True)
 class Adopted:
@@ -48,8 +67,8 @@ def adopt(tx: Transaction, by: Origin, *, batch: int = BATCH) -> Adopted | None:
     if found.has_jobs:
         if found.missing:
             raise Invalid(OLD_JOBS, f"has no column {', '.join(found.missing)}")
-        tx.run("take_spec026_jobs")
-        tx.run("match_spec026_connections")
+        tx.raw(TAKE)
+        tx.raw(MATCH)
         _refuse_strangers(tx)
         _refuse_faults(tx)
         jobs.update(_adopt_rows(tx, batch))

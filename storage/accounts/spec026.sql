@@ -8,21 +8,6 @@ select to_regclass('public.email_processing_jobs') is not null as has_jobs, to_r
       select from pg_attribute a
       where a.attrelid = to_regclass('public.email_processing_jobs') and a.attname = w.name and not a.attisdropped)) as missing
 
--- name: take_spec026_jobs
--- Keeps everybody out of the old table, and makes the one that says which mailbox a connection is now, where nobody has made it.
-lock table public.email_processing_jobs in access exclusive mode;
-create table if not exists public.email_processing_accounts (connection_id uuid primary key, account_id uuid not null);
-lock table public.email_processing_accounts in access exclusive mode
-
--- name: match_spec026_connections
--- The mailbox of each connection: the account that email_processing_accounts names, or the one that has the connection's own id.
-create temporary table adopted_connections on commit drop as
-select c.connection_id, a.org_id, a.id as account_id
-from (select distinct connection_id::text from public.email_processing_jobs) as c
-left join public.email_processing_accounts m on m.connection_id::text = c.connection_id
-left join public.accounts a on a.id::text = coalesce(m.account_id::text, lower(c.connection_id));
-analyze adopted_connections
-
 -- name: find_spec026_strangers
 -- Users whose connections have become no mailbox here, each with one of them; and how many users there are.
 select e.user_id::text as user_id, min(e.connection_id::text) as connection_id, count(*) over () as users

@@ -6,6 +6,7 @@ create table approval_channels (
   set_at timestamptz not null default now()
 );
 call postroom.fence_table('approval_channels');
+call postroom.erasure_rule('approval_channels', refuses_new => true);
 grant select, insert, update, delete on approval_channels to postroom_ledger;
 grant select on approval_channels to postroom_tenant;
 
@@ -22,6 +23,7 @@ create table approval_notices (
   foreign key (org_id, account_id, action_id) references actions (org_id, account_id, id)
 );
 call postroom.fence_table('approval_notices');
+call postroom.erasure_rule('approval_notices');
 grant select, insert, update, delete on approval_notices to postroom_ledger;
 grant select, insert on approval_notices to postroom_tenant;
 -- By column: the right to update a whole table is the right to lock it.
