@@ -37,7 +37,7 @@ class Erasure:
     finished_at: datetime | None
     rows: int = 0
     files: int = 0
-    user_id: UUID | None = None
+    person_id: UUID | None = None
     marks: Sequence[Mark] = ()
 
 

@@ -1,7 +1,7 @@
 -- name: find_erasure
 -- The erasure that is under way of a person, by address or id, or of an org, by name or id; the newest that was finished of such a person,
 -- by the address's hash, or of the org.
-select id as erasure_id, org_id, subject, user_id, marks, begun_at, finished_at, rows, files
+select id as erasure_id, org_id, subject, person_id, marks, begun_at, finished_at, rows, files
 from erasures e
 where e.subject = %(subject)s and (%(org_id)s::uuid is null or e.org_id = %(org_id)s::uuid)
   and case when e.finished_at is null
@@ -61,7 +61,7 @@ the_org as (
 the_keys as (
   update api_keys set revoked_at = now(), revoked_by = 'erasure' where org_id = %(org_id)s and %(subject)s = 'org' and revoked_at is null
 )
-insert into erasures (org_id, subject, user_id, marks, accounts, addresses, ids, hashes, reason, begun_by)
+insert into erasures (org_id, subject, person_id, marks, accounts, addresses, ids, hashes, reason, begun_by)
 values (%(org_id)s, %(subject)s, %(user_id)s, %(marks)s, %(accounts)s::uuid[], %(addresses)s::text[], %(ids)s,
   case when %(user_id)s::uuid is null then '{}'
     else array[postroom.address_hash(%(org_id)s, 'email', %(email)s), postroom.address_hash(%(org_id)s, 'id', %(user_id)s::text)] end, %(reason)s, %(by)s)
@@ -100,7 +100,7 @@ where j.ctid >= %(first)s::text::tid and j.ctid < %(after)s::text::tid and j.org
     or (concat_ws(' ', words, mail) ~* %(loose)s and (
       postroom.without_marks(words, %(patterns)s::text[], %(instead)s::text[]) <> words
       or postroom.without_marks(mail, %(patterns)s::text[], %(instead)s::text[]) <> mail))
-    or exists (select from deliveries d where d.org_id = e.org_id and d.user_id = e.user_id and d.id::text = j.payload ->> 'delivery_id'))
+    or exists (select from deliveries d where d.org_id = e.org_id and d.user_id = e.person_id and d.id::text = j.payload ->> 'delivery_id'))
 
 -- name: count_older_claims
 -- Jobs of the org that a worker has held since before a time: what they read may come back with what they write.
@@ -115,8 +115,8 @@ order by id limit %(most)s
 
 -- name: finish_erasure
 -- Forgets by what the person was found. The row says that it is done, and to whoever has the address, of whom.
-update erasures set finished_at = now(), user_id = null, marks = null, accounts = null, addresses = null, ids = null,
+update erasures set finished_at = now(), person_id = null, marks = null, accounts = null, addresses = null, ids = null,
   rows = rows + %(rows)s, files = files + %(files)s
 where id = %(erasure_id)s and finished_at is null
-  and not exists (select from users u where u.id = erasures.user_id)
+  and not exists (select from users u where u.id = erasures.person_id)
 returning id as erasure_id, org_id, subject, begun_at, finished_at, rows, files

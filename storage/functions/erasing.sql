@@ -54,7 +54,7 @@ begin
     select format('update %1$s t set %2$I = null from %3$s where %4$s and encode(t.%2$I, ''escape'') ~* $8', from_table, b, the, part)
     from unnest(rule.bytes) as b where erasure.subject = 'user'
   loop
-    execute statement using erasure.org_id, erasure.user_id, erasure.accounts, erasure.addresses, erasure.ids, patterns, instead, loose;
+    execute statement using erasure.org_id, erasure.person_id, erasure.accounts, erasure.addresses, erasure.ids, patterns, instead, loose;
     get diagnostics gone = row_count;
     done := done + gone;
   end loop;
@@ -75,7 +75,7 @@ begin
     union all
     select format('update %s t set %s from %s where %s and %s and (%s)', from_table, changes, the, part, mentions, differs) where changes is not null
   loop
-    execute statement using erasure.org_id, erasure.user_id, erasure.accounts, erasure.addresses, erasure.ids, patterns, instead, loose;
+    execute statement using erasure.org_id, erasure.person_id, erasure.accounts, erasure.addresses, erasure.ids, patterns, instead, loose;
     get diagnostics gone = row_count;
     done := done + gone;
   end loop;

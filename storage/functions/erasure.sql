@@ -1,15 +1,16 @@
 -- Erasure: what a table says of its rows, who is refused meanwhile, and how a person is taken out of words (docs: erase-a-person.md).
 
 -- Says what becomes of a table's rows. By default those of an org go with it, those of a person (by user_id) and of their mailboxes (by
--- account_id) go with the person, and the person is taken out of the words of all others. `refuses_new`: for tables in which something new
--- about an org or a person begins; no row of one who is being erased comes in.
+-- account_id) go with the person, and the person is taken out of the words of all others. `person_rows`: which are the person's besides.
+-- `refuses_new`: for tables in which something new about an org or a person begins; no row of one who is being erased comes in.
 create or replace procedure postroom.erasure_rule(
   target regclass, org_rows text default 'org_id = the.org', org_keeps jsonb default null, person_rows text default null,
   person_keeps jsonb default null, is_searched boolean default true, bytes text[] default '{}', refuses_new boolean default false)
 language plpgsql set search_path = pg_catalog, public, pg_temp as $$
 begin
-  if person_rows is null and org_rows is not null then
-    select string_agg(case a.attname when 'user_id' then 'user_id = the.person' else 'account_id = any (the.accounts)' end, ' or ')
+  if org_rows is not null then
+    select nullif(concat_ws(' or ', person_rows, string_agg(
+      case a.attname when 'user_id' then 'user_id = the.person' else 'account_id = any (the.accounts)' end, ' or ' order by a.attnum)), '')
     into person_rows
     from pg_attribute a where a.attrelid = target and a.attname in ('user_id', 'account_id');
   end if;

@@ -49,7 +49,7 @@ create table erasures (
   id uuid primary key default uuidv7(),
   org_id uuid not null references orgs (id),
   subject text not null check (subject in ('user', 'org')),
-  user_id uuid,
+  person_id uuid,
   -- [{"kind": "address", "text": "ada@example.org"}, ...]
   marks jsonb,
   accounts uuid[],
@@ -64,13 +64,13 @@ create table erasures (
   finished_at timestamptz,
   rows bigint not null default 0,
   files integer not null default 0,
-  constraint finished_knows_nobody check (finished_at is null or num_nonnulls(user_id, marks, accounts, addresses, ids) = 0),
+  constraint finished_knows_nobody check (finished_at is null or num_nonnulls(person_id, marks, accounts, addresses, ids) = 0),
   constraint under_way_knows_whom check (finished_at is not null or num_nonnulls(marks, accounts, addresses, ids) = 4)
 );
-create unique index erasures_under_way on erasures (org_id, user_id) nulls not distinct where finished_at is null;
+create unique index erasures_under_way on erasures (org_id, person_id) nulls not distinct where finished_at is null;
 -- No grant for the tenant: a handler has nothing to look for here.
 call postroom.fence_table('erasures', 'org_id', 'select');
 call postroom.erasure_rule('erasures', org_rows => $$org_id = the.org and subject = 'user'$$,
-  org_keeps => $${"reason": "'erased'"}$$, person_rows => 'false', is_searched => false);
+  org_keeps => $${"reason": "'erased'"}$$, is_searched => false);
 grant select, insert on erasures to postroom_ledger;
-grant update (user_id, marks, accounts, addresses, ids, finished_at, rows, files) on erasures to postroom_ledger;
+grant update (person_id, marks, accounts, addresses, ids, finished_at, rows, files) on erasures to postroom_ledger;
