@@ -1,13 +1,24 @@
 """`celery -A tasks database`: bring the database to this release; `celery migrate` is Celery's own, for brokers."""
 
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
 import click
 
-from commands.answers import FleetGroup, json_option, show_document
+from commands.answers import FleetGroup, json_option, operator, operator_option, show_document
+from domain.jobs.failures import Invalid
+from domain.jobs.job import ActorType, Origin
 from engine.app import write_catalogue
 from engine.catalogue import catalogue
 from engine.runtime import runtime
 from observability.on_demand import on_demand
+from storage.accounts import spec026
+from storage.accounts.spec026 import Adopted
+from storage.postgres.database import Transaction
 from storage.postgres.readiness import newest_revision
+
+MIGRATOR = Origin(ActorType.SYSTEM, "migrate")
 
 
 @click.group(cls=FleetGroup)
@@ -18,8 +29,39 @@ def database() -> None:
 @database.command("migrate")
 @json_option
 def migrate(as_json: bool) -> None:  # noqa: FBT001 - a flag of the command line
-    """Run the migrations that are missing, set up the roles, and publish the catalogue; harmless to repeat."""
-    settings = runtime().settings
-    on_demand("storage.postgres.migrate:upgrade")(settings, write_catalogue)
+    """Run the migrations that are missing, set up the roles, and publish the catalogue; harmless to repeat.
+
+    Old tables become jobs (`adopt-spec026`) where each of their rows can; else they are left as they are, and the
+    answer says why.
+    """
     document = {"revision": newest_revision(), "job_types": [job_type.name for job_type in catalogue]}
-    show_document("database", document, as_json=as_json)
+    show_document("database", document | _upgrade(spec026.adopt_if_possible, MIGRATOR), as_json=as_json)
+
+
+@database.command("adopt-spec026")
+@operator_option
+@json_option
+def adopt_spec026(operator_name: str, as_json: bool) -> None:  # noqa: FBT001 - a flag of the command line
+    """Make jobs of the old `email_processing_jobs`, and drop that table and `email_digest_batches`: all, or nothing.
+
+    Brings the database to this release first. A row that cannot become a job is named with the reason, and everything
+    is left as it was. Where there are no old tables, there is nothing to do.
+    """
+    said = _upgrade(spec026.adopt, operator(operator_name)) or {"old_tables": "there are none"}
+    show_document("database", said, as_json=as_json)
+
+
+def _upgrade(adopt: Callable[[Transaction, Origin], Adopted | Invalid | None], by: Origin) -> dict[str, object]:
+    """Migrate, then adopt the old tables; returns what became of them, and nothing where there are none."""
+    said: dict[str, object] = {}
+
+    def adopt_old_tables(tx: Transaction) -> None:
+        match adopt(tx, by):
+            case Adopted() as done:
+                said["old_tables"] = asdict(done)
+            case Invalid() as refusal:
+                said["old_tables"] = f"left as they are: {refusal.reason}"
+
+    upgrade: Any = on_demand("storage.postgres.migrate:upgrade")
+    upgrade(runtime().settings, write_catalogue, adopt_old_tables)
+    return said

@@ -30,6 +30,7 @@ from operations.call import Call
 from operations.mail.accounts import account_of
 from operations.operation import DOCUMENT, Area, File, Operation, Option, checked
 from operations.pages import Page, Window
+from providers.artifacts.obstore_store import ObstoreArtifacts
 from storage.ledger import orgs
 
 MOST_ROWS = 10_000
@@ -95,6 +96,7 @@ def call_of(operator_name: str | None, org: str | None) -> Call:
         settings=process.settings,
         enqueue=enqueue,
         org_id=org_id,
+        remove_files=lambda places: ObstoreArtifacts(process.settings.artifacts_url).delete(places),
     )
 
 

@@ -58,6 +58,8 @@ class Call:
     org_id: UUID | None = None
     keyed: KeyedRequest | None = None
     within: Transaction | None = None
+    remove_files: Callable[[Sequence[str]], object] | None = None
+    """Removes what lies at places of the store of artifacts; a caller by HTTP has no operation that needs it."""
     events: tuple[str, ...] = ()
     """What the deed that is called may write into the audit log."""
     of_org: bool = True

@@ -115,7 +115,7 @@ def tables_page() -> str:
     for one in schema_notes.tables():
         columns = [(f"`{column.name}`", column.kind, "no" if column.required else "yes") for column in one.columns]
         fence = "A tenant sees its own rows only." if one.fenced else "Not fenced by row-level security."
-        parts.append(f"## {one.name}\n\n{' '.join(filter(None, (one.purpose, fence)))}")
+        parts.append(f"## {one.name}\n\n{' '.join(filter(None, (one.purpose, fence, one.erasure)))}")
         parts.append(table(("column", "type", "may be null"), columns))
     rows = [(f"`{one.name}`", one.kind, f"`{one.rule}`") for one in schema_notes.domains()]
     parts.append(f"## Domains\n\n{DOMAINS}")

@@ -16,6 +16,9 @@ _COLUMN = re.compile(
 )
 _DOMAIN = re.compile(r"^create domain (?P<name>[a-z_.]+) as (?P<kind>[a-z]+)(?P<checks>[^;]*);", re.MULTILINE)
 _FENCE = re.compile(r"call postroom\.fence_\w+\('(?P<table>\w+)'")
+_ERASURE = re.compile(r"call postroom\.erasure_rule\('(?P<table>\w+)'(?P<rule>.*?)\);\n", re.DOTALL)
+_KEEPS = re.compile(r"(?P<whose>org|person)_keeps => (?:'{}'|\$\$(?P<columns>{.*?})\$\$)", re.DOTALL)
+_KEPT = re.compile(r'"(\w+)":')
 _CONSTRAINTS = frozenset({"constraint", "primary", "foreign", "unique", "check", "exclude"})
 
 
@@ -30,12 +33,13 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One table; `fenced` when row-level security keeps a tenant to its own rows."""
+    """One table; `fenced` when row-level security keeps a tenant to its own rows; what an erasure does to its rows."""
 
     name: str
     purpose: str
     columns: tuple[Column, ...]
     fenced: bool
+    erasure: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,8 @@ def tables() -> tuple[Table, ...]:
     """Every table that the migrations make, by name."""
     text = _migrations()
     fenced = {found["table"] for found in _FENCE.finditer(text)}
-    made = [_table(found, found["name"] in fenced) for found in _TABLE.finditer(text)]
+    rules = {found["table"]: found["rule"] for found in _ERASURE.finditer(text)}
+    made = [_table(found, found["name"] in fenced, rules.get(found["name"], "")) for found in _TABLE.finditer(text)]
     return tuple(sorted(made, key=lambda table: table.name))
 
 
@@ -82,8 +87,27 @@ def _migrations() -> str:
     return "\n".join(path.read_text(encoding="utf-8") for path in sorted(MIGRATIONS.glob("*.sql")))
 
 
-def _table(found: re.Match[str], fenced: bool) -> Table:  # noqa: FBT001 - a column of the table
-    return Table(found["name"], _sentence(found["note"]), tuple(_columns(found["body"])), fenced)
+def _table(found: re.Match[str], fenced: bool, rule: str) -> Table:  # noqa: FBT001 - a column of the table
+    columns = tuple(_columns(found["body"]))
+    return Table(found["name"], _sentence(found["note"]), columns, fenced, _erasure(columns, rule))
+
+
+def _erasure(columns: tuple[Column, ...], rule: str) -> str:
+    if "org_rows => null" in rule:
+        return "No erasure changes it."
+    kept = {
+        keeps["whose"]: ", ".join(f"`{name}`" for name in _KEPT.findall(keeps["columns"] or ""))
+        for keeps in _KEEPS.finditer(rule)
+    }
+    own = "person_rows" in rule or {column.name for column in columns} & {"user_id", "account_id"}
+    org = _stays(kept["org"]) if "org" in kept else "go"
+    person = (_stays(kept["person"]) if "person" in kept else "go") if own else ""
+    of_person = f" When a person is erased, theirs {person}." if person else ""
+    return f"When an org is erased, its rows {org}.{of_person}"
+
+
+def _stays(columns: str) -> str:
+    return f"stay, with {columns} overwritten" if columns else "stay"
 
 
 def _columns(body: str) -> Iterator[Column]:

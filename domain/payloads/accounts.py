@@ -2,6 +2,8 @@
 
 from uuid import UUID
 
+from pydantic import ConfigDict
+
 from domain.jobs.uniqueness import while_active
 from domain.payloads.gmail import SyncPayload
 from domain.payloads.other_names import AccountId
@@ -15,7 +17,12 @@ class OnboardPayload(
     unique=while_active("account_id"),
     serial_by="account_id",
 ):
-    """Which mailbox was connected."""
+    """Which mailbox was connected.
+
+    Other fields are passed over: adopted jobs have what they had found out (docs: adopt-spec026.md).
+    """
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
 
     account_id: AccountId
 

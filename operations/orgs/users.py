@@ -34,6 +34,7 @@ class UserView(Record):
     discord_user_id: str | None
     zone: str
     created_at: datetime
+    erasing_since: datetime | None = Field(description="Set while the person is being erased.")
 
 
 class UserPosition(NamedTuple):

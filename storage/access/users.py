@@ -27,6 +27,7 @@ class User:
     discord_user_id: str | None
     zone: str
     created_at: datetime
+    erasing_since: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ def add(tx: Transaction, org_id: UUID, email: str, changes: UserChanges) -> User
 
 
 def change(tx: Transaction, org_id: UUID, email: str, changes: UserChanges) -> User:
-    """Set a person's role, Discord id or zone; raises `Gone`, and `Conflict` for a Discord id that is another's."""
+    """Set a person's role, Discord id or zone; raises `Gone`, and `Conflict` for another's Discord id or an erasure."""
     found = _found(tx, org_id, email)
     rows = tx.run("change_user", user_id=found.user_id, **changes.checked())
     if not rows:
@@ -69,7 +70,10 @@ def change(tx: Transaction, org_id: UUID, email: str, changes: UserChanges) -> U
 
 
 def remove(tx: Transaction, org_id: UUID, email: str) -> User:
-    """Remove a person, whose schedules stop; raises `Gone`, and `Conflict` for the owner of a mailbox."""
+    """Remove a person, whose schedules stop.
+
+    Raises `Gone`, and `Conflict` for the owner of a mailbox and for one who is being erased.
+    """
     found = _found(tx, org_id, email)
     # Before the statement that looks for what is theirs: nobody gives them a schedule in between.
     tx.raw("select from users where id = %(user_id)s for update", {"user_id": found.user_id})
@@ -113,6 +117,8 @@ def _found(tx: Transaction, org_id: UUID, email: str) -> User:
     rows = _rows(tx, org_id, email=address)
     if not rows:
         raise Gone(f"email: the org has nobody of the address {address}")
+    if rows[0].erasing_since is not None:
+        raise Conflict("email: the person is being erased", code="user.erasing")
     return _user(rows[0])
 
 

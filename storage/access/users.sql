@@ -3,7 +3,7 @@
 insert into users (org_id, email, role, discord_user_id, zone)
 values (%(org_id)s, %(email)s, coalesce(%(role)s, 'member'), nullif(%(discord_user_id)s, ''), coalesce(%(zone)s, 'UTC'))
 on conflict do nothing
-returning id as user_id, org_id, email, role, discord_user_id, zone, created_at
+returning id as user_id, org_id, email, role, discord_user_id, zone, created_at, erasing_since
 
 -- name: change_user
 -- What is null stays; an empty Discord id takes it away. Nothing when the id is another person's of the org.
@@ -14,7 +14,7 @@ update users u set
 where u.id = %(user_id)s
   and not exists (
     select 1 from users o where o.org_id = u.org_id and o.id <> u.id and o.discord_user_id = nullif(%(discord_user_id)s, ''))
-returning u.id as user_id, u.org_id, u.email, u.role, u.discord_user_id, u.zone, u.created_at
+returning u.id as user_id, u.org_id, u.email, u.role, u.discord_user_id, u.zone, u.created_at, u.erasing_since
 
 -- name: remove_user
 -- Nothing when the person owns a mailbox. Their schedules stop: a job would have nobody who asked for it.
@@ -31,16 +31,18 @@ select id as user_id from gone
 
 -- name: list_users_of_roles
 -- The first people of an org who have one of the roles, which are not `member`.
-select id as user_id from users where org_id = %(org_id)s and role <> 'member' and role = any (%(roles)s::text[]) order by id limit %(limit)s
+select id as user_id from users
+where org_id = %(org_id)s and role <> 'member' and role = any (%(roles)s::text[]) and erasing_since is null
+order by id limit %(limit)s
 
 -- name: list_users
 -- The people of an org, by address; a filter that is null does not narrow the list.
-select id as user_id, org_id, email, role, discord_user_id, zone, created_at
+select id as user_id, org_id, email, role, discord_user_id, zone, created_at, erasing_since
 from users
 where org_id = %(org_id)s
   and (%(user_id)s::uuid is null or id = %(user_id)s)
   and (%(email)s::text is null or email = %(email)s)
-  and (%(discord_user_id)s::text is null or discord_user_id = %(discord_user_id)s)
+  and (%(discord_user_id)s::text is null or (discord_user_id = %(discord_user_id)s and erasing_since is null))
   and (%(after)s::text is null or email > %(after)s)
 order by email
 limit %(limit)s

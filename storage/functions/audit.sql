@@ -17,9 +17,12 @@ end
 $$;
 grant execute on function postroom.append_event to postroom_ledger, postroom_tenant;
 
--- Refuses every change of the audit log.
+-- Refuses every change of the audit log, but for postroom.erase_rows: the fact stays, and whom it was about is taken out.
 create or replace function postroom.refuse_change() returns trigger language plpgsql as $$
 begin
+  if tg_op = 'UPDATE' and coalesce(current_setting('postroom.erases', true), '') = 'on' then
+    return new;
+  end if;
   raise exception 'the audit log is append-only' using errcode = '42501';
 end
 $$;
@@ -91,7 +94,7 @@ end
 $$;
 grant execute on function postroom.finish_audit_export to postroom_ledger;
 
--- Refuses a deletion that does not come from postroom.delete_audit_entries, for whoever asks.
+-- Refuses a deletion that does not come from postroom.delete_audit_entries or postroom.erase_rows, for whoever asks.
 create or replace function postroom.refuse_deletion() returns trigger
 language plpgsql set search_path = pg_catalog, public, pg_temp as $$
 begin

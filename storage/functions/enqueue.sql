@@ -95,6 +95,9 @@ begin
   if not exists (select from orgs o where o.id = for_org) then
     raise exception 'org_id: names no org' using errcode = '23503', constraint = 'jobs_org_id_fkey';
   end if;
+  if given_keys_of = 'client' then
+    perform postroom.refuse_erased_orgs(array[for_org]);
+  end if;
   if of_project is not null then
     perform postroom.require_project(for_org, of_project);
   end if;
@@ -211,6 +214,8 @@ begin
     from jsonb_array_elements(requests) as r (body);
   end if;
   perform postroom.require_orgs(array(select distinct (r.body ->> 'org_id')::uuid from jsonb_array_elements(requests) as r (body)));
+  perform postroom.refuse_erased_orgs(array(
+    select distinct (r.body ->> 'org_id')::uuid from jsonb_array_elements(requests) as r (body) where r.body ->> 'keys_of' = 'client'));
   if requests @? '$[*].project_id' then
     perform postroom.require_project(
       (r.body ->> 'org_id')::uuid, case when believes then (r.body ->> 'project_id')::uuid else postroom.project_of_tenant((r.body ->> 'project_id')::uuid) end)

@@ -63,6 +63,8 @@ begin
   end;
   -- Words of ours name a field and a reason; those of others may quote what nobody may read.
   words := case when code = 'PR002' then left(words, 300) else 'the database refused it: ' || code end;
+  -- Somebody who is not there may have been erased, and is not named anew.
+  recipient := (select u.id from users u where u.org_id = for_org and u.id = recipient and u.erasing_since is null);
   facts := jsonb_build_object('recipient_id', recipient, 'template', left(by_template, 100), 'reason', words);
   if postroom.carries_secret(facts) is not null then
     words := 'the database refused it: ' || code;
@@ -82,7 +84,7 @@ create or replace function postroom.check_notification(
 )
 returns void language plpgsql set search_path = pg_catalog, public, pg_temp as $$
 begin
-  if not exists (select from users u where u.org_id = for_org and u.id = recipient) then
+  if not exists (select from users u where u.org_id = for_org and u.id = recipient and u.erasing_since is null) then
     perform postroom.refuse('recipient_id', 'names nobody of the org');
   elsif by_template is null or not (starts_with(by_template, 'postroom.')
     or exists (select from notification_templates t where t.org_id = for_org and t.name = by_template))
@@ -108,18 +110,24 @@ $$;
 -- not of the settings, for those of the settings are replaced, and each suppression would go with them.
 create or replace function postroom.address_hash(for_org uuid, for_channel text, for_address text) returns bytea
 language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
-declare
-  its_key bytea;
 begin
-  select k.key into its_key from address_keys k where k.org_id = for_org;
-  if not found then
+  if not exists (select from address_keys k where k.org_id = for_org) then
     insert into address_keys (org_id, key) values (for_org, uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())) on conflict do nothing;
-    select k.key into its_key from address_keys k where k.org_id = for_org;
   end if;
-  return sha256(its_key || sha256(its_key || convert_to(for_channel || ':' || for_address, 'UTF8')));
+  return postroom.known_address_hash(for_org, for_channel, for_address);
 end
 $$;
 grant execute on function postroom.address_hash to postroom_ledger;
+
+-- The same for an org that has a key; else null, for then it has no hash of any address.
+create or replace function postroom.known_address_hash(for_org uuid, for_channel text, for_address text) returns bytea
+language plpgsql stable security definer set search_path = pg_catalog, public, pg_temp as $$
+begin
+  return (
+    select sha256(k.key || sha256(k.key || convert_to(for_channel || ':' || for_address, 'UTF8'))) from address_keys k where k.org_id = for_org);
+end
+$$;
+grant execute on function postroom.known_address_hash to postroom_ledger;
 
 create or replace function postroom.hash_contact_address() returns trigger
 language plpgsql set search_path = pg_catalog, public, pg_temp as $$

@@ -11,6 +11,17 @@ end
 $$;
 grant execute on function postroom.require_orgs to postroom_ledger;
 
+-- Refuses orgs that are erased, of which a client may still ask something. What the fleet asks of them itself waits behind their gate, and goes.
+create or replace function postroom.refuse_erased_orgs(org_ids uuid[]) returns void
+language plpgsql stable security definer set search_path = pg_catalog, public, pg_temp as $$
+begin
+  if exists (select from orgs o where o.id = any (org_ids) and o.erasing_since is not null) then
+    perform postroom.refuse('org_id', 'names an org that is erased');
+  end if;
+end
+$$;
+grant execute on function postroom.refuse_erased_orgs to postroom_ledger;
+
 create or replace function postroom.keep_org() returns trigger language plpgsql as $$
 begin
   raise exception 'org %: an org is never deleted', old.id using errcode = '23503', constraint = 'jobs_org_id_fkey';

@@ -10,7 +10,7 @@ select id as org_id, name, settings, weight, created_at from orgs where id = %(o
 -- name: change_org
 -- Fields of the settings that are given are set, and those that are null go; a weight that is null stays.
 update orgs set settings = jsonb_strip_nulls(settings || %(settings)s), weight = coalesce(%(weight)s, weight)
-where id = %(org_id)s
+where id = %(org_id)s and erasing_since is null
 returning id as org_id, name, settings, weight, created_at
 
 -- name: list_orgs

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from datetime import timedelta
 from uuid import UUID
 
-from domain.jobs.lifecycle import LossCause, LostClaim, lose_claim
+from domain.jobs.job import JsonObject, State
+from domain.jobs.lifecycle import LossCause, LostClaim, Settlement, lose_claim
 from storage.ledger.ledger import Moved, end_unclaimed, read_time, settle, woken
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
@@ -27,6 +28,21 @@ def rescue(tx: Transaction, *, batch: int) -> Moved:
     now = read_time(tx)
     settled = settle(tx, [lose_claim(claim, now) for claim in lost])
     return Moved(frozenset(claim.job_id for claim in lost) - frozenset(settled.refused), settled.hints)
+
+
+def take_away(tx: Transaction, job_ids: Sequence[UUID], reason: str, *, cause: str) -> frozenset[UUID]:
+    """Cancel claimed jobs without their workers, which can write nothing more (promise P4); returns those it did.
+
+    A job that somebody has locked, such as its own handler, is left as it is.
+    """
+    held = tx.run("lock_claims", job_ids=list(job_ids))
+    if not held:
+        return frozenset()
+    detail: JsonObject = {"cause": cause, "reason": reason}
+    settled = settle(
+        tx, [Settlement(row.job_id, row.token, State.CANCELED, reason=reason, detail=detail) for row in held]
+    )
+    return frozenset(row.job_id for row in held) - frozenset(settled.refused)
 
 
 def end_expired(tx: Transaction, *, most: int) -> int:

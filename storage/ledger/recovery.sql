@@ -57,3 +57,10 @@ union all
 select 'locked', id, null, null from wanted where id not in (select id from held)
 union all
 select what, job_id as id, job_type, queue from left_claims
+
+-- name: lock_claims
+-- Locks those of these jobs that are claimed and that nobody else has locked.
+select j.id as job_id, j.claim_token as token
+from postroom.lock_free(%(job_ids)s::uuid[]) as f (id) join jobs j on j.id = f.id
+where j.state in ('claimed', 'running')
+for no key update of j  -- reads the rows as they were when they were locked

@@ -63,14 +63,9 @@ NEVER = Event()
 Publish = Callable[[Transaction], object]
 
 
-def publish_nothing(_tx: Transaction) -> None:
-    """For who wants the schema alone."""
-
-
 def upgrade(
     settings: Settings,
-    publish: Publish = publish_nothing,
-    *,
+    *publish: Publish,
     migrations: Path = MIGRATIONS,
     wait_s: float = WAIT_S,
     longest_s: float = LONGEST_S,
@@ -78,11 +73,11 @@ def upgrade(
 ) -> None:
     """Run every migration that is missing, as the owner; reset what a role may have changed of itself; `publish`.
 
-    Of several at once, each waits for the one before and finds its work done. Raises `Forbidden` for a database that a
-    newer release has migrated, and for an owner that lacks a right which only a superuser can give. What another
-    session has is tried again for `wait_s`, after a `pause` each time: so the fleet gets on in between. Raises
-    `Transient`, which names the session, when that was not enough, and `DatabaseUnavailable` for a server that takes no
-    writes or does not answer for `longest_s`.
+    Each `publish` has a transaction of its own. Of several migrators at once, each waits for the one before and finds
+    its work done. Raises `Forbidden` for a database that a newer release has migrated, and for an owner that lacks a
+    right which only a superuser can give. What another session has is tried again for `wait_s`, after a `pause` each
+    time: so the fleet gets on in between. Raises `Transient`, which names the session, when that was not enough, and
+    `DatabaseUnavailable` for a server that takes no writes or does not answer for `longest_s`.
     """
     url = read_url(settings.database_url, "database_url")
     with translated(), _session(url, longest_s) as session:
@@ -93,7 +88,7 @@ def upgrade(
             (partial(_take_turn, session), TURN_WAIT),
             (partial(_run_missing, engine, migrations), LOCK_WAIT),
             (partial(_admit_roles, settings, engine), LOCK_WAIT),
-            (partial(_publish, publish, engine), LOCK_WAIT),
+            *((partial(_publish, one, engine), LOCK_WAIT) for one in publish),
         ):
             while not _is_done(part, session, lock_wait, url if time.monotonic() >= ends_at else None):
                 log.warning("migration_waits", reason="another session has what it needs", tries_for_s=wait_s)
@@ -183,7 +178,7 @@ def _admit_roles(settings: Settings, engine: Engine) -> None:
 
 
 def _publish(publish: Publish, engine: Engine) -> None:
-    """Call `publish`; the last part, for from now on the session takes numbered parameters only."""
+    """Call `publish`; nothing but its like follows, for from now on the session takes numbered parameters only."""
     with engine.begin() as connection:
         prepare_connection(_driver(connection), None)
         publish(Transaction(connection))

@@ -56,6 +56,7 @@ create unique index accounts_open on accounts (org_id, email) where status <> 'd
 create index accounts_email on accounts (email);
 create index accounts_user on accounts (org_id, user_id);
 call postroom.fence_table('accounts');
+call postroom.erasure_rule('accounts', refuses_new => true);
 grant select, insert, update, delete on accounts to postroom_ledger;
 -- By column, here and in every table of a tenant: the right to update a whole table would be the right to lock it against all other orgs.
 -- Keys, orgs and times of creation are written once (docs/explanation/tenancy.md).
@@ -85,6 +86,7 @@ create table labels (
 );
 create unique index labels_role on labels (org_id, account_id, role) where role is not null and deleted_at is null;
 call postroom.fence_table('labels');
+call postroom.erasure_rule('labels');
 grant select, insert, update, delete on labels to postroom_ledger;
 grant select, insert, update (name, kind, role, description, for_classifier, deleted_at, seen_at) on labels to postroom_tenant;
 
@@ -99,6 +101,7 @@ create table voices (
   foreign key (org_id, account_id) references accounts (org_id, id)
 );
 call postroom.fence_table('voices');
+call postroom.erasure_rule('voices');
 grant select, insert, update, delete on voices to postroom_ledger;
 grant select, insert, update (voice, sampled, learned_at) on voices to postroom_tenant;
 
@@ -111,4 +114,5 @@ create table refused_pushes (
   last_at timestamptz not null check (last_at >= first_at),
   primary key (reason, day)
 );
+call postroom.erasure_rule('refused_pushes', org_rows => null);
 grant select, insert, update, delete on refused_pushes to postroom_ledger;

@@ -59,6 +59,7 @@ create index actions_approval_due on actions (approval_expires_at) where state =
 create index actions_job on actions (job_id) where state in ('queued', 'approved', 'executing');
 create index actions_listed on actions (org_id, created_at desc, id desc);
 call postroom.fence_table('actions');
+call postroom.erasure_rule('actions');
 grant select, insert, update, delete on actions to postroom_ledger;
 -- Not who decided and why: a decision is written by the entry points, and never by a handler.
 grant select, insert, update (
@@ -82,5 +83,6 @@ create table action_links (
 create unique index one_undo_per_action on action_links (org_id, account_id, effect_id) where relation = 'undo_of';
 create unique index one_action_per_undo on action_links (org_id, account_id, cause_id) where relation = 'undo_of';
 call postroom.fence_table('action_links');
+call postroom.erasure_rule('action_links');
 grant select, insert, update, delete on action_links to postroom_ledger;
 grant select, insert on action_links to postroom_tenant;

@@ -18,6 +18,7 @@ create table agent_profiles (
   constraint only_disabled_profile_has_reason check (not enabled or disabled_reason is null)
 );
 call postroom.fence_table('agent_profiles');
+call postroom.erasure_rule('agent_profiles', refuses_new => true);
 grant select, insert, update on agent_profiles to postroom_ledger;
 grant select on agent_profiles to postroom_tenant;
 
@@ -66,6 +67,7 @@ create table agent_runs (
 create index agent_runs_message on agent_runs (org_id, account_id, gmail_message_id);
 create index agent_runs_started on agent_runs (org_id, started_at desc);
 call postroom.fence_table('agent_runs');
+call postroom.erasure_rule('agent_runs');
 grant select, insert, update, delete on agent_runs to postroom_ledger;
 grant select, insert on agent_runs to postroom_tenant;
 -- By column: the right to update a whole table is the right to lock it.
@@ -86,5 +88,6 @@ create table agent_turns (
   foreign key (org_id, run_id) references agent_runs (org_id, id) on delete cascade
 );
 call postroom.fence_table('agent_turns');
+call postroom.erasure_rule('agent_turns');
 grant select, insert, delete on agent_turns to postroom_ledger;
 grant select, insert on agent_turns to postroom_tenant;

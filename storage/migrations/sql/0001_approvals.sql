@@ -6,6 +6,7 @@ create table approval_channels (
   set_at timestamptz not null default now()
 );
 call postroom.fence_table('approval_channels');
+call postroom.erasure_rule('approval_channels', refuses_new => true);
 grant select, insert, update, delete on approval_channels to postroom_ledger;
 grant select on approval_channels to postroom_tenant;
 
@@ -28,6 +29,7 @@ create table approval_notices (
 );
 create index approval_notices_of_run on approval_notices (run_id) where run_id is not null;
 call postroom.fence_table('approval_notices');
+call postroom.erasure_rule('approval_notices');
 grant select, insert, update, delete on approval_notices to postroom_ledger;
 grant select, insert on approval_notices to postroom_tenant;
 -- By column: the right to update a whole table is the right to lock it.

@@ -43,6 +43,13 @@ create index audit_entries_deeds on audit_entries (id) where id > 0 and (event n
 create index audit_entries_correlation on audit_entries (correlation_id)
   where job_id is null or (event = 'job.enqueued' and correlation_id <> job_id::text);
 call postroom.fence_project_table('audit_entries', 'project_id', 'select');
+-- The facts stay, with ids. An operator is of no org.
+call postroom.erasure_rule('audit_entries', org_keeps => $${
+  "data": "null",
+  "actor_id": "case when actor_id like 'operator:%' then actor_id else 'erased' end",
+  "request_id": "case when request_id ~ '^[0-9a-f-]{36}$' then request_id else 'erased' end",
+  "correlation_id": "case when correlation_id ~ '^[0-9a-f-]{36}$' then correlation_id else 'erased' end"
+}$$);
 -- Nobody but the owner's functions chooses an entry's number or its time. A handler appends by postroom.append_event.
 grant select, insert (
   event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt, worker_id, claimed_at, parent_id,
@@ -91,6 +98,7 @@ create index audit_details_of_event on audit_details (org_id, event_id, rule_ver
 create index audit_details_of_subject on audit_details (org_id, subject_id, event_id, rule_version) where subject_id is not null;
 -- They name no project: a transaction of a project sees none.
 call postroom.fence_table('audit_details', 'org_id', 'select', seen_if => '(select postroom.current_project()) is null');
+call postroom.erasure_rule('audit_details');
 create policy auditor_sees_own on audit_details for select to postroom_auditor using (org_id = (select postroom.current_org()));
 create policy auditor_adds_own on audit_details for insert to postroom_auditor with check (org_id = (select postroom.current_org()));
 grant select on audit_details to postroom_ledger, postroom_tenant, postroom_auditor;
@@ -127,4 +135,5 @@ create table audit_exports (
 );
 create index audit_exports_to_empty on audit_exports (upto_id) where exported_at is not null and emptied_at is null;
 create unique index audit_exports_begun on audit_exports ((true)) where exported_at is null;
+call postroom.erasure_rule('audit_exports', org_rows => null);
 grant select on audit_exports to postroom_ledger;

@@ -28,6 +28,7 @@ create table backfills (
   foreign key (org_id, account_id) references accounts (org_id, id)
 ) with (fillfactor = 80);
 call postroom.fence_table('backfills');
+call postroom.erasure_rule('backfills');
 grant select, insert, update, delete on backfills to postroom_ledger;
 grant select, insert on backfills to postroom_tenant;
 grant update (

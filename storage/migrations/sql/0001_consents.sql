@@ -35,6 +35,9 @@ create table consent_requests (
 create index consent_requests_old on consent_requests (link_expires_at);
 -- No grant for the tenant: a handler has nothing to look for here.
 call postroom.fence_table('consent_requests', 'org_id', 'select');
+call postroom.erasure_rule('consent_requests',
+  person_rows => 'owner = any (the.addresses) or email = any (the.addresses)',
+  refuses_new => true);
 grant select, insert, delete on consent_requests to postroom_ledger;
 grant update (
   state, state_digest, browser_digest, sealed_verifier, answer_by, answered_at, refusal, detail, account_id

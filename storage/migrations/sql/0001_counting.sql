@@ -6,6 +6,7 @@ create table counting (
   holder uuid,
   held_at timestamptz
 );
+call postroom.erasure_rule('counting', org_rows => null);
 insert into counting default values;
 grant select, update on counting to postroom_ledger;
 
@@ -20,6 +21,7 @@ create table job_totals (
   total double precision not null,
   primary key (metric, job_type, queue, label)
 ) with (fillfactor = 70);
+call postroom.erasure_rule('job_totals', org_rows => null);
 grant select, insert, update on job_totals to postroom_ledger;
 
 -- How far the log's numbers are given out.

@@ -35,6 +35,9 @@ create index idempotency_keys_expiry on idempotency_keys (expires_at);
 create index idempotency_keys_unknown on idempotency_keys (unknown_since desc) where unknown_since is not null;
 create index idempotency_keys_job on idempotency_keys (job_id) where kind = 'effect';
 call postroom.fence_table('idempotency_keys', 'org_id', 'select');
+call postroom.erasure_rule('idempotency_keys',
+  person_rows => 'exists (select from jobs j where j.id = job_id and (j.payload::text ~* the.ids or j.actor_id ~* the.ids))',
+  bytes => '{request}');
 grant select, insert, update, delete on idempotency_keys to postroom_ledger;
 -- Not the token of the claim (promise P4).
 grant select (
@@ -50,5 +53,7 @@ create table effect_jobs (
 );
 create index effect_jobs_job on effect_jobs (job_id);
 call postroom.fence_table('effect_jobs', 'org_id', 'select');
+call postroom.erasure_rule('effect_jobs',
+  person_rows => 'exists (select from jobs j where j.id = job_id and (j.payload::text ~* the.ids or j.actor_id ~* the.ids))');
 grant select, update, delete on effect_jobs to postroom_ledger;
 grant select on effect_jobs to postroom_tenant;

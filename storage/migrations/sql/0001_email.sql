@@ -11,6 +11,7 @@ create table email_senders (
   constraint graph_has_a_mailbox check ((mailbox is not null) = (provider = 'graph'))
 );
 call postroom.fence_table('email_senders', 'org_id', 'select');
+call postroom.erasure_rule('email_senders', refuses_new => true);
 grant select, insert, update on email_senders to postroom_ledger;
 grant select on email_senders to postroom_tenant;
 
@@ -42,6 +43,7 @@ create table email_orders (
 create index email_orders_of_org on email_orders (org_id, created_at, id);
 create index email_orders_old on email_orders (ended_at) where state <> 'queued';
 call postroom.fence_table('email_orders', seen_if => '((select postroom.current_project()) is null or not is_notification)');
+call postroom.erasure_rule('email_orders', refuses_new => true);
 grant select, insert, update, delete on email_orders to postroom_ledger;
 grant select, insert on email_orders to postroom_tenant;
 grant update (

@@ -154,6 +154,7 @@ create index jobs_parent on jobs (parent_id, id) where parent_id is not null;
 -- With what the fence asks, so that a list of an org is read from the index alone.
 create index jobs_troubled on jobs (org_id, created_at desc, id desc) include (project_id) where error is not null or cancel_reason is not null;
 call postroom.fence_project_table('jobs', 'project_id', 'select');
+call postroom.erasure_rule('jobs', person_rows => 'finished_at is not null and (payload::text ~* the.ids or actor_id ~* the.ids)');
 grant select, insert, update, delete on jobs to postroom_ledger;
 -- Neither the token of a claim nor whose it is: whoever knows a token can write as its holder (promise P4).
 grant select (
@@ -184,6 +185,7 @@ create table job_steps (
   primary key (job_id, name)
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_limit = 2000, vacuum_truncate = false);
 call postroom.fence_table_of_jobs('job_steps');
+call postroom.erasure_rule('job_steps');
 grant select, insert on job_steps to postroom_ledger;
 grant select on job_steps to postroom_tenant;
 
@@ -215,5 +217,6 @@ create index dead_letters_open on dead_letters (created_at desc, id desc) where 
 create index dead_letters_newest on dead_letters (created_at desc, id desc);
 create index dead_letters_of_org on dead_letters (org_id, created_at desc, id desc);
 call postroom.fence_table_of_jobs('dead_letters');
+call postroom.erasure_rule('dead_letters', person_rows => 'payload::text ~* the.ids');
 grant select, insert, update on dead_letters to postroom_ledger;
 grant select on dead_letters to postroom_tenant;

@@ -10,6 +10,7 @@ create table workers (
   lease_until timestamptz not null
 );
 create index workers_lease on workers (lease_until);
+call postroom.erasure_rule('workers', org_rows => null);
 grant select, insert, update, delete on workers to postroom_ledger;
 
 -- Which relay leads: a leased row, which only the engine can touch. Nothing that a tenant can lock has a part in it.
@@ -24,6 +25,7 @@ create table relay_leader (
   leads_since timestamptz not null default clock_timestamp(),
   leads_until timestamptz not null
 );
+call postroom.erasure_rule('relay_leader', org_rows => null);
 grant select, insert, update on relay_leader to postroom_ledger;
 
 -- Which data set of the broker the fleet last saw; another one means that its hints are gone.
@@ -32,6 +34,7 @@ create table broker_epochs (
   epoch text not null,
   seen_at timestamptz not null default now()
 );
+call postroom.erasure_rule('broker_epochs', org_rows => null);
 grant select, insert, update on broker_epochs to postroom_ledger;
 
 -- Broker messages that could not become jobs. Their content is not kept: it may be anything.
@@ -43,6 +46,7 @@ create table refused_messages (
   field text not null,
   reason text not null
 );
+call postroom.erasure_rule('refused_messages', org_rows => null);
 grant select, insert on refused_messages to postroom_ledger;
 
 -- What must not run now, and until when: an operator's pause, a provider's back-off, lost consent. A gate for each cause: what an operator
@@ -58,6 +62,10 @@ create table gates (
   closed_at timestamptz not null default now(),
   primary key (scope, key, cause)
 );
+call postroom.erasure_rule('gates',
+  org_rows => $$(scope = 'org' and key = the.org::text and actor <> 'erasure')
+    or (scope = 'org_provider' and key like the.org || ':%') or (scope = 'account' and key = any (the.accounts::text[]))$$,
+  person_rows => $$scope = 'account'$$);
 grant select, insert, update, delete on gates to postroom_ledger;
 
 -- What the catalogue says of each job type, so that every producer decides alike; written by the workers at their start.
@@ -87,6 +95,7 @@ create table job_types (
 );
 -- So that a type without a hook costs nothing at the end of its jobs.
 create index job_types_hooked on job_types (name) where on_end is not null;
+call postroom.erasure_rule('job_types', org_rows => null);
 grant select, insert, update on job_types to postroom_ledger;
 grant select on job_types to postroom_tenant;
 
@@ -101,6 +110,7 @@ create table hook_pauses (
 );
 create index hook_pauses_hook on hook_pauses (hook, org_id);
 call postroom.fence_table('hook_pauses', 'org_id', 'select');
+call postroom.erasure_rule('hook_pauses');
 grant select on hook_pauses to postroom_ledger, postroom_tenant;
 
 -- Hooks that could not run when their job ended, with their facts: the job's row may be deleted before they run. A row goes when its hook
@@ -113,6 +123,7 @@ create table owed_end_hooks (
   owed_since timestamptz not null default now()
 );
 call postroom.fence_table('owed_end_hooks', 'org_id', 'select');
+call postroom.erasure_rule('owed_end_hooks', person_rows => 'facts::text ~* the.ids');
 grant select on owed_end_hooks to postroom_ledger;
 
 -- Holders of a concurrency key: as many slots as its job type's serial_limit. Who waits for one is parked by the key.
@@ -124,6 +135,7 @@ create table serial_slots (
   primary key (serial_key, slot)
 );
 create index serial_slots_job on serial_slots (job_id);
+call postroom.erasure_rule('serial_slots', org_rows => $$split_part(serial_key, ':', 2) = the.org::text$$);
 grant select, insert, update, delete on serial_slots to postroom_ledger;
 
 -- Tenants that have more jobs in a queue than their burst, so that all their new jobs wait for the relay; without an org:
@@ -135,4 +147,5 @@ create table orgs_over_burst (
   since timestamptz not null default now()
 );
 create index orgs_over_burst_tenant on orgs_over_burst (queue, org_id);
+call postroom.erasure_rule('orgs_over_burst');
 grant select, insert, delete on orgs_over_burst to postroom_ledger;

@@ -9,6 +9,7 @@ create table threads (
   foreign key (org_id, account_id) references accounts (org_id, id)
 );
 call postroom.fence_table('threads');
+call postroom.erasure_rule('threads');
 grant select, insert, update, delete on threads to postroom_ledger;
 grant select, insert, update (first_message_at, last_message_at) on threads to postroom_tenant;
 
@@ -42,6 +43,7 @@ create table messages (
 create index messages_thread on messages (org_id, account_id, gmail_thread_id, received_at);
 create index messages_received on messages (org_id, account_id, received_at);
 call postroom.fence_table('messages');
+call postroom.erasure_rule('messages');
 grant select, insert, update, delete on messages to postroom_ledger;
 grant select, insert, update (
   direction, received_at, size, labels, sender, subject, body, document, rfc_message_id, defects, automation_kind, automation_weight,
@@ -60,6 +62,7 @@ create table correspondents (
   constraint known_for_a_reason check (heard_at is not null or written_at is not null)
 );
 call postroom.fence_table('correspondents');
+call postroom.erasure_rule('correspondents');
 grant select, insert, update, delete on correspondents to postroom_ledger;
 grant select, insert, update (heard_at, written_at) on correspondents to postroom_tenant;
 
@@ -85,6 +88,7 @@ create table expected_writes (
 create index expected_writes_account on expected_writes (org_id, account_id, expires_at);
 create index expected_writes_expiry on expected_writes (expires_at);
 call postroom.fence_table('expected_writes');
+call postroom.erasure_rule('expected_writes');
 grant select, insert, update, delete on expected_writes to postroom_ledger;
 grant select, insert, update (history_id, expires_at) on expected_writes to postroom_tenant;
 
@@ -100,6 +104,7 @@ create table draft_tokens (
   foreign key (org_id, account_id, gmail_thread_id) references threads (org_id, account_id, gmail_thread_id)
 );
 call postroom.fence_table('draft_tokens');
+call postroom.erasure_rule('draft_tokens');
 grant select, insert, update, delete on draft_tokens to postroom_ledger;
 grant select, insert on draft_tokens to postroom_tenant;
 
@@ -157,6 +162,7 @@ create unique index emails_draft_message on emails (org_id, account_id, draft_me
 create index emails_open on emails (org_id, account_id, state, state_changed_at)
   where state in ('pending', 'drafted', 'rework_requested');
 call postroom.fence_table('emails');
+call postroom.erasure_rule('emails');
 grant select, insert, update, delete on emails to postroom_ledger;
 grant select, insert, update (
   gmail_message_id, state, state_changed_at, classification, decision_source, confidence, needs_review, draft_token, draft_id,
@@ -198,5 +204,6 @@ create table decisions (
 create unique index decisions_job on decisions (org_id, account_id, gmail_message_id, job_id) where job_id is not null;
 create index decisions_message on decisions (org_id, account_id, gmail_message_id, at desc);
 call postroom.fence_table('decisions');
+call postroom.erasure_rule('decisions');
 grant select, insert, delete on decisions to postroom_ledger;
 grant select, insert on decisions to postroom_tenant;

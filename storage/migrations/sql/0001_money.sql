@@ -22,6 +22,9 @@ create table llm_calls (
 create unique index llm_calls_request on llm_calls (org_id, request_id) where request_id is not null;
 create index llm_calls_org on llm_calls (org_id, at);
 call postroom.fence_table('llm_calls');
+call postroom.erasure_rule('llm_calls',
+  org_keeps => $${"account_id": "null", "refusal": "null"}$$,
+  person_keeps => $${"account_id": "null", "refusal": "null"}$$);
 grant select, insert, delete on llm_calls to postroom_ledger;
 grant select, insert on llm_calls to postroom_tenant;
 
@@ -33,6 +36,7 @@ create table org_budgets (
   set_at timestamptz not null default now()
 );
 call postroom.fence_table('org_budgets', 'org_id', 'select');
+call postroom.erasure_rule('org_budgets', org_keeps => $${"set_by": "'erased'"}$$, refuses_new => true);
 grant select, insert, update, delete on org_budgets to postroom_ledger;
 grant select on org_budgets to postroom_tenant;
 
@@ -47,6 +51,7 @@ create table budget_days (
   primary key (org_id, day)
 ) with (fillfactor = 70);
 call postroom.fence_table('budget_days', 'org_id', 'select');
+call postroom.erasure_rule('budget_days', org_keeps => '{}');
 grant select, insert, update, delete on budget_days to postroom_ledger;
 grant select on budget_days to postroom_tenant;
 
@@ -66,6 +71,7 @@ create table budget_reservations (
 create index budget_reservations_open on budget_reservations (org_id, day) where charged_at is null;
 create index budget_reservations_age on budget_reservations (made_at);
 call postroom.fence_table('budget_reservations', 'org_id', 'select');
+call postroom.erasure_rule('budget_reservations', org_keeps => '{}');
 grant select, insert, update, delete on budget_reservations to postroom_ledger;
 -- Not the token: whoever knows the token of a claim can write as its holder (promise P4).
 grant select (id, org_id, day, job_id, microcents, made_at, charged_at) on budget_reservations to postroom_tenant;

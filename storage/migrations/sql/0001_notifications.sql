@@ -13,6 +13,7 @@ create table notification_templates (
   primary key (org_id, name, version)
 );
 call postroom.fence_table('notification_templates');
+call postroom.erasure_rule('notification_templates', refuses_new => true);
 grant select, insert on notification_templates to postroom_ledger;
 grant select on notification_templates to postroom_tenant;
 
@@ -21,6 +22,7 @@ create table address_keys (
   org_id uuid primary key references orgs (id),
   key bytea not null check (length(key) = 32)
 );
+call postroom.erasure_rule('address_keys');
 
 -- Addresses and devices of people. Only one that is verified and not suppressed is written to.
 create table contact_points (
@@ -43,6 +45,7 @@ create table contact_points (
 );
 create index contact_points_address on contact_points (org_id, channel, address_hash);
 call postroom.fence_table('contact_points');
+call postroom.erasure_rule('contact_points', refuses_new => true);
 grant select, insert, update, delete on contact_points to postroom_ledger;
 grant select on contact_points to postroom_tenant;
 
@@ -57,6 +60,7 @@ create table suppressions (
   primary key (org_id, channel, address_hash)
 );
 call postroom.fence_table('suppressions');
+call postroom.erasure_rule('suppressions');
 grant select, insert, delete on suppressions to postroom_ledger;
 grant select, insert on suppressions to postroom_tenant;
 
@@ -72,6 +76,7 @@ create table preferences (
   foreign key (org_id, user_id) references users (org_id, id) on delete cascade
 );
 call postroom.fence_table('preferences');
+call postroom.erasure_rule('preferences', refuses_new => true);
 grant select, insert, update, delete on preferences to postroom_ledger;
 grant select on preferences to postroom_tenant;
 
@@ -85,6 +90,7 @@ create table quiet_hours (
   foreign key (org_id, user_id) references users (org_id, id) on delete cascade
 );
 call postroom.fence_table('quiet_hours');
+call postroom.erasure_rule('quiet_hours', refuses_new => true);
 grant select, insert, update, delete on quiet_hours to postroom_ledger;
 grant select on quiet_hours to postroom_tenant;
 
@@ -102,6 +108,7 @@ create table channel_senders (
   check ((channel, provider) in (('sms', 'twilio'), ('push', 'fcm')))
 );
 call postroom.fence_table('channel_senders', 'org_id', 'select');
+call postroom.erasure_rule('channel_senders', refuses_new => true);
 grant select, insert, update, delete on channel_senders to postroom_ledger;
 grant select on channel_senders to postroom_tenant;
 
@@ -132,6 +139,7 @@ create index notifications_of_user on notifications (org_id, user_id, asked_at, 
 create index notifications_listed on notifications (org_id, asked_at, id);
 create index notifications_age on notifications (asked_at);
 call postroom.fence_words('notifications');
+call postroom.erasure_rule('notifications', refuses_new => true);
 grant select, insert, update, delete on notifications to postroom_ledger;
 grant select on notifications to postroom_tenant;
 grant update (version, planned_at) on notifications to postroom_tenant;
@@ -154,6 +162,7 @@ create index digests_overdue on digests (closes_at) where closed_at is null;
 create index digests_age on digests (closed_at) where closed_at is not null;
 create index digests_of_user on digests (org_id, user_id);
 call postroom.fence_words('digests');
+call postroom.erasure_rule('digests');
 grant select, insert, update, delete on digests to postroom_ledger;
 grant select, insert on digests to postroom_tenant;
 grant update (closed_at) on digests to postroom_tenant;
@@ -168,6 +177,7 @@ create table digest_items (
 );
 create index digest_items_of_notification on digest_items (org_id, notification_id);
 call postroom.fence_words('digest_items');
+call postroom.erasure_rule('digest_items');
 grant select, insert, update, delete on digest_items to postroom_ledger;
 grant select, insert on digest_items to postroom_tenant;
 
@@ -204,6 +214,7 @@ create index deliveries_of_contact on deliveries (org_id, contact_id);
 create index deliveries_order on deliveries (order_id) where order_id is not null;
 create index deliveries_provider on deliveries (org_id, provider_id) where provider_id is not null;
 call postroom.fence_words('deliveries');
+call postroom.erasure_rule('deliveries');
 grant select, insert, update, delete on deliveries to postroom_ledger;
 grant select, insert on deliveries to postroom_tenant;
 grant update (state, reason, provider_id, order_id, changed_at) on deliveries to postroom_tenant;
@@ -225,6 +236,7 @@ create table email_receipts (
 create index email_receipts_of_delivery on email_receipts (org_id, delivery_id) where delivery_id is not null;
 create index email_receipts_unknown on email_receipts (at) where delivery_id is null;
 call postroom.fence_table('email_receipts');
+call postroom.erasure_rule('email_receipts');
 grant select, insert, update, delete on email_receipts to postroom_ledger;
 grant select, insert on email_receipts to postroom_tenant;
 grant update (delivery_id) on email_receipts to postroom_tenant;
@@ -238,6 +250,7 @@ create table inboxes (
   foreign key (org_id, user_id) references users (org_id, id) on delete cascade
 );
 call postroom.fence_words('inboxes');
+call postroom.erasure_rule('inboxes');
 grant select, insert, update, delete on inboxes to postroom_ledger;
 grant select, insert on inboxes to postroom_tenant;
 grant update (last_seq) on inboxes to postroom_tenant;
@@ -260,5 +273,6 @@ create table inbox_items (
 create unique index inbox_items_of_notification on inbox_items (org_id, notification_id);
 create index inbox_items_unread on inbox_items (org_id, user_id, seq) where read_at is null;
 call postroom.fence_words('inbox_items');
+call postroom.erasure_rule('inbox_items');
 grant select, insert, update, delete on inbox_items to postroom_ledger;
 grant select, insert on inbox_items to postroom_tenant;

@@ -28,6 +28,7 @@ create table outgoing_mails (
   constraint only_the_sent_has_an_id check (rfc_message_id is null or sent_message_id is not null)
 );
 call postroom.fence_table('outgoing_mails');
+call postroom.erasure_rule('outgoing_mails');
 grant select, insert, update, delete on outgoing_mails to postroom_ledger;
 grant select, insert on outgoing_mails to postroom_tenant;
 grant update (
@@ -45,6 +46,7 @@ create table automatic_answers (
   foreign key (org_id, account_id, action_id) references actions (org_id, account_id, id)
 );
 call postroom.fence_table('automatic_answers');
+call postroom.erasure_rule('automatic_answers');
 grant select, insert, update, delete on automatic_answers to postroom_ledger;
 grant select, insert on automatic_answers to postroom_tenant;
 grant update (action_id, answered_at) on automatic_answers to postroom_tenant;

@@ -12,6 +12,7 @@ create table projects (
   constraint projects_of_org unique (org_id, id)
 );
 call postroom.fence_project_table('projects', 'id', 'select');
+call postroom.erasure_rule('projects', refuses_new => true);
 grant select, insert, update (name, zone, speed_kmh) on projects to postroom_ledger;
 grant select on projects to postroom_tenant;
 
@@ -29,6 +30,7 @@ create table places (
   foreign key (org_id, project_id) references projects (org_id, id)
 );
 call postroom.fence_project_table('places', 'project_id', 'select');
+call postroom.erasure_rule('places');
 grant select, insert, update (name, latitude, longitude, minutes_to) on places to postroom_ledger;
 grant select on places to postroom_tenant;
 
@@ -52,6 +54,7 @@ create table collaborators (
 create index collaborators_user on collaborators (org_id, user_id) where user_id is not null;
 create index collaborators_home on collaborators (org_id, project_id, home_id) where home_id is not null;
 call postroom.fence_project_table('collaborators', 'project_id', 'select');
+call postroom.erasure_rule('collaborators', person_keeps => $${"name": "'erased'", "user_id": "null"}$$, refuses_new => true);
 grant select, insert, update (user_id, name, home_id, most_minutes_a_day, most_minutes_a_week) on collaborators to postroom_ledger;
 grant select on collaborators to postroom_tenant;
 
@@ -64,6 +67,7 @@ create table collaborator_skills (
   foreign key (org_id, project_id, collaborator_id) references collaborators (org_id, project_id, id)
 );
 call postroom.fence_project_table('collaborator_skills', 'project_id', 'select');
+call postroom.erasure_rule('collaborator_skills');
 grant select, insert, delete on collaborator_skills to postroom_ledger;
 grant select on collaborator_skills to postroom_tenant;
 
@@ -89,6 +93,8 @@ create index availabilities_listed on availabilities (org_id, project_id, collab
 create unique index availabilities_event on availabilities (org_id, project_id, collaborator_id, source, external_uid)
   where external_uid is not null;
 call postroom.fence_project_table('availabilities');
+call postroom.erasure_rule('availabilities',
+  person_rows => 'collaborator_id in (select c.id from collaborators c where c.org_id = the.org and c.user_id = the.person)');
 grant select, insert, delete, update (kind, during) on availabilities to postroom_ledger;
 -- No delete: that right is the right to lock the whole table.
 grant select, insert, update (kind, during) on availabilities to postroom_tenant;
@@ -105,6 +111,7 @@ create table run_sheets (
   foreign key (org_id, project_id) references projects (org_id, id)
 );
 call postroom.fence_project_table('run_sheets', 'project_id', 'select');
+call postroom.erasure_rule('run_sheets');
 grant select, insert, update (name, revision) on run_sheets to postroom_ledger;
 grant select on run_sheets to postroom_tenant;
 
@@ -130,6 +137,7 @@ create table slots (
 create index slots_listed on slots (org_id, project_id, run_sheet_id, lower(during), id);
 create index slots_of_place on slots (org_id, project_id, place_id) where place_id is not null;
 call postroom.fence_project_table('slots', 'project_id', 'select');
+call postroom.erasure_rule('slots');
 grant select, insert, delete, update (name, during, place_id, skills, headcount, priority) on slots to postroom_ledger;
 grant select on slots to postroom_tenant;
 
@@ -148,6 +156,7 @@ create table assignments (
 );
 create index assignments_of_collaborator on assignments (org_id, project_id, collaborator_id, slot_id);
 call postroom.fence_project_table('assignments', 'project_id', 'select');
+call postroom.erasure_rule('assignments');
 grant select, insert, delete, update (is_pinned, assigned_at, assigned_by) on assignments to postroom_ledger;
 grant select on assignments to postroom_tenant;
 
@@ -182,5 +191,6 @@ create index proposals_listed on proposals (org_id, project_id, created_at, id);
 create index proposals_age on proposals (created_at);
 create index proposals_of_run_sheet on proposals (org_id, project_id, run_sheet_id) where run_sheet_id is not null;
 call postroom.fence_project_table('proposals');
+call postroom.erasure_rule('proposals');
 grant select, delete, update (applied_at, applied_by) on proposals to postroom_ledger;
 grant select, insert on proposals to postroom_tenant;

@@ -34,6 +34,7 @@ create index reminders_of_org on reminders (org_id, id);
 create index reminders_of_user on reminders (org_id, user_id, id);
 create index reminders_over on reminders (changed_at) where due_at is null;
 call postroom.fence_table('reminders');
+call postroom.erasure_rule('reminders', refuses_new => true);
 grant select, insert, update, delete on reminders to postroom_ledger;
 grant select on reminders to postroom_tenant;
 -- By column: the right to update a whole table is the right to lock it.

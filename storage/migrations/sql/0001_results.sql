@@ -21,4 +21,7 @@ create unique index result_requests_job on result_requests (job_id, task_id) whe
 create index result_requests_task on result_requests (task_id);
 create index result_requests_due on result_requests (send_at) where send_at is not null;
 create index result_requests_kept on result_requests (keep_until) where keep_until is not null;
+call postroom.erasure_rule('result_requests',
+  org_rows => 'exists (select from jobs j where j.id = job_id and j.org_id = the.org)',
+  person_rows => 'exists (select from jobs j where j.id = job_id and (j.payload::text ~* the.ids or j.actor_id ~* the.ids))');
 grant select, insert, update, delete on result_requests to postroom_ledger;

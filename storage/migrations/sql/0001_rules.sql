@@ -32,6 +32,7 @@ create table rules (
 );
 create index rules_scope on rules (org_id, account_id) where enabled;
 call postroom.fence_table('rules');
+call postroom.erasure_rule('rules', refuses_new => true);
 grant select, insert, update, delete on rules to postroom_ledger;
 -- No statement of a handler deletes a rule: it is switched off.
 grant select, insert, update (scope, scope_ref, name, priority, definition, content, enabled, disabled_reason, updated_at) on rules
@@ -52,6 +53,7 @@ create table safety_policies (
   foreign key (org_id, account_id) references accounts (org_id, id)
 );
 call postroom.fence_table('safety_policies');
+call postroom.erasure_rule('safety_policies');
 grant select, insert, update, delete on safety_policies to postroom_ledger;
 grant select on safety_policies to postroom_tenant;
 
@@ -72,5 +74,6 @@ create table label_corrections (
 );
 create index label_corrections_account on label_corrections (org_id, account_id, at desc);
 call postroom.fence_table('label_corrections');
+call postroom.erasure_rule('label_corrections');
 grant select, insert, update, delete on label_corrections to postroom_ledger;
 grant select, insert on label_corrections to postroom_tenant;

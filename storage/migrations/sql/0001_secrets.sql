@@ -12,6 +12,7 @@ create table org_secrets (
   primary key (org_id, name)
 );
 call postroom.fence_table('org_secrets', 'org_id', 'select');
+call postroom.erasure_rule('org_secrets', refuses_new => true);
 grant select, insert, delete on org_secrets to postroom_ledger;
 grant update (sealed, key_id, updated_at) on org_secrets to postroom_ledger;
 
@@ -28,6 +29,7 @@ create table org_credentials (
   constraint lost_as_a_whole check (num_nonnulls(lost_at, lost_code) in (0, 2))
 );
 call postroom.fence_table('org_credentials');
+call postroom.erasure_rule('org_credentials');
 grant select, insert, update on org_credentials to postroom_ledger;
 grant select, insert on org_credentials to postroom_tenant;
 grant update (lost_at, lost_code) on org_credentials to postroom_tenant;

@@ -9,8 +9,9 @@ down_revision = None
 def upgrade() -> None:
     """Make roles, what checks and policies call, tables in the order of their references, and functions."""
     run_files("0001_roles")
-    create_functions("tenancy", "secrets", "bounds", "rules")
+    create_functions("tenancy", "secrets", "bounds", "rules", "erasure")
     run_files(
+        "0001_erasure",
         "0001_tenancy",
         "0001_secrets",
         "0001_access",
@@ -59,6 +60,7 @@ def upgrade() -> None:
         "reminders",
         "planning",
         "workflows",
+        "erasing",
         "security",
     )
 

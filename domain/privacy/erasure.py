@@ -1,0 +1,132 @@
+"""By what a person is found in texts, and what stands there once the person is erased (docs: erase-a-person.md).
+
+The patterns are PostgreSQL's: `storage` looks through its tables with them, regardless of case.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from domain.jobs.failures import Invalid
+
+SHORTEST_NAME = 2
+"""Letters: a single one stands in every text."""
+SHORTEST_NUMBER = 7
+"""Digits: fewer stand in many texts that are about nobody."""
+ERASED = "erased"
+
+
+class MarkKind(StrEnum):
+    """What a mark is."""
+
+    ADDRESS = "address"
+    ID = "id"
+    """A UUID of ours."""
+    NUMBER = "number"
+    """A telephone number, or an id that is made of digits."""
+    TOKEN = "token"  # noqa: S105 - the name of a kind
+    """Of a device."""
+    NAME = "name"
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A text by which a person is known."""
+
+    kind: MarkKind
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What marks are found by: exact patterns, what comes in the place of each, and one that finds at least as much.
+
+    Nothing is longer than what it replaces, so that no bounded column overflows. An address stays one in its form, and
+    a UUID a UUID: who reads the row later finds a value of its kind.
+    """
+
+    patterns: tuple[str, ...]
+    instead: tuple[str, ...]
+    loose: str
+
+    def without(self, text: str) -> str:
+        """A text without the marks."""
+        for pattern, instead in zip(self.patterns, self.instead, strict=True):
+            text = re.sub(pattern, instead, text, flags=re.IGNORECASE)
+        return text
+
+
+def named(names: Iterable[str]) -> Sequence[Mark]:
+    """Marks of names that somebody gives; raises `Invalid` for one that says nothing."""
+    found = []
+    for name in names:
+        words = " ".join(name.split())
+        if sum(map(str.isalnum, words)) < SHORTEST_NAME:
+            raise Invalid("name", f"must have at least {SHORTEST_NAME} letters")
+        found.append(Mark(MarkKind.NAME, words))
+    return found
+
+
+def search_for(marks: Iterable[Mark]) -> Search:
+    """The search for marks, the longest first: an address goes before the name in it."""
+    ordered = sorted(set(marks), key=lambda one: (-len(one.text), one.text))
+    found = [_PATTERNS[one.kind](one.text) for one in ordered if _tells(one)]
+    exact = [(pattern, instead) for pairs, _ in found for pattern, instead in pairs]
+    loose = "|".join(loose for _, loose in found)
+    return Search(tuple(one[0] for one in exact), tuple(one[1] for one in exact), loose)
+
+
+def pattern_of_ids(ids: Iterable[str]) -> str:
+    """A pattern that finds each of these UUIDs as we write them."""
+    return "|".join(sorted(ids))
+
+
+def _tells(mark: Mark) -> bool:
+    return mark.kind is not MarkKind.NUMBER or sum(map(str.isdigit, mark.text)) >= SHORTEST_NUMBER
+
+
+_Found = tuple[list[tuple[str, str]], str]
+"""Exact patterns, each with what comes instead; and a loose one."""
+
+
+def _address(text: str) -> _Found:
+    """An address, with a part behind a plus sign or without it, as it stands in a text or in a link."""
+    local, _, domain = text.rpartition("@")
+    inner = rf"{re.escape(local)}(?:\+[A-Za-z0-9._%-]+)?(?:@|%40){re.escape(domain)}"
+    before = r"(?:(?<![A-Za-z0-9._+-])|(?<=%[0-9A-Fa-f][0-9A-Fa-f]))"
+    exact = rf"{before}{inner}(?![A-Za-z0-9-]|\.[A-Za-z0-9])"
+    form = "x@x.invalid"
+    return [(exact, form if len(text) >= len(form) else "x@x")], inner
+
+
+def _id(text: str) -> _Found:
+    plain = text.replace("-", "")
+    edges = "(?<![0-9A-Fa-f]){}(?![0-9A-Fa-f])"
+    pairs = [(edges.format(one), re.sub("[0-9a-f]", "0", one, flags=re.IGNORECASE)) for one in (text, plain)]
+    return pairs, f"{text}|{plain}"
+
+
+def _number(text: str) -> _Found:
+    digits = text.removeprefix("+")
+    return [(rf"(?<![0-9]){re.escape(digits)}(?![0-9])", "0" * len(digits))], re.escape(digits)
+
+
+def _token(text: str) -> _Found:
+    return [(re.escape(text), ERASED[: len(text)])], re.escape(text)
+
+
+def _name(text: str) -> _Found:
+    """A name as whole words, whatever stands between them; in JSON that may be a letter behind a backslash."""
+    words = [re.escape(word) for word in text.split()]
+    exact, loose = r"\s+".join(words), r"(?:\s|\\[nrt])+".join(words)
+    return [(rf"(?<!\w){exact}(?!\w)", ERASED[: len(text)])], loose
+
+
+_PATTERNS = {
+    MarkKind.ADDRESS: _address,
+    MarkKind.ID: _id,
+    MarkKind.NUMBER: _number,
+    MarkKind.TOKEN: _token,
+    MarkKind.NAME: _name,
+}

@@ -1,0 +1,122 @@
+-- name: find_erasure
+-- The erasure that is under way of a person, by address or id, or of an org, by name or id; the newest that was finished of such a person,
+-- by the address's hash, or of the org.
+select id as erasure_id, org_id, subject, person_id, marks, begun_at, finished_at, rows, files
+from erasures e
+where e.subject = %(subject)s and (%(org_id)s::uuid is null or e.org_id = %(org_id)s::uuid)
+  and case when e.finished_at is null
+    then lower(%(named)s) in (select lower(m ->> 'text') from jsonb_array_elements(e.marks) as m) or e.org_id::text = lower(%(named)s)
+    else (e.subject = 'org' and e.org_id::text = lower(%(named)s))
+      or postroom.known_address_hash(e.org_id, 'email', lower(%(named)s)) = any (e.hashes)
+      or postroom.known_address_hash(e.org_id, 'id', lower(%(named)s)) = any (e.hashes) end
+order by e.finished_at desc nulls first
+limit 2
+
+-- name: find_whom_to_erase
+-- A person by address or id; two at most, of two orgs.
+select id as user_id, org_id, email from users
+where (email = lower(%(named)s) or id::text = lower(%(named)s)) and (%(org_id)s::uuid is null or org_id = %(org_id)s::uuid)
+limit 2
+
+-- name: list_marks_of_person
+-- By what a person is found; not what another person of the org has, too, such as the address of a team.
+with mine (kind, mark) as (
+  select 'id', u.id::text from users u where u.id = %(user_id)s
+  union select 'address', u.email from users u where u.id = %(user_id)s
+  union select 'number', u.discord_user_id from users u where u.id = %(user_id)s
+  union select 'address', unnest(array[a.email] || a.own_addresses) from accounts a where a.org_id = %(org_id)s and a.user_id = %(user_id)s
+  union select 'number', a.google_subject from accounts a where a.org_id = %(org_id)s and a.user_id = %(user_id)s
+  union select case c.channel when 'email' then 'address' when 'sms' then 'number' else 'token' end, c.address
+    from contact_points c where c.org_id = %(org_id)s and c.user_id = %(user_id)s
+  union select 'name', c.name from collaborators c where c.org_id = %(org_id)s and c.user_id = %(user_id)s
+),
+others (mark) as (
+  select u.email from users u where u.org_id = %(org_id)s and u.id <> %(user_id)s
+  union select unnest(array[a.email] || a.own_addresses) from accounts a where a.org_id = %(org_id)s and a.user_id <> %(user_id)s
+  union select c.address from contact_points c where c.org_id = %(org_id)s and c.user_id <> %(user_id)s
+  union select c.name from collaborators c where c.org_id = %(org_id)s and c.user_id <> %(user_id)s
+)
+select kind, mark as text from mine
+where mark is not null and lower(mark) not in (select lower(o.mark) from others o)
+order by kind, mark
+
+-- name: list_accounts_of_erased
+-- The mailboxes of a person, or of an org.
+select id from accounts where org_id = %(org_id)s and (%(user_id)s::uuid is null or user_id = %(user_id)s::uuid) order by id
+
+-- name: begin_erasure
+-- Writes down whom an erasure is of, and lets nothing new about them in; their mailboxes are closed.
+with closed as (
+  update accounts set status = 'disconnected', status_reason = 'the owner is being erased', status_changed_at = now(),
+    sealed_access_token = null, sealed_refresh_token = null, access_expires_at = null, scopes = '{}', token_version = token_version + 1,
+    refresh_owner = null, refresh_until = null, watch_expires_at = null, watch_renewed_at = null
+  where id = any (%(accounts)s::uuid[]) and status <> 'disconnected'
+),
+the_person as (
+  update users set erasing_since = coalesce(erasing_since, now()) where id = %(user_id)s::uuid
+),
+the_org as (
+  update orgs set erasing_since = coalesce(erasing_since, now()) where id = %(org_id)s and %(subject)s = 'org'
+),
+the_keys as (
+  update api_keys set revoked_at = now(), revoked_by = 'erasure' where org_id = %(org_id)s and %(subject)s = 'org' and revoked_at is null
+)
+insert into erasures (org_id, subject, person_id, marks, accounts, addresses, ids, hashes, reason, begun_by)
+values (%(org_id)s, %(subject)s, %(user_id)s, %(marks)s, %(accounts)s::uuid[], %(addresses)s::text[], %(ids)s,
+  case when %(user_id)s::uuid is null then '{}'
+    else array[postroom.address_hash(%(org_id)s, 'email', %(email)s), postroom.address_hash(%(org_id)s, 'id', %(user_id)s::text)] end, %(reason)s, %(by)s)
+returning id as erasure_id
+
+-- name: name_marks
+-- Looks for more from now on.
+update erasures set marks = %(marks)s where id = %(erasure_id)s and finished_at is null
+
+-- name: list_erasure_rules
+-- The tables in the order in which they are gone through, each with how many rows and bytes are to be read for one of its pages, about.
+select r.table_name, greatest(coalesce(nullif(c.reltuples, -1) / nullif(c.relpages, 0), 50), 1) as rows_of_page,
+  pg_table_size(c.oid) / greatest(pg_relation_size(c.oid) / current_setting('block_size')::bigint, 1) as bytes_of_page
+from erasure_rules r join pg_class c on c.oid = r.table_name::regclass
+where r.org_rows is not null
+order by r.number desc
+
+-- name: count_pages
+select (pg_relation_size(%(of_table)s::regclass) / current_setting('block_size')::bigint)::bigint as pages
+
+-- name: erase_rows
+select postroom.erase_rows(%(erasure_id)s, %(from_table)s, %(first_page)s, %(pages)s, %(patterns)s::text[], %(instead)s::text[], %(loose)s) as rows
+
+-- name: find_live_jobs_of_erased
+-- Jobs on some pages that have not ended and are the org's, or about the person: they name the person or a mailbox of theirs, or a mail or a
+-- delivery to them.
+select j.id
+from jobs j
+join erasures e on e.id = %(erasure_id)s
+cross join lateral (
+  select concat_ws(' ', j.payload::text, j.actor_id, j.idempotency_key, j.serial_key, j.request_id, j.correlation_id) as words,
+    (select o.words::text from email_orders o where o.org_id = e.org_id and o.id::text = j.payload ->> 'order_id') as mail
+) as said
+where j.ctid >= %(first)s::text::tid and j.ctid < %(after)s::text::tid and j.org_id = e.org_id and j.finished_at is null
+  and (e.subject = 'org' or j.payload::text ~* e.ids or j.actor_id ~* e.ids
+    or (concat_ws(' ', words, mail) ~* %(loose)s and (
+      postroom.without_marks(words, %(patterns)s::text[], %(instead)s::text[]) <> words
+      or postroom.without_marks(mail, %(patterns)s::text[], %(instead)s::text[]) <> mail))
+    or exists (select from deliveries d where d.org_id = e.org_id and d.user_id = e.person_id and d.id::text = j.payload ->> 'delivery_id'))
+
+-- name: count_older_claims
+-- Jobs of the org that a worker has held since before a time: what they read may come back with what they write.
+select count(*) as jobs from jobs
+where org_id = %(org_id)s and next_check_at is not null and state in ('claimed', 'running') and claimed_at < %(before)s
+
+-- name: list_erased_files
+-- Files whose bytes are still to be removed, of those that an erasure has deleted.
+select id as artifact_id, org_id, size from artifacts
+where org_id = %(org_id)s and state = 'deleted' and removed_at is null
+order by id limit %(most)s
+
+-- name: finish_erasure
+-- Forgets by what the person was found. The row says that it is done, and to whoever has the address, of whom.
+update erasures set finished_at = now(), person_id = null, marks = null, accounts = null, addresses = null, ids = null,
+  rows = rows + %(rows)s, files = files + %(files)s
+where id = %(erasure_id)s and finished_at is null
+  and not exists (select from users u where u.id = erasures.person_id)
+returning id as erasure_id, org_id, subject, begun_at, finished_at, rows, files

@@ -1,0 +1,94 @@
+-- The deeds of an erasure, a part of a table at a time, by the rules of the tables (docs: erase-a-person.md).
+
+-- The columns of a table in which words stand, and which of them a unique key is made of. A column whose values are listed, or have a form,
+-- has no words.
+create or replace function postroom.word_columns(of_table regclass) returns table (name text, kind text, is_key boolean)
+language sql stable set search_path = pg_catalog, public, pg_temp as $$
+  select quote_ident(a.attname), format_type(coalesce(nullif(y.typbasetype, 0), y.oid), null),
+    exists (select from pg_index i where i.indrelid = a.attrelid and i.indisunique and a.attnum = any (i.indkey))
+  from pg_attribute a join pg_type y on y.oid = a.atttypid
+  where a.attrelid = of_table and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
+    and coalesce(nullif(y.typbasetype, 0), y.oid) in ('text'::regtype, 'text[]'::regtype, 'jsonb'::regtype)
+    and (coalesce(nullif(y.typbasetype, 0), y.oid) <> 'text'::regtype or not exists (
+      select from pg_constraint c
+      where c.contype = 'c' and ((c.conrelid = a.attrelid and c.conkey = array[a.attnum]) or (c.contypid = y.oid and y.typtype = 'd'))
+        and pg_get_constraintdef(c.oid) ~ '= ANY|<> ALL|= ''| ~ '))
+$$;
+
+-- Erases what stands on some pages of a table, for an erasure that is under way; returns how many rows have changed or gone. `patterns` and
+-- `instead`: what the person is found by, and what comes in its place; `loose` finds at least all of that in any text.
+create or replace function postroom.erase_rows(
+  of_erasure uuid, from_table text, first_page bigint, pages integer, patterns text[], instead text[], loose text)
+returns bigint
+language plpgsql security definer set search_path = pg_catalog, public, pg_temp
+set postroom.erases = 'on' set postroom.deletes_audit = 'on' as $$
+declare
+  erasure record;
+  rule record;
+  the constant text := '(select $1::uuid as org, $2::uuid as person, $3::uuid[] as accounts, $4::text[] as addresses, $5::text as ids) as the';
+  part text;
+  keys text;
+  changes text;
+  differs text;
+  mentions text;
+  done bigint := 0;
+  gone bigint;
+  statement text;
+begin
+  select e.* into erasure from public.erasures e where e.id = of_erasure and e.finished_at is null;
+  if not found then
+    perform postroom.refuse('erasure', 'is not under way');
+  end if;
+  select r.* into rule from public.erasure_rules r where r.table_name = from_table;
+  if rule.org_rows is null then
+    return 0;
+  end if;
+  part := format('t.ctid >= ''(%s,0)'' and t.ctid < ''(%s,0)'' and (%s)', first_page, first_page + pages, rule.org_rows);
+  for statement in
+    select postroom.erasing_statement(from_table, the, part, rule.org_keeps)
+    where erasure.subject = 'org' and rule.org_keeps is distinct from '{}'
+    union all
+    select postroom.erasing_statement(from_table, the, part || format(' and (%s)', rule.person_rows), rule.person_keeps)
+    where erasure.subject = 'user' and rule.person_rows is not null
+    union all
+    select format('update %1$s t set %2$I = null from %3$s where %4$s and encode(t.%2$I, ''escape'') ~* $8', from_table, b, the, part)
+    from unnest(rule.bytes) as b where erasure.subject = 'user'
+  loop
+    execute statement using erasure.org_id, erasure.person_id, erasure.accounts, erasure.addresses, erasure.ids, patterns, instead, loose;
+    get diagnostics gone = row_count;
+    done := done + gone;
+  end loop;
+  if erasure.subject = 'org' or not rule.is_searched then
+    return done;
+  end if;
+  -- A row goes whose key names the person; of all others the person is taken out.
+  select string_agg(format('t.%s is distinct from postroom.without_marks(t.%1$s, $6, $7)', c.name), ' or ') filter (where c.is_key and c.kind = 'text'),
+    string_agg(format('%1$s = %2$s(t.%1$s, $6, $7)', c.name, f.name), ', '),
+    string_agg(format('t.%1$s is distinct from %2$s(t.%1$s, $6, $7)', c.name, f.name), ' or '),
+    format('concat_ws('' '', %s) ~* $8', string_agg('t.' || c.name || '::text', ', '))
+  into keys, changes, differs, mentions
+  from postroom.word_columns(from_table::regclass) as c
+  cross join lateral (select case c.kind when 'text' then 'postroom.without_marks' when 'jsonb' then 'postroom.document_without_marks'
+    else 'postroom.list_without_marks' end as name) as f;
+  for statement in
+    select format('delete from %s t using %s where %s and %s and (%s)', from_table, the, part, mentions, keys) where keys is not null
+    union all
+    select format('update %s t set %s from %s where %s and %s and (%s)', from_table, changes, the, part, mentions, differs) where changes is not null
+  loop
+    execute statement using erasure.org_id, erasure.person_id, erasure.accounts, erasure.addresses, erasure.ids, patterns, instead, loose;
+    get diagnostics gone = row_count;
+    done := done + gone;
+  end loop;
+  return done;
+end
+$$;
+grant execute on function postroom.erase_rows to postroom_ledger;
+
+-- Deletes rows, or gives them the values that a rule names, where they have others.
+create or replace function postroom.erasing_statement(of_table text, the text, part text, keeps jsonb) returns text
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+  select case when keeps is null then format('delete from %s t using %s where %s', of_table, the, part) else (
+    select format('update %s t set %s from %s where %s and (%s)', of_table, string_agg(format('%I = %s', k.key, k.value), ', '), the, part,
+      string_agg(format('t.%I is distinct from (%s)', k.key, k.value), ' or '))
+    from jsonb_each_text(keeps) as k) end
+$$;

@@ -1,0 +1,77 @@
+-- Erasure: what a table says of its rows, who is refused meanwhile, and how a person is taken out of words (docs: erase-a-person.md).
+
+-- Says what becomes of a table's rows. By default those of an org go with it, those of a person (by user_id) and of their mailboxes (by
+-- account_id) go with the person, and the person is taken out of the words of all others. `person_rows`: which are the person's besides.
+-- `refuses_new`: for tables in which something new about an org or a person begins; no row of one who is being erased comes in.
+create or replace procedure postroom.erasure_rule(
+  target regclass, org_rows text default 'org_id = the.org', org_keeps jsonb default null, person_rows text default null,
+  person_keeps jsonb default null, is_searched boolean default true, bytes text[] default '{}', refuses_new boolean default false)
+language plpgsql set search_path = pg_catalog, public, pg_temp as $$
+begin
+  if org_rows is not null then
+    select nullif(concat_ws(' or ', person_rows, string_agg(
+      case a.attname when 'user_id' then 'user_id = the.person' else 'account_id = any (the.accounts)' end, ' or ' order by a.attnum)), '')
+    into person_rows
+    from pg_attribute a where a.attrelid = target and a.attname in ('user_id', 'account_id');
+  end if;
+  insert into public.erasure_rules as r (table_name, org_rows, org_keeps, person_rows, person_keeps, is_searched, bytes)
+  values (target::text, org_rows, org_keeps, person_rows, person_keeps, is_searched, bytes)
+  on conflict (table_name) do update set org_rows = excluded.org_rows, org_keeps = excluded.org_keeps, person_rows = excluded.person_rows,
+    person_keeps = excluded.person_keeps, is_searched = excluded.is_searched, bytes = excluded.bytes;
+  if refuses_new then
+    execute format('create or replace trigger %I before insert on %s for each row execute function postroom.refuse_erased()',
+      target || '_of_nobody_erased', target);
+  end if;
+end
+$$;
+
+-- Refuses a row of an org, or of a person, that is being erased; an org stays so.
+create or replace function postroom.refuse_erased() returns trigger
+language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+begin
+  if exists (select from public.orgs o where o.id = new.org_id and o.erasing_since is not null) then
+    perform postroom.refuse('org_id', 'names an org that is erased');
+  elsif exists (
+    select from public.users u where u.id = (to_jsonb(new) ->> 'user_id')::uuid and u.org_id = new.org_id and u.erasing_since is not null)
+  then
+    perform postroom.refuse('user_id', 'names a person who is being erased');
+  end if;
+  return new;
+end
+$$;
+
+-- A text without what the patterns find in it, regardless of case; each has something in its place.
+create or replace function postroom.without_marks(words text, patterns text[], instead text[]) returns text
+language plpgsql immutable strict set search_path = pg_catalog, pg_temp as $$
+begin
+  for i in 1 .. cardinality(patterns) loop
+    words := regexp_replace(words, patterns[i], instead[i], 'gi');
+  end loop;
+  return words;
+end
+$$;
+
+grant execute on function postroom.without_marks to postroom_ledger;
+
+create or replace function postroom.list_without_marks(words text[], patterns text[], instead text[]) returns text[]
+language sql immutable strict set search_path = pg_catalog, pg_temp as $$
+  select coalesce(array_agg(postroom.without_marks(w.word, patterns, instead) order by w.place), '{}')
+  from unnest(words) with ordinality as w (word, place)
+$$;
+
+-- The same for a document: in its names and its texts, where they stand, for a text of JSON has letters of its own before a word.
+create or replace function postroom.document_without_marks(document jsonb, patterns text[], instead text[]) returns jsonb
+language plpgsql immutable strict set search_path = pg_catalog, pg_temp as $$
+begin
+  return case jsonb_typeof(document)
+    when 'string' then to_jsonb(postroom.without_marks(document #>> '{}', patterns, instead))
+    when 'array' then coalesce((
+      select jsonb_agg(postroom.document_without_marks(e.value, patterns, instead) order by e.ordinality)
+      from jsonb_array_elements(document) with ordinality as e), '[]')
+    when 'object' then coalesce((
+      select jsonb_object_agg(postroom.without_marks(e.key, patterns, instead), postroom.document_without_marks(e.value, patterns, instead))
+      from jsonb_each(document) as e), '{}')
+    else document
+  end;
+end
+$$;
