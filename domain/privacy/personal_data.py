@@ -37,7 +37,8 @@ def without_addresses(text: str) -> str:
 
 def _mark(found: re.Match[str]) -> str:
     local = found[1].lstrip("'") or found[1]
-    if local == NODE or "//" in local:  # the login of a URL
+    is_login = local.startswith("//") and found.string[: found.start()].endswith(":")  # redis://user@host
+    if local == NODE or is_login:
         return found[0]
     return f"{found[1].removesuffix(local)}{address_mark(f'{local}@{found[2]}')}"
 
