@@ -13,7 +13,6 @@ from xdist.scheduler import LoadScopeScheduling
 
 LONG = (
     "tests/tools/test_scaffolds.py",
-    "tests/domain/mail/corpus/test_many_mutants.py",
     "tests/storage/ledger/plans/test_million_plans.py",
     "tests/fleet/rabbitmq",
     "tests/sandbox/demo/test_demo.py",
