@@ -80,13 +80,14 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let a run take the short or the long tests alone, and the model test run for longer than in the suite."""
+    """Let a run take the short or the long tests alone, and some tests try more than in the suite."""
     parser.addoption("--length", choices=["short", "long"], help="take only the short tests, or only the long ones")
     parser.addoption(
         "--model-examples",
         type=int,
         help="random runs of the ledger's model test, instead of the suite's few fixed ones",
     )
+    parser.addoption("--mutants", type=int, default=1_200, help="mutants of mail that are read")
     parser.addoption(
         "--fuzz-seed", type=int, help="what the fuzzers of messages begin with; by default a random number"
     )

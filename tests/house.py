@@ -1,9 +1,10 @@
 """The house as data: every module of the repository, parsed once, for the tests of its rules."""
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import chain
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -25,6 +26,8 @@ ROOMS = (
 SINGLE_FILES = ("settings", "celeryconfig", "beat_schedule")
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+FUNCTIONS, IMPORTS = (ast.FunctionDef, ast.AsyncFunctionDef), (ast.Import, ast.ImportFrom)
+"""Tuples, which `isinstance` looks through in half the time of a union."""
 
 
 @dataclass(frozen=True)
@@ -64,16 +67,23 @@ class Module:
         line = node if isinstance(node, int) else node.line if isinstance(node, Import) else node.lineno
         return f"{self.name.replace('.', '/')}.py:{line}"
 
-    def nodes(self) -> Iterator[ast.AST]:
-        return ast.walk(self.tree)
+    def nodes(self) -> Sequence[ast.AST]:
+        return self._nodes
 
     def functions(self) -> list[FunctionNode]:
-        return [node for node in self.nodes() if isinstance(node, FunctionNode)]
+        return [node for node in self._nodes if isinstance(node, FUNCTIONS)]
 
-    def imports(self) -> list[Import]:
-        return [
-            found for node in self.nodes() if isinstance(node, ast.Import | ast.ImportFrom) for found in targets(node)
-        ]
+    def imports(self) -> Sequence[Import]:
+        return self._imports
+
+    @cached_property
+    def _nodes(self) -> Sequence[ast.AST]:
+        """Walked once: two dozen checks look at every node of the house."""
+        return tuple(ast.walk(self.tree))
+
+    @cached_property
+    def _imports(self) -> Sequence[Import]:
+        return tuple(chain.from_iterable(targets(node) for node in self._nodes if isinstance(node, IMPORTS)))
 
 
 def targets(node: ast.Import | ast.ImportFrom) -> Iterator[Import]:

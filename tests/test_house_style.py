@@ -92,6 +92,8 @@ def replaces_by_path(call: ast.Call) -> bool:
 
 
 def unexplained_waivers(module: Module) -> Iterator[str]:
+    if not WAIVER.search(module.source):
+        return
     for token in tokenize.generate_tokens(io.StringIO(module.source).readline):
         found = WAIVER.search(token.string) if token.type == tokenize.COMMENT else None
         if found and not found["explained"]:

@@ -12,8 +12,7 @@ from typing import Any
 from xdist.scheduler import LoadScopeScheduling
 
 LONG = (
-    "tests/tools/test_new_job.py",
-    "tests/domain/mail/corpus/test_many_mutants.py",
+    "tests/tools/test_scaffolds.py",
     "tests/storage/ledger/plans/test_million_plans.py",
     "tests/fleet/rabbitmq",
     "tests/sandbox/demo/test_demo.py",
