@@ -7,7 +7,7 @@ from psycopg import Connection
 
 from engine.runtime import Runtime
 from tests.doubles.factories import make_org
-from tests.doubles.workflow_runs import Workflows
+from tests.workflows.workflow_runs import Workflows
 
 
 @pytest.fixture

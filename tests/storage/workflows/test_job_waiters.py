@@ -15,7 +15,7 @@ from storage.ledger import ledger
 from storage.ledger.ledger import Settled
 from storage.postgres.database import Transaction
 from tests.doubles.inline_worker import claim_job
-from tests.doubles.workflow_runs import Workflows
+from tests.workflows.workflow_runs import Workflows
 
 THREE = "name: three\nnodes:\n" + "".join(f"  n{n}: {{job: workflow_jobs.echo}}\n" for n in range(3))
 

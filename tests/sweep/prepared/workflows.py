@@ -6,8 +6,8 @@ from uuid import UUID
 
 from tests.doubles.factories import pass_time
 from tests.doubles.mail_environment import MailEnvironment
-from tests.doubles.workflow_runs import Workflows
 from tests.sweep.prepared.places import Prepare, enqueue, queued
+from tests.workflows.workflow_runs import Workflows
 
 INNER = """
 name: inner

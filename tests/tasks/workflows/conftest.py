@@ -6,7 +6,7 @@ import pytest
 from psycopg import Connection
 
 from engine.runtime import Runtime
-from tests.doubles.workflow_runs import Workflows
+from tests.workflows.workflow_runs import Workflows
 
 
 @pytest.fixture

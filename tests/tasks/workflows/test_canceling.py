@@ -10,8 +10,8 @@ from domain.jobs.lifecycle import settlement_of
 from domain.jobs.retry import STANDARD
 from storage.ledger import ledger
 from tests.doubles.inline_worker import claim_job
-from tests.doubles.workflow_jobs import BROKEN
-from tests.doubles.workflow_runs import Workflows
+from tests.workflows.workflow_jobs import BROKEN
+from tests.workflows.workflow_runs import Workflows
 
 MIXED = """
 name: mixed

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.doubles.workflow_jobs import BROKEN
-from tests.doubles.workflow_runs import Workflows
+from tests.workflows.workflow_jobs import BROKEN
+from tests.workflows.workflow_runs import Workflows
 
 EACH = """
 name: each

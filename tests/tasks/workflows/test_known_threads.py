@@ -5,9 +5,9 @@ from uuid import UUID
 
 import pytest
 
-from tests.doubles.workflow_jobs import BROKEN
-from tests.doubles.workflow_runs import Workflows
 from tests.workflows.known_threads import Round, names, thread
+from tests.workflows.workflow_jobs import BROKEN
+from tests.workflows.workflow_runs import Workflows
 
 SHORTER = {"conductor-18": 60}
 """Lists that the rules alone go through in full."""

@@ -3,8 +3,8 @@
 import pytest
 
 from domain.jobs.failures import Conflict
-from tests.doubles.workflow_jobs import BROKEN
-from tests.doubles.workflow_runs import Workflows
+from tests.workflows.workflow_jobs import BROKEN
+from tests.workflows.workflow_runs import Workflows
 
 STEPS = """
 name: steps

@@ -4,8 +4,8 @@ from uuid import uuid4
 
 import pytest
 
-from tests.doubles.workflow_jobs import BROKEN
-from tests.doubles.workflow_runs import Workflows
+from tests.workflows.workflow_jobs import BROKEN
+from tests.workflows.workflow_runs import Workflows
 
 SUMS = """
 name: sums

@@ -6,7 +6,7 @@ import pytest
 
 from storage.ledger import invariants
 from storage.workflows import runs
-from tests.doubles.workflow_runs import Workflows
+from tests.workflows.workflow_runs import Workflows
 
 SEVERAL = """
 name: several

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from domain.jobs.failures import Conflict, Forbidden, Gone, Invalid
-from tests.doubles.workflow_runs import Workflows
+from tests.workflows.workflow_runs import Workflows
 
 ASKING = """
 name: asking

@@ -19,9 +19,9 @@ from engine.worker.lease import renew
 from storage.ledger import ledger
 from storage.workflows import definitions, nodes, runs, waits
 from storage.workflows.runs import Run
-from tests.doubles import workflow_jobs
 from tests.doubles.factories import pass_time
 from tests.doubles.inline_worker import run_job
+from tests.workflows import workflow_jobs
 
 MOST_JOBS = 50_000
 SOON = timedelta(minutes=1)

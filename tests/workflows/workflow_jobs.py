@@ -1,4 +1,4 @@
-"""Job types for the nodes of workflows, loaded into a worker with `--include tests.doubles.workflow_jobs`."""
+"""Job types for the nodes of workflows, loaded into a worker with `--include tests.workflows.workflow_jobs`."""
 
 from typing import Any
 
