@@ -1,12 +1,11 @@
 """Definitions of workflows: saved as versions, each for good; the same document is the same version."""
 
+import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
-
-from psycopg.types.json import Json
 
 from domain.jobs.job import JsonObject
 from storage.postgres.database import Transaction
@@ -54,7 +53,14 @@ def save(tx: Transaction, org_id: UUID, document: JsonObject, hash_: bytes, *, b
     """Keep a checked document (`domain.workflows.faults`) under its name; `hash_` is the SHA-256 of its meaning."""
     name = document["name"]
     tx.run("lock_definition", org_id=org_id, name=name)
-    made = tx.run("save_definition", org_id=org_id, name=name, document=Json(document), hash=hash_, saved_by=by)
+    made = tx.run(
+        "save_definition",
+        org_id=org_id,
+        name=name,
+        document=json.dumps(document, ensure_ascii=False),
+        hash=hash_,
+        saved_by=by,
+    )
     if made:
         return Saved(name, made[0].version, created=True)
     found = tx.run("find_definition_by_hash", org_id=org_id, name=name, hash=hash_)

@@ -17,7 +17,7 @@ select version from workflow_definitions where org_id = %(org_id)s and name = %(
 
 -- name: get_definition
 -- One version of a workflow, or its latest one.
-select org_id, name, version, document, saved_by, saved_at from workflow_definitions
+select org_id, name, version, document::json as document, saved_by, saved_at from workflow_definitions
 where org_id = %(org_id)s and name = %(name)s and (%(version)s::integer is null or version = %(version)s)
 order by version desc limit 1
 

@@ -25,7 +25,7 @@ create table schedules (
 create index schedules_due on schedules (next_run_at, id) where enabled;
 create index schedules_of_user on schedules (org_id, owner_id) where owner_id is not null;
 call postroom.fence_table('schedules', 'org_id', 'select');
-call postroom.erasure_rule('schedules', person_rows => 'payload::text ~* the.ids', refuses_new => true);
+call postroom.erasure_rule('schedules', person_rows => 'owner_id = the.person or payload::text ~* the.ids', refuses_new => true);
 grant select, insert, delete on schedules to postroom_ledger;
 grant update (owner_id, next_run_at, last_run_at, enabled, stopped, payload) on schedules to postroom_ledger;
 grant select on schedules to postroom_tenant;

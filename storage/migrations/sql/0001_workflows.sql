@@ -12,15 +12,18 @@ create table job_waiters (
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_limit = 2000, vacuum_truncate = false);
 create index job_waiters_uncalled on job_waiters (org_id, hook, job_id) where facts is not null;
 call postroom.fence_table('job_waiters');
+call postroom.erasure_rule('job_waiters');
 grant select on job_waiters to postroom_ledger;
 grant select (job_id, org_id, hook), insert (job_id, org_id, hook) on job_waiters to postroom_tenant;
 
--- Append only: a run keeps to the version that it began with. JSON and not JSONB, which forgets the order of the nodes.
+-- Append only: a run keeps to the version that it began with. A text and not JSONB, which forgets the order of the
+-- nodes.
 create table workflow_definitions (
   org_id uuid not null references orgs (id),
-  name text collate "C" not null check (length(name) between 1 and 63),
+  -- The form of a name is checked here, too: an erasure looks for people in all other texts, and a name is referred to.
+  name text collate "C" not null check (name ~ '^[a-z0-9][a-z0-9_-]{0,62}$'),
   version integer not null check (version > 0),
-  document json not null check (octet_length(document::text) <= 262144)
+  document text not null check (document is json object and octet_length(document) <= 262144)
     constraint workflow_definitions_document_carries_no_secret
     check (case when postroom.carries_secret(document::jsonb) is null then true
       else postroom.refuse_secret_in('document', document::jsonb) end),
@@ -31,6 +34,7 @@ create table workflow_definitions (
   constraint one_version_per_document unique (org_id, name, hash)
 );
 call postroom.fence_table('workflow_definitions', 'org_id', 'select');
+call postroom.erasure_rule('workflow_definitions', refuses_new => true);
 grant select, insert, delete on workflow_definitions to postroom_ledger;
 grant select on workflow_definitions to postroom_tenant;
 
@@ -39,7 +43,7 @@ create table workflow_runs (
   id uuid primary key default uuidv7(),
   org_id uuid not null references orgs (id),
   project_id uuid,
-  workflow text collate "C" not null,
+  workflow text collate "C" not null check (workflow ~ '^[a-z0-9][a-z0-9_-]{0,62}$'),
   version integer not null,
   -- Versions of the workflows that it runs, by name: the latest ones when it began.
   pins jsonb not null default '{}',
@@ -58,7 +62,7 @@ create table workflow_runs (
   timer_at timestamptz,
   timer_job uuid,
   parent_run uuid,
-  parent_node text,
+  parent_node text check (parent_node ~ '^[a-z][a-z0-9_]{0,62}$'),
   parent_item integer,
   depth smallint not null default 0 check (depth between 0 and 5),
   -- Those of the job that started it: in whose name its jobs are.
@@ -87,6 +91,7 @@ create index workflow_runs_over on workflow_runs (finished_at, id) where finishe
 -- For the check that each run has something to wait for.
 create index workflow_runs_running on workflow_runs (id) where state = 'running';
 call postroom.fence_project_table('workflow_runs');
+call postroom.erasure_rule('workflow_runs', refuses_new => true);
 grant select, insert, update, delete on workflow_runs to postroom_ledger;
 grant select, insert on workflow_runs to postroom_tenant;
 -- By column: the right to update a whole table is the right to lock it.
@@ -96,7 +101,7 @@ grant update (version, pins, state, output, failure, round, nodes_left, items, d
 -- What stands of a run under its `run_id`: a transaction of a project sees that of the runs that it sees.
 create table workflow_nodes (
   run_id uuid not null,
-  node text collate "C" not null check (length(node) between 1 and 63),
+  node text collate "C" not null check (node ~ '^[a-z][a-z0-9_]{0,62}$'),
   -- -1: the node itself; from 0 on: an item of a node with `for_each`, from its begin on.
   item integer not null default -1 check (item between -1 and 9999),
   org_id uuid not null references orgs (id) not enforced,
@@ -119,7 +124,7 @@ create table workflow_nodes (
   error jsonb,
   skipped_because text check (length(skipped_because) between 1 and 100),
   -- The event that it waits for, from the begin of the run on.
-  wait_name text check (length(wait_name) between 1 and 63),
+  wait_name text check (wait_name ~ '^[a-z0-9][a-z0-9_-]{0,62}$'),
   -- When its time is over: of a wait, or of work with a timeout.
   wait_until timestamptz,
   -- Who is asked names the node so; another one for each time that a wait begins.
@@ -156,6 +161,7 @@ create index workflow_nodes_asking on workflow_nodes (org_id, started_at desc, a
   where state = 'waiting' and approval_id is not null;
 call postroom.fence_table('workflow_nodes', seen_if =>
   '((select postroom.current_project()) is null or exists (select from public.workflow_runs r where r.id = run_id))');
+call postroom.erasure_rule('workflow_nodes');
 grant select, insert, update, delete on workflow_nodes to postroom_ledger;
 grant select, insert on workflow_nodes to postroom_tenant;
 grant update (state, pending, counted, job_id, child_run, stopped_for, input, output, output_refused, error, skipped_because, wait_name, wait_until,
@@ -168,13 +174,13 @@ create table workflow_events (
   id uuid primary key default uuidv7(),
   org_id uuid not null references orgs (id) not enforced,
   run_id uuid not null,
-  name text not null check (length(name) between 1 and 63),
+  name text not null check (name ~ '^[a-z0-9][a-z0-9_-]{0,62}$'),
   payload jsonb not null check (octet_length(payload::text) <= 131072)
     constraint workflow_events_payload_carries_no_secret
     check (case when postroom.carries_secret(payload) is null then true else postroom.refuse_secret_in('payload', payload) end),
   sent_by text not null check (length(sent_by) between 1 and 200),
   at timestamptz not null default clock_timestamp(),
-  taken_by_node text,
+  taken_by_node text check (taken_by_node ~ '^[a-z][a-z0-9_]{0,62}$'),
   taken_by_item integer,
   foreign key (org_id, run_id) references workflow_runs (org_id, id) not enforced,
   constraint taken_by_whom check ((taken_by_node is null) = (taken_by_item is null))
@@ -183,6 +189,7 @@ create index workflow_events_of_run on workflow_events (run_id, at, id);
 create index workflow_events_kept on workflow_events (run_id, name, at, id) where taken_by_node is null;
 call postroom.fence_table('workflow_events', seen_if =>
   '((select postroom.current_project()) is null or exists (select from public.workflow_runs r where r.id = run_id))');
+call postroom.erasure_rule('workflow_events');
 grant select, insert, update, delete on workflow_events to postroom_ledger;
 grant select on workflow_events to postroom_tenant;
 grant update (taken_by_node, taken_by_item) on workflow_events to postroom_tenant;
