@@ -18,9 +18,9 @@ from engine.runtime import Runtime
 from storage.postgres.database import Database
 from storage.workflows.waits import MOST_KEPT
 from tests.commands.calling import answer, call, refusal
+from tests.doubles.workflow_jobs import BROKEN
+from tests.doubles.workflow_runs import Workflows
 from tests.gateway.api.conftest import Client, client_of
-from tests.workflows.workflow_jobs import BROKEN
-from tests.workflows.workflow_runs import Workflows
 
 BRIEF: dict[str, Any] = {
     "name": "brief",
@@ -367,9 +367,7 @@ def test_a_run_waits_for_a_person_and_goes_on_as_they_decide(
     run_id = start(client, flows, workflow="asks", input={})
     ((asked),) = client.get("/v1/approvals").json["approvals"]
     assert (asked["about"], asked["node"]["run_id"], asked["node"]["show"]) == ("workflow", run_id, {"words": 12})
-    asking = (
-        "select payload ->> 'reminder', run_at > now() + interval '7 hours' from jobs where job_type = %s order by 2"
-    )
+    asking = "select payload ->> 'reminder', run_at > now() + '7 hours' from jobs where job_type = %s order by 2"
     assert database.execute(asking, ("approvals.notify",)).fetchall() == [("false", False), ("true", True)]
     assert client.post(f"/v1/approvals/{asked['approval_id']}/{choice}", {"reason": "because"}).status == 200
     flows.drain()

@@ -102,7 +102,7 @@ def test_what_waits_for_approval_ends_with_the_connection(env: MailEnvironment) 
         ActionStatus.CANCELED,
         {"code": "account.disconnected", "reason": "the account was disconnected"},
     )
-    with pytest.raises(Conflict, match="Canceled, and not executed"):
+    with pytest.raises(Conflict, match="Canceled: the account was disconnected"):
         decide(env, action, Choice.APPROVE)
     assert env.drain() == [("approvals.show_outcome", "succeeded")]
     facts = env.database.execute("select data from audit_log where event = 'account.disconnected'").fetchall()
