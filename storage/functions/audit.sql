@@ -20,7 +20,7 @@ grant execute on function postroom.append_event to postroom_ledger, postroom_ten
 -- Refuses every change of the audit log, but for postroom.erase_rows: the fact stays, and whom it was about is taken out.
 create or replace function postroom.refuse_change() returns trigger language plpgsql as $$
 begin
-  if tg_op = 'UPDATE' and coalesce(current_setting('postroom.erases', true), '') = 'on' then
+  if tg_op = 'UPDATE' and coalesce(current_setting('postroom.deletes_audit', true), '') = 'on' then
     return new;
   end if;
   raise exception 'the audit log is append-only' using errcode = '42501';

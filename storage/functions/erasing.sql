@@ -21,7 +21,7 @@ create or replace function postroom.erase_rows(
   of_erasure uuid, from_table text, first_page bigint, pages integer, patterns text[], instead text[], loose text)
 returns bigint
 language plpgsql security definer set search_path = pg_catalog, public, pg_temp
-set postroom.erases = 'on' set postroom.deletes_audit = 'on' as $$
+set postroom.deletes_audit = 'on' as $$
 declare
   erasure record;
   rule record;

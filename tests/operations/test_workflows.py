@@ -18,9 +18,9 @@ from engine.runtime import Runtime
 from storage.postgres.database import Database
 from storage.workflows.waits import MOST_KEPT
 from tests.commands.calling import answer, call, refusal
-from tests.doubles.workflow_jobs import BROKEN
-from tests.doubles.workflow_runs import Workflows
 from tests.gateway.api.conftest import Client, client_of
+from tests.workflows.workflow_jobs import BROKEN
+from tests.workflows.workflow_runs import Workflows
 
 BRIEF: dict[str, Any] = {
     "name": "brief",
