@@ -1,8 +1,7 @@
 """The payloads of the accounts family."""
 
+from typing import Any
 from uuid import UUID
-
-from pydantic import ConfigDict
 
 from domain.jobs.uniqueness import while_active
 from domain.payloads.gmail import SyncPayload
@@ -17,14 +16,10 @@ class OnboardPayload(
     unique=while_active("account_id"),
     serial_by="account_id",
 ):
-    """Which mailbox was connected.
-
-    Other fields are passed over: adopted jobs have what they had found out (docs: adopt-spec026.md).
-    """
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    """Which mailbox was connected; `result_summary` is what an adopted job had found out (docs: adopt-spec026.md)."""
 
     account_id: AccountId
+    result_summary: dict[str, Any] | None = None
 
 
 class LearnVoicePayload(

@@ -37,7 +37,7 @@ NODE_NAME = r"^[a-z][a-z0-9_]{0,62}$"
 EVENT_NAME = WORKFLOW_NAME
 
 _DURATION = re.compile(r"P(?=[0-9T])(\d{1,4}W|(\d{1,4}D)?(T(?=[0-9])(\d{1,5}H)?(\d{1,6}M)?(\d{1,8}S)?)?)", re.ASCII)
-_AMOUNT = re.compile(r"([0-9]+)([WDHMS])")
+_AMOUNT = re.compile(r"([0-9]{1,8})([WDHMS])")
 _SECONDS = {"W": 604_800, "D": 86_400, "H": 3_600, "M": 60, "S": 1}
 NO_DURATION = "is no duration of ISO 8601 in weeks, or in days, hours, minutes and seconds, such as PT12H or P2D"
 

@@ -29,7 +29,7 @@ from (
       then 'status: is none of pending, processing, complete and failed'
     when jsonb_typeof(s.summary) <> 'object' then 'result_summary: is no JSON object'
     when octet_length(s.summary::text) > 262000 then 'result_summary: has more than 262000 bytes'
-    when jsonb_path_exists(s.summary, 'strict $.**{65}') then 'result_summary: nests more than 64 levels deep'
+    when jsonb_path_exists(s.summary, 'strict $.**{64}') then 'result_summary: nests more than 63 levels deep'
     when postroom.carries_secret(s.summary) is not null
       then format('result_summary.%%s: must not carry a secret', postroom.carries_secret(s.summary))
     else (
@@ -88,7 +88,7 @@ made as (
     request_id, correlation_id, attempt, max_attempts, free_returns, suspect, deadline, created_at, run_at, next_check_at, backlog_since,
     claim_token, worker_id, claimed_at, started_at, finished_at, output, error)
   select p.id, p.org_id, k.name, k.queue, case p.place when 'rescued' then 'queued' else p.place end,
-    (p.summary - array['connection_id', 'user_id']) || jsonb_build_object('account_id', p.account_id), 1, p.id::text, false, p.serial_key,
+    jsonb_build_object('account_id', p.account_id) || case when p.summary = '{}' then '{}' else jsonb_build_object('result_summary', p.summary) end, 1, p.id::text, false, p.serial_key,
     'system', 'adopt-spec026', p.id::text, p.id::text, (p.place in ('running', 'succeeded', 'failed'))::int, k.max_attempts,
     (p.place = 'rescued')::int, p.place = 'rescued', k.deadline, p.created_at, p.created_at, case when p.place = 'running' then now() end,
     case when p.place in ('queued', 'rescued') then least(p.created_at, now()) end,

@@ -60,7 +60,7 @@ def test_ac_05_email_jobs_migrated(env: MailEnvironment, database: Connection) -
     assert jobs(database) == {
         waits: ("queued", payload, None, BEGAN, None, None, 0),
         fails: ("failed", payload, "no consent", BEGAN, began, ENDED, 1),
-        ended: ("succeeded", payload | {"emails": 3}, None, BEGAN, began, ENDED, 1),
+        ended: ("succeeded", payload | {"result_summary": {"emails": 3}}, None, BEGAN, began, ENDED, 1),
     }
     log = database.execute("select at from audit_log where job_id = %s order by id", (ended,)).fetchall()
     assert [at for (at,) in log] == [BEGAN, began, ENDED]

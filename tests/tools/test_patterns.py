@@ -24,6 +24,7 @@ MOST_GROWTH = 10.0
 
 BOUNDED = {
     "storage.postgres.functions._DEFINITION": "reads our own files",
+    "domain.workflows.references._QUOTED": "an expression has at most 1,000 characters",
 }
 """Patterns whose steps grow by more, and why no text is long."""
 

@@ -176,6 +176,14 @@ def a_run(account: Account, store: Database, _database: Connection) -> Making:
     return Making("/v1/workflows/runs", body, body | {"version": 1}, "jobs")
 
 
+def a_sync(account: Account, _store: Database, _database: Connection) -> Making:
+    return Making(f"/v1/accounts/{account.account_id}/sync", {}, {"force_full": True}, "jobs")
+
+
+def a_second_decision(account: Account, _store: Database, _database: Connection) -> Making:
+    return Making(f"/v1/accounts/{account.account_id}/messages/m1/reclassify", None, {"reason": "x"}, "jobs")
+
+
 def an_event(account: Account, store: Database, _database: Connection) -> Making:
     document = {"name": "waits", "nodes": {"go": {"wait": {"event": "go"}}}}
     path = f"/v1/workflows/runs/{begin_run(store, account.org_id, document)}/events/go"
@@ -189,6 +197,8 @@ def _another(body: dict[str, object]) -> dict[str, object]:
 HOUR: dict[str, object] = {"starts_at": "2026-05-01T08:00:00Z", "ends_at": "2026-05-01T09:00:00Z"}
 OF_PROJECT = "/v1/projects/{project}"
 MAKING: Mapping[str, Callable[[Account, Database, Connection], Making]] = {
+    "/v1/accounts/{account_id}/sync": a_sync,
+    "/v1/accounts/{account_id}/messages/{message_id}/reclassify": a_second_decision,
     "/v1/actions": an_action,
     "/v1/actions/{action_id}/undo": an_undo,
     "/v1/dead-letters/{letter_id}/replay": a_replay,

@@ -202,6 +202,10 @@ PROJECT_TABLES = {
         insert into artifacts (id, org_id, project_id, kind, name, media_type, size, sha256, expires_at)
         values (uuidv7(), %(org)s, %(project)s, 'upload', 'a.pdf', 'application/pdf', 1, repeat('0', 64), now())""",
     "workflow_runs": """
+        with defined as (
+          insert into workflow_definitions (org_id, name, version, document, hash, saved_by)
+          values (%(org)s, 'a-workflow', 1, '{}', sha256('x'), 'x') on conflict do nothing
+        )
         insert into workflow_runs (org_id, project_id, workflow, version, input, nodes_left, actor_type, actor_id,
                                    request_id, correlation_id)
         values (%(org)s, %(project)s, 'a-workflow', 1, '{}', 1, 'system', 'x', 'x', 'x')""",

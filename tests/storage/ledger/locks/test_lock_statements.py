@@ -13,6 +13,8 @@ from tests.storage.ledger.locks.lock_statements import locks_of, misfits
 PRODUCT = ("storage", "engine", "tasks", "commands", "gateway")
 
 REASONS = {
+    "lock_claims": "the rows are locked already, by postroom.lock_free",
+    "postroom.cancel_node_jobs": "the rows are locked already, by postroom.lock_free",
     "lock_lost_claims": "the rows are locked already, by the query in its array",
     "postroom.leave_claims": "its callers hold the rows, or give them by their ids: `ledger.settle` sorts them",
 }
