@@ -68,10 +68,18 @@ def named(names: Iterable[str]) -> Sequence[Mark]:
     return found
 
 
-def search_for(marks: Iterable[Mark]) -> Search:
-    """The search for marks, the longest first: an address goes before the name in it."""
+def search_for(marks: Iterable[Mark], others: Iterable[str] = ()) -> Search:
+    """The search for marks, the longest first: an address goes before the name in it.
+
+    An address of others is not found, though it be a person's address with a part behind a plus sign.
+    """
     ordered = sorted(set(marks), key=lambda one: (-len(one.text), one.text))
-    found = [_PATTERNS[one.kind](one.text) for one in ordered if _tells(one)]
+    spared = sorted({address.lower() for address in others})
+    found = [
+        _address(one.text, spared) if one.kind is MarkKind.ADDRESS else _PATTERNS[one.kind](one.text)
+        for one in ordered
+        if _tells(one)
+    ]
     exact = [(pattern, instead) for pairs, _ in found for pattern, instead in pairs]
     loose = "|".join(loose for _, loose in found)
     return Search(tuple(one[0] for one in exact), tuple(one[1] for one in exact), loose)
@@ -90,10 +98,15 @@ _Found = tuple[list[tuple[str, str]], str]
 """Exact patterns, each with what comes instead; and a loose one."""
 
 
-def _address(text: str) -> _Found:
+def _address(text: str, others: Sequence[str]) -> _Found:
     """An address, with a part behind a plus sign or without it, as it stands in a text or in a link."""
     local, _, domain = text.rpartition("@")
-    inner = rf"{re.escape(local)}(?:\+[A-Za-z0-9._%-]+)?(?:@|%40){re.escape(domain)}"
+    start, end = f"{local}+".lower(), f"@{domain}".lower()
+    theirs = [
+        one.removeprefix(start).removesuffix(end) for one in others if one.startswith(start) and one.endswith(end)
+    ]
+    spared = rf"(?!\+(?:{'|'.join(map(re.escape, theirs))})(?:@|%40))" if theirs else ""
+    inner = rf"{re.escape(local)}{spared}(?:\+[A-Za-z0-9._%-]+)?(?:@|%40){re.escape(domain)}"
     before = r"(?:(?<![A-Za-z0-9._+-])|(?<=%[0-9A-Fa-f][0-9A-Fa-f]))"
     exact = rf"{before}{inner}(?![A-Za-z0-9-]|\.[A-Za-z0-9])"
     form = "x@x.invalid"
@@ -124,7 +137,6 @@ def _name(text: str) -> _Found:
 
 
 _PATTERNS = {
-    MarkKind.ADDRESS: _address,
     MarkKind.ID: _id,
     MarkKind.NUMBER: _number,
     MarkKind.TOKEN: _token,

@@ -31,14 +31,23 @@ with mine (kind, mark) as (
   union select 'name', c.name from collaborators c where c.org_id = %(org_id)s and c.user_id = %(user_id)s
 ),
 others (mark) as (
-  select u.email from users u where u.org_id = %(org_id)s and u.id <> %(user_id)s
-  union select unnest(array[a.email] || a.own_addresses) from accounts a where a.org_id = %(org_id)s and a.user_id <> %(user_id)s
+  select unnest(array[u.email, u.discord_user_id]) from users u where u.org_id = %(org_id)s and u.id <> %(user_id)s
+  union select unnest(array[a.email, a.google_subject] || a.own_addresses) from accounts a where a.org_id = %(org_id)s and a.user_id <> %(user_id)s
   union select c.address from contact_points c where c.org_id = %(org_id)s and c.user_id <> %(user_id)s
   union select c.name from collaborators c where c.org_id = %(org_id)s and c.user_id <> %(user_id)s
 )
 select kind, mark as text from mine
-where mark is not null and lower(mark) not in (select lower(o.mark) from others o)
+where mark is not null and lower(mark) not in (select lower(o.mark) from others o where o.mark is not null)
 order by kind, mark
+
+-- name: list_plus_addresses_of_others
+-- Addresses with a part behind a plus sign that somebody else of the org has.
+with others (address) as (
+  select u.email from users u where u.org_id = %(org_id)s and u.id <> %(user_id)s
+  union select unnest(array[a.email] || a.own_addresses) from accounts a where a.org_id = %(org_id)s and a.user_id <> %(user_id)s
+  union select c.address from contact_points c where c.org_id = %(org_id)s and c.user_id <> %(user_id)s and c.channel = 'email'
+)
+select address from others where address like '%%+%%@%%' order by address
 
 -- name: list_accounts_of_erased
 -- The mailboxes of a person, or of an org.

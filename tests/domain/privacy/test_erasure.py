@@ -49,6 +49,14 @@ def test_nothing_is_longer_than_what_it_replaces() -> None:
     assert all(len(search_for([mark]).without(mark.text)) <= len(mark.text) for mark in MARKS)
 
 
+def test_an_address_of_others_is_left() -> None:
+    search = search_for(MARKS, ["ann+team@example.org", "ann+x@example.com", "ann@example.org.uk"])
+    for text in ("Ann+Team@example.org", "mailto:ann+team%40example.org"):
+        assert search.without(text) == text
+        assert not re.search(search.loose, text, re.IGNORECASE)
+    assert search.without("ann+x@example.org, ann+teams@example.org") == "x@x.invalid, x@x.invalid"
+
+
 @pytest.mark.parametrize("name", ["", " ", "-", "A"])
 def test_a_name_that_says_nothing_is_refused(name: str) -> None:
     with pytest.raises(Invalid, match="name"):

@@ -210,3 +210,36 @@ def test_a_second_run_goes_on_where_a_killed_one_was(
     answer(USERS, "erase", ADDRESS, "--reason", "they asked")
     assert not left("threads")
     assert lines_with(dump(database_url), [ADDRESS, NAME.lower()]) == []
+
+
+def test_a_colleague_whose_address_has_a_part_behind_a_plus_sign_stays(org_id: UUID, database: Connection) -> None:
+    """So does their open mailbox with its mail, and what texts say of it; a part that is nobody's goes."""
+    user_id = make_person(database, org_id, owns_everything=False)
+    local, domain = ADDRESS.split("@")
+    plus = f"{local}+team@{domain}"
+    database.execute("update users set email = %s where org_id = %s and id <> %s", (plus, org_id, user_id))
+    database.execute("update accounts set email = %s where org_id = %s", (plus, org_id))
+    subject = f"{plus} {local}%2Bx {local}+news@{domain}"
+    database.execute("update messages set subject = %s where org_id = %s", (subject, org_id))
+    before = {table: rows_of(database, org_id)[table] for table in ("accounts", "threads")}
+    assert answer(USERS, "erase", ADDRESS, "--reason", "they left")["finished_at"]
+    after = rows_of(database, org_id)
+    assert {table: after[table] for table in before} == before
+    assert database.execute("select email from users where org_id = %s", (org_id,)).fetchall() == [(plus,)]
+    subjects = database.execute("select distinct subject from messages where org_id = %s", (org_id,)).fetchall()
+    assert subjects == [(f"{plus} {local}%2Bx x@x.invalid",)]
+
+
+def test_a_row_that_cannot_go_is_named(org_id: UUID, database: Connection) -> None:
+    """The key of somebody else's thread has the address, and messages refer to it."""
+    make_person(database, org_id, owns_everything=False)
+    database.execute(
+        "insert into threads (org_id, account_id, gmail_thread_id, first_message_at, last_message_at)"
+        " select org_id, id, %s, now(), now() from accounts where org_id = %s",
+        (ADDRESS, org_id),
+    )
+    database.execute("update messages set gmail_thread_id = %s where org_id = %s", (ADDRESS, org_id))
+    said = refusal(USERS, "erase", ADDRESS, "--reason", "they asked")
+    assert "erasure.blocked" in said
+    assert "messages" in said
+    assert ADDRESS not in said
