@@ -149,6 +149,7 @@ def erase_part(tx: Transaction, erasure_id: UUID, table: Table, first_page: int,
             patterns=list(search.patterns),
             instead=list(search.instead),
             loose=search.loose,
+            identity=search.identity,
         )
     except (ForeignKeyViolation, UniqueViolation) as error:
         return Blocked(table.name, search.without(error.diag.message_detail or error.diag.message_primary or ""))
@@ -164,9 +165,8 @@ def live_jobs(tx: Transaction, erasure_id: UUID, table: Table, first_page: int, 
         erasure_id=erasure_id,
         first=first,
         after=after,
-        patterns=list(search.patterns),
-        instead=list(search.instead),
         loose=search.loose,
+        identity=search.identity,
     )
     return [row.id for row in rows]
 

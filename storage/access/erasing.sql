@@ -19,7 +19,8 @@ where (email = lower(%(named)s) or id::text = lower(%(named)s)) and (%(org_id)s:
 limit 2
 
 -- name: list_marks_of_person
--- By what a person is found; not what another person of the org has, too, such as the address of a team.
+-- By what a person is found; not what another person of the org has, too, such as the address of a team, nor a name that is a single word:
+-- it may be any word.
 with mine (kind, mark) as (
   select 'id', u.id::text from users u where u.id = %(user_id)s
   union select 'address', u.email from users u where u.id = %(user_id)s
@@ -38,6 +39,7 @@ others (mark) as (
 )
 select kind, mark as text from mine
 where mark is not null and lower(mark) not in (select lower(o.mark) from others o where o.mark is not null)
+  and (kind <> 'name' or mark ~ '\S\s+\S')
 order by kind, mark
 
 -- name: list_plus_addresses_of_others
@@ -92,11 +94,11 @@ order by r.number desc
 select (pg_relation_size(%(of_table)s::regclass) / current_setting('block_size')::bigint)::bigint as pages
 
 -- name: erase_rows
-select postroom.erase_rows(%(erasure_id)s, %(from_table)s, %(first_page)s, %(pages)s, %(patterns)s::text[], %(instead)s::text[], %(loose)s) as rows
+select postroom.erase_rows(%(erasure_id)s, %(from_table)s, %(first_page)s, %(pages)s, %(patterns)s::text[], %(instead)s::text[], %(loose)s, %(identity)s) as rows
 
 -- name: find_live_jobs_of_erased
--- Jobs on some pages that have not ended and are the org's, or about the person: they name the person or a mailbox of theirs, or a mail or a
--- delivery to them.
+-- Jobs on some pages that have not ended and are the org's, or about the person: they have an id or an address of the person or of a mailbox
+-- of theirs, or are for a mail or a delivery to them. A name alone cancels nothing.
 select j.id
 from jobs j
 join erasures e on e.id = %(erasure_id)s
@@ -106,9 +108,7 @@ cross join lateral (
 ) as said
 where j.ctid >= %(first)s::text::tid and j.ctid < %(after)s::text::tid and j.org_id = e.org_id and j.finished_at is null
   and (e.subject = 'org' or j.payload::text ~* e.ids or j.actor_id ~* e.ids
-    or (concat_ws(' ', words, mail) ~* %(loose)s and (
-      postroom.without_marks(words, %(patterns)s::text[], %(instead)s::text[]) <> words
-      or postroom.without_marks(mail, %(patterns)s::text[], %(instead)s::text[]) <> mail))
+    or (concat_ws(' ', words, mail) ~* %(loose)s and concat_ws(' ', words, mail) ~* %(identity)s)
     or exists (select from deliveries d where d.org_id = e.org_id and d.user_id = e.person_id and d.id::text = j.payload ->> 'delivery_id'))
 
 -- name: count_older_claims
