@@ -114,9 +114,11 @@ def decide(request: Request, link: LinkHolder, form: Annotated[bytes, Depends(fo
 
 
 def _presser(link: DecisionLink, tx: Transaction, asked: Subject) -> Presser:
-    """The person for whom the link was signed, as the org knows them by now."""
+    """The person for whom the link was signed, as the org knows them by now; nobody while they are being erased."""
     user = users.by_id(tx, asked.org_id, link.user_id)
-    return Presser(user, is_its_place=user is not None)
+    if user is None or user.erasing_since is not None:
+        return Presser(None, is_its_place=False)
+    return Presser(user, is_its_place=True)
 
 
 def _asked(question: Question, found: Subject) -> Response:

@@ -14,7 +14,11 @@ SHORTEST_NAME = 2
 """Letters: a single one stands in every text."""
 SHORTEST_NUMBER = 7
 """Digits: fewer stand in many texts that are about nobody."""
+SHORTEST_TOKEN = 16
+"""Letters: a device's real one has far more, and fewer may be a word."""
 ERASED = "erased"
+NOTHING = r"(?!.|$)"
+"""A pattern that finds nothing."""
 
 
 class MarkKind(StrEnum):
@@ -42,6 +46,7 @@ class Mark:
 class Search:
     """What marks are found by: exact patterns, what comes in the place of each, and one that finds at least as much.
 
+    `identity` finds what is exactly the person's, and so no name, which others may have, too, or other words.
     Nothing is longer than what it replaces, so that no bounded column overflows. An address stays one in its form, and
     a UUID a UUID: who reads the row later finds a value of its kind.
     """
@@ -49,6 +54,7 @@ class Search:
     patterns: tuple[str, ...]
     instead: tuple[str, ...]
     loose: str
+    identity: str
 
     def without(self, text: str) -> str:
         """A text without the marks."""
@@ -68,13 +74,22 @@ def named(names: Iterable[str]) -> Sequence[Mark]:
     return found
 
 
-def search_for(marks: Iterable[Mark]) -> Search:
-    """The search for marks, the longest first: an address goes before the name in it."""
+def search_for(marks: Iterable[Mark], others: Iterable[str] = ()) -> Search:
+    """The search for marks, the longest first: an address goes before the name in it.
+
+    An address of others is not found, though it be a person's address with a part behind a plus sign.
+    """
     ordered = sorted(set(marks), key=lambda one: (-len(one.text), one.text))
-    found = [_PATTERNS[one.kind](one.text) for one in ordered if _tells(one)]
-    exact = [(pattern, instead) for pairs, _ in found for pattern, instead in pairs]
-    loose = "|".join(loose for _, loose in found)
-    return Search(tuple(one[0] for one in exact), tuple(one[1] for one in exact), loose)
+    spared = sorted({address.lower() for address in others})
+    found = [
+        (one.kind, *(_address(one.text, spared) if one.kind is MarkKind.ADDRESS else _PATTERNS[one.kind](one.text)))
+        for one in ordered
+        if _tells(one)
+    ]
+    exact = [(pattern, instead) for _, pairs, _ in found for pattern, instead in pairs]
+    loose = "|".join(loose for _, _, loose in found)
+    identity = "|".join(pattern for kind, pairs, _ in found for pattern, _ in pairs if kind is not MarkKind.NAME)
+    return Search(tuple(one[0] for one in exact), tuple(one[1] for one in exact), loose, identity or NOTHING)
 
 
 def pattern_of_ids(ids: Iterable[str]) -> str:
@@ -83,6 +98,8 @@ def pattern_of_ids(ids: Iterable[str]) -> str:
 
 
 def _tells(mark: Mark) -> bool:
+    if mark.kind is MarkKind.TOKEN:
+        return len(mark.text) >= SHORTEST_TOKEN
     return mark.kind is not MarkKind.NUMBER or sum(map(str.isdigit, mark.text)) >= SHORTEST_NUMBER
 
 
@@ -90,10 +107,15 @@ _Found = tuple[list[tuple[str, str]], str]
 """Exact patterns, each with what comes instead; and a loose one."""
 
 
-def _address(text: str) -> _Found:
+def _address(text: str, others: Sequence[str]) -> _Found:
     """An address, with a part behind a plus sign or without it, as it stands in a text or in a link."""
     local, _, domain = text.rpartition("@")
-    inner = rf"{re.escape(local)}(?:\+[A-Za-z0-9._%-]+)?(?:@|%40){re.escape(domain)}"
+    start, end = f"{local}+".lower(), f"@{domain}".lower()
+    theirs = [
+        one.removeprefix(start).removesuffix(end) for one in others if one.startswith(start) and one.endswith(end)
+    ]
+    spared = rf"(?!\+(?:{'|'.join(map(re.escape, theirs))})(?:@|%40))" if theirs else ""
+    inner = rf"{re.escape(local)}{spared}(?:\+[A-Za-z0-9._%-]+)?(?:@|%40){re.escape(domain)}"
     before = r"(?:(?<![A-Za-z0-9._+-])|(?<=%[0-9A-Fa-f][0-9A-Fa-f]))"
     exact = rf"{before}{inner}(?![A-Za-z0-9-]|\.[A-Za-z0-9])"
     form = "x@x.invalid"
@@ -113,7 +135,7 @@ def _number(text: str) -> _Found:
 
 
 def _token(text: str) -> _Found:
-    return [(re.escape(text), ERASED[: len(text)])], re.escape(text)
+    return [(rf"(?<!\w){re.escape(text)}(?!\w)", ERASED[: len(text)])], re.escape(text)
 
 
 def _name(text: str) -> _Found:
@@ -124,7 +146,6 @@ def _name(text: str) -> _Found:
 
 
 _PATTERNS = {
-    MarkKind.ADDRESS: _address,
     MarkKind.ID: _id,
     MarkKind.NUMBER: _number,
     MarkKind.TOKEN: _token,

@@ -5,7 +5,7 @@ A deed takes as long as the org is large. It goes on where another one was cut o
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from threading import Event
@@ -25,7 +25,7 @@ from operations.operation import WORDS, OperatorsOnly, Option, Record
 from operations.orgs.orgs import ORGS
 from operations.orgs.users import USERS
 from storage.access import erasing
-from storage.access.erasing import JOBS, Erasure, Person, Table
+from storage.access.erasing import JOBS, Blocked, Erasure, Person, Table
 from storage.exchange import artifacts
 from storage.ledger import gates, ledger, orgs, recovery
 from storage.ledger.gates import Gate
@@ -91,7 +91,7 @@ def erase_user(
         if whom is not None:
             begun = _begun(call, tx, whom.org_id, whom, [*erasing.marks_of(tx, whom), *given], reason)
         elif known is not None:
-            begun = _gone_on(call, known, [*{*known.marks, *given}], reason)
+            begun = _gone_on(call, tx, known, [*{*known.marks, *given}], reason)
             erasing.look_for(tx, known.erasure_id, begun.marks)
         else:
             raise Gone(f"user: nobody has the address or id {user}")
@@ -123,7 +123,7 @@ def erase_org(
             # What the fleet asks of it itself waits here, until it goes.
             gates.close(tx, Gate("org", str(found.org_id), "the org is erased", None, GATE_ACTOR))
         else:
-            begun = _gone_on(call, known, known.marks, reason)
+            begun = _gone_on(call, tx, known, known.marks, reason)
         call.audit(tx, begun.org_id, begun.facts(), event="org.erasure_begun")
     return _erase(begun, "org.erased")
 
@@ -140,6 +140,8 @@ class Work:
     reason: str
     rows: int = 0
     files: int = 0
+    blocked: set[Blocked] = field(default_factory=set)
+    """In the pass that is under way."""
 
     def facts(self) -> JsonObject:
         """What the audit log says of it."""
@@ -178,8 +180,11 @@ def _erase(work: Work, event: str) -> ErasureView:
     tables = work.patiently(erasing.tables)
     _end_jobs(work, next(one for one in tables if one.name == JOBS))
     for _ in range(MOST_PASSES):
+        before, work.blocked = work.blocked, set()
         changed = sum([_erase_table(work, table) for table in tables])
         _remove_files(work)
+        for same in before & work.blocked:
+            raise Conflict(f"{same.table}: a row cannot be erased: {same.why}", code="erasure.blocked")
         if not changed:
             return _finish(work, event)
         work.rows += changed
@@ -190,14 +195,14 @@ def _erase(work: Work, event: str) -> ErasureView:
 
 
 def _begun(call: Call, tx: Transaction, org_id: UUID, whom: Person | None, marks: Sequence[Mark], reason: str) -> Work:
-    search = search_for(marks)
+    search = search_for(marks, erasing.addresses_of_others(tx, org_id, whom and whom.user_id))
     why = without_addresses(search.without(reason))
     erasure_id = erasing.begin(tx, org_id, whom, marks, reason=why, by=call.origin.actor_id)
     return Work(call, erasure_id, org_id, marks, search, why)
 
 
-def _gone_on(call: Call, known: Erasure, marks: Sequence[Mark], reason: str) -> Work:
-    search = search_for(marks)
+def _gone_on(call: Call, tx: Transaction, known: Erasure, marks: Sequence[Mark], reason: str) -> Work:
+    search = search_for(marks, erasing.addresses_of_others(tx, known.org_id, known.person_id))
     return Work(call, known.erasure_id, known.org_id, marks, search, without_addresses(search.without(reason)))
 
 
@@ -230,8 +235,10 @@ def _erase_table(work: Work, table: Table) -> int:
     changed = 0
     for page in work.patiently(erasing.parts, table):
         rows = work.patiently(erasing.erase_part, work.erasure_id, table, page, work.search)
-        # Something new refers to a row: the next pass finds it.
-        changed += 1 if rows is None else rows
+        if isinstance(rows, Blocked):
+            work.blocked.add(rows)
+            rows = 1  # left for the next pass
+        changed += rows
     return changed
 
 

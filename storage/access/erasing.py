@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from psycopg.errors import ForeignKeyViolation
+from psycopg.errors import ForeignKeyViolation, UniqueViolation
 from psycopg.types.json import Jsonb
 
 from domain.jobs.failures import Invalid
@@ -58,6 +58,14 @@ class Table:
     pages_of_part: int
 
 
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """Why nothing of a part was erased: something refers to a row, or has the key that a row would get."""
+
+    table: str
+    why: str
+
+
 def find(tx: Transaction, subject: str, named: str, org_id: UUID | None = None) -> Erasure | None:
     """The erasure of a person, by address or id, or of an org, by name or id: under way, else finished before."""
     rows = tx.run("find_erasure", subject=subject, named=named, org_id=org_id)
@@ -78,6 +86,11 @@ def marks_of(tx: Transaction, found: Person) -> Sequence[Mark]:
     """By what a person is found: ids, addresses and names that nobody else of the org has."""
     rows = tx.run("list_marks_of_person", org_id=found.org_id, user_id=found.user_id)
     return [Mark(MarkKind(row.kind), row.text) for row in rows]
+
+
+def addresses_of_others(tx: Transaction, org_id: UUID, user_id: UUID | None) -> Sequence[str]:
+    """Addresses with a part behind a plus sign that are somebody else's than the person's."""
+    return [row.address for row in tx.run("list_plus_addresses_of_others", org_id=org_id, user_id=user_id)]
 
 
 def begin(tx: Transaction, org_id: UUID, whom: Person | None, marks: Sequence[Mark], *, reason: str, by: str) -> UUID:
@@ -121,10 +134,10 @@ def parts(tx: Transaction, table: Table) -> range:
     return range(0, row.pages, table.pages_of_part)
 
 
-def erase_part(tx: Transaction, erasure_id: UUID, table: Table, first_page: int, search: Search) -> int | None:
-    """Erase what stands on a part of a table; returns how many rows changed.
+def erase_part(tx: Transaction, erasure_id: UUID, table: Table, first_page: int, search: Search) -> int | Blocked:
+    """Erase what stands on a part of a table; returns how many rows changed, or why none did.
 
-    None where something new refers to a row, so that nothing was done: it goes with the next pass.
+    What refers to a row may be new, and go with the next pass.
     """
     try:
         (row,) = tx.run(
@@ -136,9 +149,10 @@ def erase_part(tx: Transaction, erasure_id: UUID, table: Table, first_page: int,
             patterns=list(search.patterns),
             instead=list(search.instead),
             loose=search.loose,
+            identity=search.identity,
         )
-    except ForeignKeyViolation:
-        return None
+    except (ForeignKeyViolation, UniqueViolation) as error:
+        return Blocked(table.name, search.without(error.diag.message_detail or error.diag.message_primary or ""))
     rows: int = row.rows
     return rows
 
@@ -151,9 +165,8 @@ def live_jobs(tx: Transaction, erasure_id: UUID, table: Table, first_page: int, 
         erasure_id=erasure_id,
         first=first,
         after=after,
-        patterns=list(search.patterns),
-        instead=list(search.instead),
         loose=search.loose,
+        identity=search.identity,
     )
     return [row.id for row in rows]
 

@@ -19,7 +19,8 @@ where (email = lower(%(named)s) or id::text = lower(%(named)s)) and (%(org_id)s:
 limit 2
 
 -- name: list_marks_of_person
--- By what a person is found; not what another person of the org has, too, such as the address of a team.
+-- By what a person is found; not what another person of the org has, too, such as the address of a team, nor a name that is a single word:
+-- it may be any word.
 with mine (kind, mark) as (
   select 'id', u.id::text from users u where u.id = %(user_id)s
   union select 'address', u.email from users u where u.id = %(user_id)s
@@ -31,14 +32,24 @@ with mine (kind, mark) as (
   union select 'name', c.name from collaborators c where c.org_id = %(org_id)s and c.user_id = %(user_id)s
 ),
 others (mark) as (
-  select u.email from users u where u.org_id = %(org_id)s and u.id <> %(user_id)s
-  union select unnest(array[a.email] || a.own_addresses) from accounts a where a.org_id = %(org_id)s and a.user_id <> %(user_id)s
+  select unnest(array[u.email, u.discord_user_id]) from users u where u.org_id = %(org_id)s and u.id <> %(user_id)s
+  union select unnest(array[a.email, a.google_subject] || a.own_addresses) from accounts a where a.org_id = %(org_id)s and a.user_id <> %(user_id)s
   union select c.address from contact_points c where c.org_id = %(org_id)s and c.user_id <> %(user_id)s
   union select c.name from collaborators c where c.org_id = %(org_id)s and c.user_id <> %(user_id)s
 )
 select kind, mark as text from mine
-where mark is not null and lower(mark) not in (select lower(o.mark) from others o)
+where mark is not null and lower(mark) not in (select lower(o.mark) from others o where o.mark is not null)
+  and (kind <> 'name' or mark ~ '\S\s+\S')
 order by kind, mark
+
+-- name: list_plus_addresses_of_others
+-- Addresses with a part behind a plus sign that somebody else of the org has.
+with others (address) as (
+  select u.email from users u where u.org_id = %(org_id)s and u.id <> %(user_id)s
+  union select unnest(array[a.email] || a.own_addresses) from accounts a where a.org_id = %(org_id)s and a.user_id <> %(user_id)s
+  union select c.address from contact_points c where c.org_id = %(org_id)s and c.user_id <> %(user_id)s and c.channel = 'email'
+)
+select address from others where address like '%%+%%@%%' order by address
 
 -- name: list_accounts_of_erased
 -- The mailboxes of a person, or of an org.
@@ -83,11 +94,11 @@ order by r.number desc
 select (pg_relation_size(%(of_table)s::regclass) / current_setting('block_size')::bigint)::bigint as pages
 
 -- name: erase_rows
-select postroom.erase_rows(%(erasure_id)s, %(from_table)s, %(first_page)s, %(pages)s, %(patterns)s::text[], %(instead)s::text[], %(loose)s) as rows
+select postroom.erase_rows(%(erasure_id)s, %(from_table)s, %(first_page)s, %(pages)s, %(patterns)s::text[], %(instead)s::text[], %(loose)s, %(identity)s) as rows
 
 -- name: find_live_jobs_of_erased
--- Jobs on some pages that have not ended and are the org's, or about the person: they name the person or a mailbox of theirs, or a mail or a
--- delivery to them.
+-- Jobs on some pages that have not ended and are the org's, or about the person: they have an id or an address of the person or of a mailbox
+-- of theirs, or are for a mail or a delivery to them. A name alone cancels nothing.
 select j.id
 from jobs j
 join erasures e on e.id = %(erasure_id)s
@@ -97,9 +108,7 @@ cross join lateral (
 ) as said
 where j.ctid >= %(first)s::text::tid and j.ctid < %(after)s::text::tid and j.org_id = e.org_id and j.finished_at is null
   and (e.subject = 'org' or j.payload::text ~* e.ids or j.actor_id ~* e.ids
-    or (concat_ws(' ', words, mail) ~* %(loose)s and (
-      postroom.without_marks(words, %(patterns)s::text[], %(instead)s::text[]) <> words
-      or postroom.without_marks(mail, %(patterns)s::text[], %(instead)s::text[]) <> mail))
+    or (concat_ws(' ', words, mail) ~* %(loose)s and concat_ws(' ', words, mail) ~* %(identity)s)
     or exists (select from deliveries d where d.org_id = e.org_id and d.user_id = e.person_id and d.id::text = j.payload ->> 'delivery_id'))
 
 -- name: count_older_claims

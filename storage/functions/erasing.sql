@@ -16,9 +16,10 @@ language sql stable set search_path = pg_catalog, public, pg_temp as $$
 $$;
 
 -- Erases what stands on some pages of a table, for an erasure that is under way; returns how many rows have changed or gone. `patterns` and
--- `instead`: what the person is found by, and what comes in its place; `loose` finds at least all of that in any text.
+-- `instead`: what the person is found by, and what comes in its place; `loose` finds at least all of that in any text, and `identity` all of it
+-- but names.
 create or replace function postroom.erase_rows(
-  of_erasure uuid, from_table text, first_page bigint, pages integer, patterns text[], instead text[], loose text)
+  of_erasure uuid, from_table text, first_page bigint, pages integer, patterns text[], instead text[], loose text, identity text)
 returns bigint
 language plpgsql security definer set search_path = pg_catalog, public, pg_temp
 set postroom.deletes_audit = 'on' as $$
@@ -54,28 +55,32 @@ begin
     select format('update %1$s t set %2$I = null from %3$s where %4$s and encode(t.%2$I, ''escape'') ~* $8', from_table, b, the, part)
     from unnest(rule.bytes) as b where erasure.subject = 'user'
   loop
-    execute statement using erasure.org_id, erasure.person_id, erasure.accounts, erasure.addresses, erasure.ids, patterns, instead, loose;
+    execute statement using erasure.org_id, erasure.person_id, erasure.accounts, erasure.addresses, erasure.ids, patterns, instead, loose,
+      identity;
     get diagnostics gone = row_count;
     done := done + gone;
   end loop;
   if erasure.subject = 'org' or not rule.is_searched then
     return done;
   end if;
-  -- A row goes whose key names the person; of all others the person is taken out.
-  select string_agg(format('t.%s is distinct from postroom.without_marks(t.%1$s, $6, $7)', c.name), ' or ') filter (where c.is_key and c.kind = 'text'),
+  -- A row goes whose key has an id or address of the person; of all others the person is taken out. People and mailboxes go by their ids alone: an address by
+  -- which one is known is another's, whatever it looks like.
+  select string_agg(format('t.%s ~* $9', c.name), ' or ') filter (where c.is_key and c.kind = 'text'),
     string_agg(format('%1$s = %2$s(t.%1$s, $6, $7)', c.name, f.name), ', '),
     string_agg(format('t.%1$s is distinct from %2$s(t.%1$s, $6, $7)', c.name, f.name), ' or '),
     format('concat_ws('' '', %s) ~* $8', string_agg('t.' || c.name || '::text', ', '))
   into keys, changes, differs, mentions
   from postroom.word_columns(from_table::regclass) as c
   cross join lateral (select case c.kind when 'text' then 'postroom.without_marks' when 'jsonb' then 'postroom.document_without_marks'
-    else 'postroom.list_without_marks' end as name) as f;
+    else 'postroom.list_without_marks' end as name) as f
+  where not (c.is_key and from_table in ('users', 'accounts'));
   for statement in
     select format('delete from %s t using %s where %s and %s and (%s)', from_table, the, part, mentions, keys) where keys is not null
     union all
     select format('update %s t set %s from %s where %s and %s and (%s)', from_table, changes, the, part, mentions, differs) where changes is not null
   loop
-    execute statement using erasure.org_id, erasure.person_id, erasure.accounts, erasure.addresses, erasure.ids, patterns, instead, loose;
+    execute statement using erasure.org_id, erasure.person_id, erasure.accounts, erasure.addresses, erasure.ids, patterns, instead, loose,
+      identity;
     get diagnostics gone = row_count;
     done := done + gone;
   end loop;

@@ -113,12 +113,14 @@ def test_a_link_proves_its_person_whose_role_is_looked_up_anew(
     made, other = subject(store, account), make_account(store, org="another org", email="you@example.com")
     member = person(store, account.org_id, UserRole.MEMBER)
     assert press(sign(DecisionLink(made, member)), APPROVE).status == 409
-    stranger = person(store, other.org_id, UserRole.OWNER)
-    for nobody in (stranger, uuid4()):
+    stranger, erased = person(store, other.org_id, UserRole.OWNER), person(store, account.org_id)
+    database.execute("update users set erasing_since = now() where id = %s", (erased,))
+    assert ask(sign(DecisionLink(made, erased))).status == 404
+    for nobody in (stranger, erased, uuid4()):
         assert press(sign(DecisionLink(made, nobody)), APPROVE).status == 404
     assert decisions(database) == []
     why = database.execute("select data ->> 'why' from audit_entries where event = 'approval.refused' order by id")
-    assert why.fetchall() == [("not_an_approver",), ("not_here",), ("not_here",)]
+    assert why.fetchall() == [("not_an_approver",), *[("not_here",)] * 3]
 
 
 @SUBJECTS

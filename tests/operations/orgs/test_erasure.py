@@ -210,3 +210,74 @@ def test_a_second_run_goes_on_where_a_killed_one_was(
     answer(USERS, "erase", ADDRESS, "--reason", "they asked")
     assert not left("threads")
     assert lines_with(dump(database_url), [ADDRESS, NAME.lower()]) == []
+
+
+def test_a_colleague_whose_address_has_a_part_behind_a_plus_sign_stays(org_id: UUID, database: Connection) -> None:
+    """So does their open mailbox with its mail, and what texts say of it; a part that is nobody's goes."""
+    user_id = make_person(database, org_id, owns_everything=False)
+    local, domain = ADDRESS.split("@")
+    plus = f"{local}+team@{domain}"
+    database.execute("update users set email = %s where org_id = %s and id <> %s", (plus, org_id, user_id))
+    database.execute("update accounts set email = %s where org_id = %s", (plus, org_id))
+    subject = f"{plus} {local}%2Bx {local}+news@{domain}"
+    database.execute("update messages set subject = %s where org_id = %s", (subject, org_id))
+    before = {table: rows_of(database, org_id)[table] for table in ("accounts", "threads")}
+    assert answer(USERS, "erase", ADDRESS, "--reason", "they left")["finished_at"]
+    after = rows_of(database, org_id)
+    assert {table: after[table] for table in before} == before
+    assert database.execute("select email from users where org_id = %s", (org_id,)).fetchall() == [(plus,)]
+    subjects = database.execute("select distinct subject from messages where org_id = %s", (org_id,)).fetchall()
+    assert subjects == [(f"{plus} {local}%2Bx x@x.invalid",)]
+
+
+def test_a_row_that_cannot_go_is_named(org_id: UUID, database: Connection) -> None:
+    """The key of somebody else's thread has the address, and messages refer to it."""
+    make_person(database, org_id, owns_everything=False)
+    database.execute(
+        "insert into threads (org_id, account_id, gmail_thread_id, first_message_at, last_message_at)"
+        " select org_id, id, %s, now(), now() from accounts where org_id = %s",
+        (ADDRESS, org_id),
+    )
+    database.execute("update messages set gmail_thread_id = %s where org_id = %s", (ADDRESS, org_id))
+    said = refusal(USERS, "erase", ADDRESS, "--reason", "they asked")
+    assert "erasure.blocked" in said
+    assert "messages" in said
+    assert ADDRESS not in said
+
+
+@pytest.mark.parametrize("confirmed", [(), ("--name", "Will")])
+@pytest.mark.parametrize("name", ["Will", "Will Power"])
+def test_work_that_has_a_planned_name_in_it_stays(
+    org_id: UUID, process: Runtime, database: Connection, name: str, confirmed: tuple[str, ...]
+) -> None:
+    """Two words are taken out of it, and a single one where somebody says that it is a name."""
+    make_job_type(process.database)
+    make_person(database, org_id, owns_everything=False)
+    database.execute("update collaborators set name = %s where org_id = %s", (name, org_id))
+    database.execute("update schedules set name = %s where org_id = %s", (f"when {name} comes", org_id))
+    live = enqueue_one(process.database, org_id, payload={"note": f"When {name} comes"})
+    answer(USERS, "erase", ADDRESS, "--reason", "they asked", *confirmed)
+    taken = confirmed or " " in name
+    left = "erased"[: len(name)] if taken else name
+    payloads = database.execute("select state, payload from jobs where id = %s", (live,)).fetchall()
+    assert payloads == [("queued", {"note": f"When {left} comes"})]
+    schedules = database.execute("select name from schedules where org_id = %s", (org_id,)).fetchall()
+    assert schedules == [(f"when {left} comes",)]
+
+
+def test_two_keys_that_would_be_the_same_without_a_name_are_named(org_id: UUID, database: Connection) -> None:
+    """Whoever runs the erasure renames one of the two, and runs it again."""
+    make_person(database, org_id, owns_everything=False)
+    columns = "org_id, job_type, payload, payload_version, cron, zone, missed, next_run_at, created_by"
+    database.execute("update schedules set name = %s where org_id = %s", (f"calls {NAME}", org_id))
+    database.execute(
+        f"insert into schedules (name, {columns}) select %s, {columns} from schedules where org_id = %s".encode(),
+        (f"calls {NAME.upper()}", org_id),
+    )
+    said = refusal(USERS, "erase", ADDRESS, "--reason", "they asked")
+    assert "erasure.blocked: schedules" in said
+    assert NAME.lower() not in said.lower()
+    database.execute("update schedules set name = 'weekly' where org_id = %s and name = %s", (org_id, f"calls {NAME}"))
+    assert answer(USERS, "erase", ADDRESS, "--reason", "they asked")["finished_at"]
+    names = database.execute("select name from schedules where org_id = %s order by name", (org_id,)).fetchall()
+    assert names == [("calls erased",), ("weekly",)]
