@@ -32,10 +32,21 @@ begin
     where k.org_id = run.org_id and k.key = postroom.unique_key(of_type, run.org_id, run.project_id, payload) and k.kind = 'job'
       and k.status = 'pending' and k.expires_at > now()
     for share skip locked;
-    if found then
+    if found and publisher then
       -- Once more: a claim that found the key locked has put the job off.
       return query select j.id, j.job_type::text, j.queue::text from jobs j
       where j.id = waiting and j.state = 'queued' and j.backlog_since is null and j.parked_by is null and j.run_at <= now();
+      continue;
+    elsif found then
+      -- For the same reason, or because its hint is lost, it would wait for its next check: the relay takes it up at once. Who claims it
+      -- just now is not waited for.
+      update jobs j set published_at = null, next_check_at = null, backlog_since = j.run_at
+      where j.id = (select q.id from jobs q
+        where q.id = waiting and q.state = 'queued' and q.backlog_since is null and q.parked_by is null and q.run_at <= now()
+        for no key update skip locked);
+      if found then
+        perform pg_notify('postroom_due', '');
+      end if;
       continue;
     end if;
     if is_hook then
