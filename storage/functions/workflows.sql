@@ -32,10 +32,21 @@ begin
     where k.org_id = run.org_id and k.key = postroom.unique_key(of_type, run.org_id, run.project_id, payload) and k.kind = 'job'
       and k.status = 'pending' and k.expires_at > now()
     for share skip locked;
-    if found then
+    if found and publisher then
       -- Once more: a claim that found the key locked has put the job off.
       return query select j.id, j.job_type::text, j.queue::text from jobs j
       where j.id = waiting and j.state = 'queued' and j.backlog_since is null and j.parked_by is null and j.run_at <= now();
+      continue;
+    elsif found then
+      -- For the same reason, or because its hint is lost, it would wait for its next check: the relay takes it up at once. Who claims it
+      -- just now is not waited for.
+      update jobs j set published_at = null, next_check_at = null, backlog_since = j.run_at
+      where j.id = (select q.id from jobs q
+        where q.id = waiting and q.state = 'queued' and q.backlog_since is null and q.parked_by is null and q.run_at <= now()
+        for no key update skip locked);
+      if found then
+        perform pg_notify('postroom_due', '');
+      end if;
       continue;
     end if;
     if is_hook then
@@ -114,19 +125,22 @@ end
 $$;
 call postroom.adopt_end_hook('postroom.workflow_advance_ended(jsonb)');
 
--- Asks for jobs of a run's nodes to be canceled, as far as nobody else has locked them: an end that is being written needs no asking.
--- A queued job ends here, and its node with it. Nodes name their jobs; only those are asked whose end is waited for.
-create or replace function postroom.cancel_node_jobs(of_run uuid, of_jobs uuid[], reason text) returns void
+-- Asks for jobs of a run's nodes to be canceled, as far as nobody else has locked them: it waits for no handler that holds its job's row.
+-- A queued job ends here, and its node with it. Nodes name their jobs; only those are asked whose end is waited for. Returns those that
+-- were locked, and are still to be asked.
+drop function if exists postroom.cancel_node_jobs(uuid, uuid[], text);
+create function postroom.cancel_node_jobs(of_run uuid, of_jobs uuid[], reason text) returns setof uuid
 language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
 declare
   run workflow_runs;
+  wanted uuid[];
   free uuid[];
   queued uuid[];
 begin
   select r.* into run from workflow_runs r where r.id = of_run and (not postroom.is_tenant() or r.org_id = postroom.current_org());
-  select array_agg(f.id) into free
-  from postroom.lock_free(array(select w.job_id from job_waiters w join workflow_nodes n on n.job_id = w.job_id
-    where w.job_id = any (of_jobs) and w.org_id = run.org_id and w.facts is null and n.run_id = run.id)) as f (id);
+  select array_agg(w.job_id) into wanted from job_waiters w join workflow_nodes n on n.job_id = w.job_id
+  where w.job_id = any (of_jobs) and w.org_id = run.org_id and w.facts is null and n.run_id = run.id;
+  select array_agg(f.id) into free from postroom.lock_free(wanted) as f (id);
   with requested as (
     update jobs j set cancel_requested_at = now(), cancel_reason = cancel_node_jobs.reason
     where j.id = any (free) and j.org_id = run.org_id and j.finished_at is null and j.cancel_requested_at is null
@@ -144,6 +158,7 @@ begin
       reasons => array_fill(cancel_node_jobs.reason, array[cardinality(queued)]),
       details => array_fill(jsonb_build_object('reason', cancel_node_jobs.reason), array[cardinality(queued)]));
   end if;
+  return query select w.id from unnest(wanted) as w (id) where w.id <> all (coalesce(free, '{}'));
 end
 $$;
 grant execute on function postroom.cancel_node_jobs to postroom_ledger, postroom_tenant;

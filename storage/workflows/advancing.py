@@ -29,6 +29,8 @@ class TakenEnds(NamedTuple):
     items: Mapping[str, Counter[NodeState]]
     """By node: how many of its items have ended how."""
     rows: int
+    is_locked: bool
+    """Whether somebody has locked ends that are to be counted, too."""
 
 
 class ItemCounts(NamedTuple):
@@ -109,12 +111,14 @@ class PutBack(NamedTuple):
 
 def take_ended(tx: Transaction, run_id: UUID, limit: int) -> TakenEnds:
     """Count ends that are not counted yet, as many as are asked for."""
-    rows = tx.run("take_ended_nodes", run_id=run_id, limit=limit)
+    found = tx.run("take_ended_nodes", run_id=run_id, limit=limit)
+    rows = [row for row in found if row.node is not None]
     items: dict[str, Counter[NodeState]] = {}
     for row in rows:
         if row.is_item:
             items.setdefault(row.node, Counter())[NodeState(row.state)] += row.ends
-    return TakenEnds([row.node for row in rows if not row.is_item], items, sum(row.ends for row in rows))
+    nodes = [row.node for row in rows if not row.is_item]
+    return TakenEnds(nodes, items, sum(row.ends for row in rows), is_locked=len(rows) < len(found))
 
 
 def count_items(tx: Transaction, run_id: UUID, items: Mapping[str, Counter[NodeState]]) -> Sequence[ItemCounts]:

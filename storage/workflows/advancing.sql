@@ -1,7 +1,12 @@
 -- name: take_ended_nodes
 -- Ends that are not counted yet, as many as are asked for, are counted by this transaction: how many items of which node have ended how, and
--- which nodes have. One that somebody has locked is being written, and makes an advance of its own.
-with ended as materialized (
+-- which nodes have. One that somebody has locked is passed over, and left to an advance that comes soon: a row with no node says how many.
+with uncounted as materialized (
+  select count(*)::int as ends from (
+    select from workflow_nodes n where n.run_id = %(run_id)s and n.finished_at is not null and not n.counted
+    order by n.node, n.item limit %(limit)s) as first
+),
+ended as materialized (
   select n.ctid as place from workflow_nodes n
   where n.run_id = %(run_id)s and n.finished_at is not null and not n.counted
   order by n.node, n.item limit %(limit)s for no key update skip locked
@@ -11,6 +16,8 @@ taken as (
   returning n.node, n.item >= 0 as is_item, n.state
 )
 select node, is_item, state, count(*)::int as ends from taken group by node, is_item, state
+union all
+select null, false, null, u.ends - t.ends from uncounted u, (select count(*)::int as ends from taken) as t where u.ends > t.ends
 
 -- name: count_items
 -- Adds ended items to their nodes. As in the statements below, a node looks its values up in an object: the planner cannot know how many

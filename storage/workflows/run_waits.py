@@ -123,7 +123,7 @@ class Stopping(NamedTuple):
 
 
 def stop(tx: Transaction, run_id: UUID, asked: Stopping, limit: int) -> tuple[int, Sequence[UUID]]:
-    """Ask work of nodes to stop.
+    """Ask work of nodes to stop, as far as nobody has locked it: the caller comes again for the rest.
 
     Returns how many were asked, and the runs that the caller has go on, to end.
     """
@@ -140,9 +140,18 @@ def stop(tx: Transaction, run_id: UUID, asked: Stopping, limit: int) -> tuple[in
         limit=limit,
     )
     job_ids = [row.job_id for row in rows if row.job_id is not None]
+    locked: list[UUID] = []
     if job_ids:
-        tx.run("cancel_jobs_of_nodes", run_id=run_id, job_ids=array(job_ids), reason=asked.reason)
-    return len(rows), [row.run_id for row in ending]
+        found = tx.run("cancel_jobs_of_nodes", run_id=run_id, job_ids=array(job_ids), reason=asked.reason)
+        locked = [row.job_id for row in found]
+    if locked:
+        tx.run("take_back_stops", run_id=run_id, job_ids=array(locked), why=asked.why)
+    return len(rows) - len(locked), [row.run_id for row in ending]
+
+
+def has_work_to_stop(tx: Transaction, run_id: UUID) -> bool:
+    """Whether something in a run that begins no more was locked, and has not been canceled or asked to stop."""
+    return bool(tx.run("has_work_to_stop", run_id=run_id)[0].is_there)
 
 
 def cancel_open(tx: Transaction, run_id: UUID, limit: int) -> Sequence[Canceled]:

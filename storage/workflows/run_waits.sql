@@ -67,8 +67,20 @@ where n.run_id = %(run_id)s and n.node = running.node and n.item = running.item
 returning n.job_id
 
 -- name: cancel_jobs_of_nodes
--- Asks for jobs of nodes to be canceled; those that are queued end at once, and their nodes with them.
-select postroom.cancel_node_jobs(%(run_id)s, %(job_ids)s::uuid[], %(reason)s)
+-- Asks for jobs of nodes to be canceled; those that are queued end at once, and their nodes with them. Returns those that somebody has locked.
+select j as job_id from postroom.cancel_node_jobs(%(run_id)s, %(job_ids)s::uuid[], %(reason)s) as j
+
+-- name: take_back_stops
+-- Nodes and items whose jobs could not be asked are still to be stopped, those whose time is over as before.
+update workflow_nodes set stopped_for = null, wait_until = case when %(why)s = 'timeout' then now() end
+where run_id = %(run_id)s and job_id = any (%(job_ids)s::uuid[]) and state = 'running'
+
+-- name: has_work_to_stop
+-- Whether there is something in a run that begins no more that has not been canceled, or asked to stop.
+select exists (
+  select from workflow_nodes
+  where run_id = %(run_id)s and finished_at is null
+    and (state in ('pending', 'ready', 'waiting') or (stopped_for is null and num_nonnulls(job_id, child_run) > 0))) as is_there
 
 -- name: cancel_open_nodes
 -- Nodes that have not begun, and those that wait, end as canceled; returns those about which a person was asked.

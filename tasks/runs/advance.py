@@ -27,6 +27,8 @@ class Advance:
     """Nodes that this transaction has ended itself, and whose ends it has not counted yet."""
     items: int = 0
     """Items that this transaction has given to nodes."""
+    is_locked: bool = False
+    """Whether somebody has locked rows that are to be written: another advance has to come soon."""
     again: bool = False
     """Whether there may be more to do at once."""
 

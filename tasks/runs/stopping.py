@@ -23,7 +23,7 @@ def why_stopped(tx: Transaction, run: Run) -> Stop | None:
 
 
 def stop(at: Advance, why: Stop) -> None:
-    """Cancel what has not begun and what waits, and ask what runs to stop."""
+    """Cancel what has not begun and what waits, and ask what runs to stop; `set_timer` looks for what was locked."""
     reason = at.run.cancel_reason or OVER_TIME.reason
     canceled = run_waits.cancel_open(at.tx, at.run_id, max(at.left, 1))
     show_outcomes(at, (one.approval_id for one in canceled))

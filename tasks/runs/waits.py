@@ -19,6 +19,8 @@ from storage.workflows.run_waits import DueNode, EndedWait, KeptEvent, Stopping
 from tasks.runs.advance import Advance
 
 OVER = NodeError(TIMEOUT, "the time of the node was over")
+SOON = timedelta(seconds=2)
+"""When a run looks again at what somebody has locked, as the handler of a job does in a transaction of its own."""
 
 
 def begun_wait(at: Advance, node: Node, wait: Ask | AwaitEvent | Sleep) -> Begun:
@@ -79,11 +81,12 @@ def time_out(at: Advance) -> None:
     if waiting:
         show_outcomes(at, run_waits.end_waits(at.tx, at.run_id, [_ended(at, one) for one in waiting]))
     running = [one for one in due if one.state is NodeState.RUNNING]
+    asked = 0
     if running:
         child_runs = [one.child_run for one in running if one.child_run is not None]
-        stop_work(at, Stopping(TIMEOUT, OVER.reason, child_runs, running))
+        asked = stop_work(at, Stopping(TIMEOUT, OVER.reason, child_runs, running))
     at.left -= len(due)
-    at.again = True
+    at.again = at.again or bool(waiting or asked)
 
 
 def _ended(at: Advance, due: DueNode) -> EndedWait:
@@ -102,11 +105,16 @@ def stop_work(at: Advance, wanted: Stopping) -> int:
 
 
 def set_timer(at: Advance) -> None:
-    """Have an advance come when the next time is over: of a node, an item, or the run."""
+    """Have an advance come when the next time of a node, an item or the run is over; soon, if something was locked."""
     run = at.run
     times = [run_waits.next_due(at.tx, at.run_id) if at.workflow.has_times else None]
     times.append(run.deadline_at if at.stop is None else None)
+    if at.is_locked or (at.stop is not None and run_waits.has_work_to_stop(at.tx, at.run_id)):
+        times.append(run.read_at + SOON)
     due = min((one for one in times if one is not None), default=None)
+    if due is not None and due <= run.read_at:
+        # Its time is over, and it has not ended: it was locked.
+        due = run.read_at + SOON
     timer = None if run.timer_job == at.ctx.job.job_id else run.timer_at
     if due is None or (timer is not None and run.read_at < timer <= due):
         return
@@ -114,7 +122,8 @@ def set_timer(at: Advance) -> None:
         at.tx,
         AdvancePayload(run_id=at.run_id),
         run_at=due,
-        idempotency_key=f"workflow:{at.run_id}:timer:{at.ctx.job.job_id}",
+        # Single by the transaction that also writes the time down. An attempt before this may have set another timer.
+        idempotency_key=f"workflow:{at.run_id}:timer:{uuid4()}",
         keys_of=KeysOf.FLEET,
     )
     run_waits.set_timer(at.tx, at.run_id, due, made.job_id)

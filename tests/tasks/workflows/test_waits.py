@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from domain.jobs.failures import Conflict, Forbidden, Gone, Invalid
+from storage.ledger import relay
 from tests.workflows.workflow_runs import Workflows
 
 ASKING = """
@@ -88,6 +89,19 @@ def test_an_event_has_its_wait_go_on(flows: Workflows) -> None:
         flows.send(run_id, "paid", {"n": number})
         flows.drain()
     assert flows.run(run_id).output == [{"n": 1}, {"n": 2}]
+
+
+def test_an_event_has_the_relay_take_up_an_advance_whose_hint_was_lost(flows: Workflows) -> None:
+    flows.save("name: two\nnodes:\n  one: {wait: {event: one}}\n  two: {wait: {event: two}}\n")
+    run_id = flows.finish("two")
+    flows.send(run_id, "one")
+    hinted = "update jobs set published_at = now(), next_check_at = now() + interval '30 s', backlog_since = null"
+    flows.database.execute(f"{hinted} where state = 'queued'".encode())
+    flows.send(run_id, "two")
+    with flows.process.database.ledger() as tx:
+        assert list(relay.backlog(tx, ["default"])) == ["default"]
+    assert flows.drain() == 1
+    assert flows.run(run_id).state == "succeeded"
 
 
 def test_of_an_event_and_the_end_of_its_time_the_first_counts(flows: Workflows) -> None:
