@@ -125,3 +125,11 @@ def test_any_expression_gives_json_or_is_refused(expression: str) -> None:
 def test_a_number_that_json_lacks_is_no_output() -> None:
     with pytest.raises(Invalid):
         evaluate("output", math.nan, FACTS)
+
+
+@pytest.mark.parametrize("call", ["length(sort(input.many))", "max(input.many)", "length(reverse(input.long))"])
+def test_a_step_about_much_counts_as_many(call: str) -> None:
+    assert evaluate("with", f"${{{call}}}", FACTS)
+    with pytest.raises(Invalid) as refused:
+        evaluate("with", [f"${{{call}}}"] * 500, FACTS)
+    assert str(MOST_VISITS) in refused.value.reason
