@@ -4,8 +4,10 @@ An expression sees `input`, `nodes.<name>`, `run`, and for a node with items `it
 workflows.md#expressions). A text that is not `${…}` as a whole is itself.
 """
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from math import isfinite
 from typing import Any, NamedTuple
 
@@ -167,17 +169,20 @@ class _Bounded(TreeInterpreter):  # type: ignore[misc] # the package has no type
         return self._functions.call_function(name, arguments)
 
     def size(self, value: object, *, most: int) -> int:
-        """Bytes of a value as JSON; raises `_Stopped` for more than `most`, and for what is no JSON."""
+        """Bytes of a value as JSON; raises `_Stopped` for more than `most`, and for what is no JSON.
+
+        Texts and numbers are measured as PostgreSQL writes them: it refuses a row by that measure.
+        """
         if isinstance(value, str):
             if clean_text(value) != value:
                 raise _Stopped(UNSTORABLE)
-            return self._bounded(len(value.encode()) + 2, most)
+            return self._bounded(len(json.dumps(value, ensure_ascii=False).encode()), most)
         if value is None or isinstance(value, bool | int):
             return len(str(value)) if isinstance(value, bool) or value is None else value.bit_length() // 3 + 2
         if isinstance(value, float):
             if not isfinite(value):
                 raise _Stopped("gives a number that JSON has no word for")
-            return len(repr(value))
+            return len(f"{Decimal(repr(value)):f}")
         if isinstance(value, RefusedOutput):
             raise _Stopped(value.reason)
         known = self._sizes.get(id(value))

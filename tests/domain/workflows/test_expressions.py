@@ -133,3 +133,10 @@ def test_a_step_about_much_counts_as_many(call: str) -> None:
     with pytest.raises(Invalid) as refused:
         evaluate("with", [f"${{{call}}}"] * 500, FACTS)
     assert str(MOST_VISITS) in refused.value.reason
+
+
+@pytest.mark.parametrize("value", [1e300, -1e300, 1e-300, pytest.param("\x01" * 60, id="control")])
+def test_a_value_is_as_large_as_the_database_writes_it(value: object) -> None:
+    with pytest.raises(Invalid) as refused:
+        evaluate("output", {"list": [value] * 250}, FACTS, most=LARGEST_VALUE)
+    assert str(LARGEST_VALUE) in refused.value.reason
