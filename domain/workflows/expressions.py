@@ -4,8 +4,10 @@ An expression sees `input`, `nodes.<name>`, `run`, and for a node with items `it
 workflows.md#expressions). A text that is not `${…}` as a whole is itself.
 """
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from math import isfinite
 from typing import Any, NamedTuple
 
@@ -20,7 +22,11 @@ from domain.workflows.joins import NodeState
 from domain.workflows.references import Tree, expression_in, parsed
 
 MOST_VISITS = 10_000
-"""Steps of an evaluation: some 20 ms."""
+"""Steps of an evaluation: some 20 ms, and less than a second where each of them is about a long list."""
+PARTS_OF_A_STEP = 100
+"""A list or an object that is made, or handed to a function, takes a step more for so many parts."""
+CHARACTERS_OF_A_STEP = 1_000
+"""The same of a text that is handed to a function."""
 LARGEST_VALUE = 64 * 1024
 """Bytes as JSON of what an expression gives, and of each value that it makes on the way."""
 LARGEST_OUTPUTS = 4 * 1024 * 1024
@@ -122,6 +128,13 @@ _MAKE = frozenset(
 """The parts of an expression that make a value, and do not only find it."""
 
 
+def _steps_of(value: object) -> int:
+    """What is done with a value takes so many steps more than with a small one."""
+    if isinstance(value, list | Mapping):
+        return len(value) // PARTS_OF_A_STEP
+    return len(value) // CHARACTERS_OF_A_STEP if isinstance(value, str) else 0
+
+
 class _Bounded(TreeInterpreter):  # type: ignore[misc] # the package has no types
     """JMESPath's own interpreter, bounded in steps and in the size of each value that it makes."""
 
@@ -132,9 +145,7 @@ class _Bounded(TreeInterpreter):  # type: ignore[misc] # the package has no type
         """By id: lists and mappings that were measured, kept so that no other takes the id."""
 
     def visit(self, node: Tree, value: Any) -> Any:  # noqa: ANN401 - JSON
-        self._left -= 1
-        if self._left < 0:
-            raise _Stopped(f"takes more than {MOST_VISITS} steps")
+        self._take(1)
         found = value if isinstance(value, RefusedOutput) else super().visit(node, value)
         if isinstance(found, RefusedOutput):
             raise _Stopped(found.reason)
@@ -142,9 +153,15 @@ class _Bounded(TreeInterpreter):  # type: ignore[misc] # the package has no type
             self.size(found, most=LARGEST_VALUE)
         return found
 
+    def _take(self, steps: int) -> None:
+        self._left -= steps
+        if self._left < 0:
+            raise _Stopped(f"takes more than {MOST_VISITS} steps")
+
     def visit_function_expression(self, node: Tree, value: Any) -> Any:  # noqa: ANN401 - JSON
         """The two functions that make more of their arguments than these are have bounds of their own."""
         name, arguments = node["value"], [self.visit(child, value) for child in node["children"]]
+        self._take(sum(_steps_of(one) for one in arguments))
         if name == "join" and isinstance(arguments[0], str) and isinstance(arguments[1], list):
             self._bounded(len(arguments[0]) * len(arguments[1]), LARGEST_VALUE)
         elif name == "to_string":
@@ -152,17 +169,20 @@ class _Bounded(TreeInterpreter):  # type: ignore[misc] # the package has no type
         return self._functions.call_function(name, arguments)
 
     def size(self, value: object, *, most: int) -> int:
-        """Bytes of a value as JSON; raises `_Stopped` for more than `most`, and for what is no JSON."""
+        """Bytes of a value as JSON; raises `_Stopped` for more than `most`, and for what is no JSON.
+
+        Texts and numbers are measured as PostgreSQL writes them: it refuses a row by that measure.
+        """
         if isinstance(value, str):
             if clean_text(value) != value:
                 raise _Stopped(UNSTORABLE)
-            return self._bounded(len(value.encode()) + 2, most)
+            return self._bounded(len(json.dumps(value, ensure_ascii=False).encode()), most)
         if value is None or isinstance(value, bool | int):
             return len(str(value)) if isinstance(value, bool) or value is None else value.bit_length() // 3 + 2
         if isinstance(value, float):
             if not isfinite(value):
                 raise _Stopped("gives a number that JSON has no word for")
-            return len(repr(value))
+            return len(f"{Decimal(repr(value)):f}")
         if isinstance(value, RefusedOutput):
             raise _Stopped(value.reason)
         known = self._sizes.get(id(value))
@@ -177,6 +197,7 @@ class _Bounded(TreeInterpreter):  # type: ignore[misc] # the package has no type
             parts = value
         else:
             raise _Stopped(f"gives a {type(value).__name__}, which is no JSON")
+        self._take(_steps_of(value))
         total = 2
         for part in parts:
             total = self._bounded(total + 1 + self.size(part, most=most), most)

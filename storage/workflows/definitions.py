@@ -1,4 +1,7 @@
-"""Definitions of workflows: saved as versions, each for good; the same document is the same version."""
+"""Definitions of workflows: saved as versions, each for good; the same document is the same version.
+
+An erasure alone writes a document anew.
+"""
 
 import json
 from collections.abc import Collection, Sequence
@@ -47,6 +50,8 @@ class StoredDefinition(DefinitionVersion):
     """A version of a workflow with its document, in which the nodes have the order of the file."""
 
     document: JsonObject
+    written_by: str
+    """The transaction that has written the document last, as `writer` gives it."""
 
 
 def save(tx: Transaction, org_id: UUID, document: JsonObject, hash_: bytes, *, by: str) -> Saved:
@@ -66,6 +71,12 @@ def get(tx: Transaction, org_id: UUID, name: str, version: int | None = None) ->
     """One version of a workflow; without a version the latest."""
     rows = tx.run("get_definition", org_id=org_id, name=name, version=version)
     return StoredDefinition(**rows[0]._asdict()) if rows else None
+
+
+def writer(tx: Transaction, org_id: UUID, name: str, version: int) -> str | None:
+    """The transaction that has written a version last: another one than before says that its document has changed."""
+    rows = tx.run("get_definition_writer", org_id=org_id, name=name, version=version)
+    return rows[0].written_by if rows else None
 
 
 def listed(

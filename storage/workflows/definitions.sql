@@ -17,9 +17,13 @@ select version from workflow_definitions where org_id = %(org_id)s and name = %(
 
 -- name: get_definition
 -- One version of a workflow, or its latest one.
-select org_id, name, version, document::json as document, saved_by, saved_at from workflow_definitions
+select org_id, name, version, document::json as document, xmin::text as written_by, saved_by, saved_at from workflow_definitions
 where org_id = %(org_id)s and name = %(name)s and (%(version)s::integer is null or version = %(version)s)
 order by version desc limit 1
+
+-- name: get_definition_writer
+-- The transaction that has written a version last. An erasure writes its document anew.
+select xmin::text as written_by from workflow_definitions where org_id = %(org_id)s and name = %(name)s and version = %(version)s
 
 -- name: list_definitions
 -- The latest version of each workflow of an org, by name.

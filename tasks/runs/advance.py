@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
+from datetime import datetime
 from uuid import UUID
 
 from domain.workflows.advance import Stop
@@ -21,6 +22,8 @@ class Advance:
     workflow: KnownWorkflow
     left: int
     """Rows that the transaction may still write: others wait for its locks."""
+    late_at: datetime
+    """From then on the transaction evaluates no further expressions, for the same reason."""
     stop: Stop | None = None
     """Why the run begins nothing any more."""
     ended: Counter[str] = field(default_factory=Counter)
@@ -36,3 +39,12 @@ class Advance:
     def run_id(self) -> UUID:
         """The run's id."""
         return self.run.run_id
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the transaction has taken its time."""
+        return self.ctx.now() >= self.late_at
+
+    def wrote(self, rows: int) -> None:
+        """Note rows that were written; of a transaction that is late none are left, so that the next one goes on."""
+        self.left = 0 if self.is_late else self.left - rows

@@ -1,4 +1,7 @@
-"""Definitions as runs need them again and again; each version is for good, so a process reads it once."""
+"""Definitions as runs need them again and again; a process reads a version once, and anew when it was written anew.
+
+An erasure takes a person out of a version, and what a process kept would put them into new jobs.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +24,8 @@ class KnownWorkflow:
 
     definition: Definition
     version: int
+    written_by: str
+    """The transaction that had written the version when it was read."""
 
     @cached_property
     def dependants(self) -> Mapping[str, Sequence[str]]:
@@ -59,13 +64,13 @@ class KnownWorkflows:
     def get(self, tx: Transaction, org_id: UUID, name: str, version: int | None) -> KnownWorkflow:
         """A version of a workflow; None is the latest. Raises `Invalid` where the org has none."""
         known = None if version is None else self._known.get((org_id, name, version))
-        if known is not None:
+        if known is not None and known.written_by == definitions.writer(tx, org_id, name, known.version):
             return known
         stored = definitions.get(tx, org_id, name, version)
         if stored is None:
             named = name if version is None else f"{name} in version {version}"
             raise Invalid("workflow", f"the org has no workflow {named}")
-        known = KnownWorkflow(definition_of(stored.document), stored.version)
+        known = KnownWorkflow(definition_of(stored.document), stored.version, stored.written_by)
         if len(self._known) >= MOST_KNOWN:
             self._known.clear()
         self._known[org_id, name, stored.version] = known

@@ -1,5 +1,6 @@
 """The order of the steps in which a transaction takes a run further."""
 
+from datetime import timedelta
 from uuid import UUID
 
 from domain.payloads.workflows import AdvancePayload
@@ -17,6 +18,9 @@ from tasks.runs.waits import set_timer, take_events, time_out
 
 MOST_ROWS = 1_000
 """Of a transaction of an advance: a part of a second's work, so that no lock is held for long."""
+LONGEST = timedelta(seconds=1)
+"""Of what a transaction evaluates, and one evaluation more: the database ends one that is idle for too long, and an
+advance that nothing of is committed would begin at the same node for ever."""
 ROWS_OF_A_ROUND = 10
 """What the statements of one look cost that find little to do, in rows: a chain of skipped nodes takes one for each."""
 
@@ -30,7 +34,7 @@ def take_further(ctx: JobContext, tx: Transaction, run_id: UUID) -> bool:
     if run is None or run.state is not RunState.RUNNING:
         return False
     known = known_workflow(ctx, tx, run.workflow, run.version)
-    at = Advance(ctx, tx, run, known, MOST_ROWS, why_stopped(tx, run))
+    at = Advance(ctx, tx, run, known, MOST_ROWS, ctx.now() + LONGEST, why_stopped(tx, run))
     nodes_left = run.nodes_left
     while True:
         counted = count_ends(at)

@@ -36,7 +36,7 @@ Standing = Mapping[str, tuple[NodeEnd, NodeFacts]]
 
 
 def take_turns(at: Advance) -> None:
-    """Judge the nodes whose turn has come, as many as the transaction has rows left."""
+    """Judge the nodes whose turn has come, as many as the transaction has rows and time left, and at least one."""
     following = advancing.next_nodes(at.tx, at.run_id, max(at.left, 1))
     if not following:
         return
@@ -46,8 +46,12 @@ def take_turns(at: Advance) -> None:
     needs = frozenset(need for node in named for need in node.needs)
     standing = advancing.read_nodes(at.tx, at.run_id, needs | read, read)
     facts = facts_in(at, standing)
-    turns = {one.node: _turn(at, one, standing, facts) for one in following}
-    _apply(at, following, turns)
+    turns: dict[str, Turn | None] = {}
+    for one in following:
+        turns[one.node] = _turn(at, one, standing, facts)
+        if at.is_late:
+            break
+    _apply(at, following[: len(turns)], turns)
 
 
 def facts_in(at: Advance, standing: Standing) -> Facts:
@@ -107,7 +111,7 @@ def _apply(at: Advance, following: Sequence[NextNode], turns: Mapping[str, Turn 
         advancing.begin_nodes(at.tx, at.run, [one for one in begun if one.error is None])
         ask(at, waiting)
     end_nodes(at, [*ended, *refused])
-    at.left -= len(following)
+    at.wrote(len(following))
 
 
 def _ended(name: str, turn: Turn | None) -> Ended | None:
@@ -140,19 +144,19 @@ def _begin_lists(at: Advance, following: Sequence[NextNode], turns: Mapping[str,
 
 
 def begin_items(at: Advance) -> None:
-    """Have items begin, as many as the limits of their nodes leave room for, and as the transaction has rows left."""
+    """Have items begin: as many as their nodes' limits, and the transaction's rows and time, leave room for."""
     for one in advancing.open_lists(at.tx, at.run_id):
         node = at.workflow.definition.nodes[one.node]
         room = items_to_begin(node, total=one.items_total, begun=one.items_started, ended=one.items_ended)
         if room > 0 and at.left > 0:
             begun = _items(at, node, one, min(room, at.left))
             advancing.begin_items(at.tx, at.run, node.name, begun)
-            at.left -= len(begun)
+            at.wrote(len(begun))
             at.again = at.again or any(item.error is not None for item in begun)
 
 
 def _items(at: Advance, node: Node, listed: OpenList, room: int) -> list[Begun]:
-    """The next items of a node, those before the others that a resume has put back."""
+    """The next items of a node, at least one, those before the others that a resume has put back."""
     read = nodes_read_by(node)
     facts = facts_in(at, advancing.read_nodes(at.tx, at.run_id, read, read))
     put_back = advancing.put_back_items(at.tx, at.run_id, node.name, room) if at.run.round > 1 else []
@@ -167,4 +171,6 @@ def _items(at: Advance, node: Node, listed: OpenList, room: int) -> list[Begun]:
                 pieces.append(Piece(node, item, own, child_run))
             case Fail(error):
                 failed.append(Begun(node.name, item, None, error=error))
+        if at.is_late:
+            break
     return [*begin(at, pieces), *failed]

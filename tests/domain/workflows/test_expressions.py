@@ -125,3 +125,18 @@ def test_any_expression_gives_json_or_is_refused(expression: str) -> None:
 def test_a_number_that_json_lacks_is_no_output() -> None:
     with pytest.raises(Invalid):
         evaluate("output", math.nan, FACTS)
+
+
+@pytest.mark.parametrize("call", ["length(sort(input.many))", "max(input.many)", "length(reverse(input.long))"])
+def test_a_step_about_much_counts_as_many(call: str) -> None:
+    assert evaluate("with", f"${{{call}}}", FACTS)
+    with pytest.raises(Invalid) as refused:
+        evaluate("with", [f"${{{call}}}"] * 500, FACTS)
+    assert str(MOST_VISITS) in refused.value.reason
+
+
+@pytest.mark.parametrize("value", [1e300, -1e300, 1e-300, pytest.param("\x01" * 60, id="control")])
+def test_a_value_is_as_large_as_the_database_writes_it(value: object) -> None:
+    with pytest.raises(Invalid) as refused:
+        evaluate("output", {"list": [value] * 250}, FACTS, most=LARGEST_VALUE)
+    assert str(LARGEST_VALUE) in refused.value.reason

@@ -215,3 +215,8 @@ def test_a_chain_of_skipped_nodes_ends_at_once(flows: Workflows) -> None:
     run_id = flows.finish("chain")
     assert set(flows.states(run_id).values()) == {"skipped"}
     assert flows.run(run_id).state == "succeeded"
+
+
+def test_an_output_that_is_too_large_as_the_database_writes_it_fails_the_run(flows: Workflows) -> None:
+    flows.save({"name": "large", "nodes": {"one": {"job": "workflow_jobs.echo"}}, "output": [1e300] * 1000})
+    assert flows.run(flows.finish("large")).state == "failed"
