@@ -195,7 +195,7 @@ def _erase(work: Work, event: str) -> ErasureView:
 
 
 def _begun(call: Call, tx: Transaction, org_id: UUID, whom: Person | None, marks: Sequence[Mark], reason: str) -> Work:
-    search = search_for(marks, erasing.addresses_of_others(tx, org_id, whom and whom.user_id))
+    search = search_for(marks, erasing.addresses_of_others(tx, org_id, None if whom is None else whom.user_id))
     why = without_addresses(search.without(reason))
     erasure_id = erasing.begin(tx, org_id, whom, marks, reason=why, by=call.origin.actor_id)
     return Work(call, erasure_id, org_id, marks, search, why)

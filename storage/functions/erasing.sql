@@ -63,8 +63,8 @@ begin
   if erasure.subject = 'org' or not rule.is_searched then
     return done;
   end if;
-  -- A row goes whose key has an id or address of the person; of all others the person is taken out. People and mailboxes go by their ids alone: an address by
-  -- which one is known is another's, whatever it looks like.
+  -- A row goes whose key has an id, a number or an address of the person; of all others the person is taken out. People and mailboxes go by
+  -- their ids alone: an address by which one is known is another's, whatever it looks like.
   select string_agg(format('t.%s ~* $9', c.name), ' or ') filter (where c.is_key and c.kind = 'text'),
     string_agg(format('%1$s = %2$s(t.%1$s, $6, $7)', c.name, f.name), ', '),
     string_agg(format('t.%1$s is distinct from %2$s(t.%1$s, $6, $7)', c.name, f.name), ' or '),
