@@ -29,8 +29,8 @@ class TakenEnds(NamedTuple):
     items: Mapping[str, Counter[NodeState]]
     """By node: how many of its items have ended how."""
     rows: int
-    is_locked: bool
-    """Whether somebody has locked ends that are to be counted, too."""
+    is_more: bool
+    """Whether other ends are to be counted, too: those above the limit, and those that somebody has locked."""
 
 
 class ItemCounts(NamedTuple):
@@ -118,7 +118,7 @@ def take_ended(tx: Transaction, run_id: UUID, limit: int) -> TakenEnds:
         if row.is_item:
             items.setdefault(row.node, Counter())[NodeState(row.state)] += row.ends
     nodes = [row.node for row in rows if not row.is_item]
-    return TakenEnds(nodes, items, sum(row.ends for row in rows), is_locked=len(rows) < len(found))
+    return TakenEnds(nodes, items, sum(row.ends for row in rows), is_more=len(rows) < len(found))
 
 
 def count_items(tx: Transaction, run_id: UUID, items: Mapping[str, Counter[NodeState]]) -> Sequence[ItemCounts]:

@@ -1,12 +1,8 @@
 -- name: take_ended_nodes
 -- Ends that are not counted yet, as many as are asked for, are counted by this transaction: how many items of which node have ended how, and
--- which nodes have. One that somebody has locked is passed over, and left to an advance that comes soon: a row with no node says how many.
-with uncounted as materialized (
-  select count(*)::int as ends from (
-    select from workflow_nodes n where n.run_id = %(run_id)s and n.finished_at is not null and not n.counted
-    order by n.node, n.item limit %(limit)s) as first
-),
-ended as materialized (
+-- which nodes have. One that somebody has locked is passed over, and left to an advance that comes soon. A row without
+-- a node says that there are more: locked, or above the limit.
+with ended as materialized (
   select n.ctid as place from workflow_nodes n
   where n.run_id = %(run_id)s and n.finished_at is not null and not n.counted
   order by n.node, n.item limit %(limit)s for no key update skip locked
@@ -17,7 +13,8 @@ taken as (
 )
 select node, is_item, state, count(*)::int as ends from taken group by node, is_item, state
 union all
-select null, false, null, u.ends - t.ends from uncounted u, (select count(*)::int as ends from taken) as t where u.ends > t.ends
+select null, false, null, 0 from workflow_nodes n where n.run_id = %(run_id)s and n.finished_at is not null and not n.counted
+having count(*) > (select count(*) from ended)
 
 -- name: count_items
 -- Adds ended items to their nodes. As in the statements below, a node looks its values up in an object: the planner cannot know how many

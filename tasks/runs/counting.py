@@ -16,7 +16,7 @@ def count_ends(at: Advance) -> int | None:
     """Count what has ended; returns how many nodes of the run are left, None where nothing had ended."""
     taken = advancing.take_ended(at.tx, at.run_id, max(at.left, 1))
     at.left -= taken.rows
-    at.is_locked = taken.is_locked
+    at.is_locked = taken.is_more and at.left > 0
     at.ended.update(taken.nodes)
     if taken.items:
         counts = advancing.count_items(at.tx, at.run_id, taken.items)
