@@ -48,7 +48,8 @@ select wrong from (
 
 -- name: find_standing_runs
 -- Runs, among the newest that go on, that have nothing to wait for: no advance that is due or at work, no node at work or waiting, and no
--- run inside them. And waits whose end by time nobody would see.
+-- run inside them. And runs of which a time nobody would see: of a wait, of work, or the run's own. What is over already may be looked at
+-- again after a moment.
 select format('run %%s of %%s stands still: it waits for nothing', r.id, r.workflow) as wrong
 from (select id, org_id, project_id, workflow, timer_job from workflow_runs where state = 'running' order by id desc limit %(batch)s) as r
 cross join (select t as of_type from job_types t where t.name = 'workflows.advance') as a
@@ -63,16 +64,24 @@ where not exists (
     where n.run_id = r.id and (
       n.state = 'waiting' or n.state = 'running' and (
         j.finished_at is null and j.id is not null or c.state = 'running'
-        or exists (select from job_waiters w where w.job_id = n.job_id and w.org_id = n.org_id and w.facts is not null))))
+        -- An end that a hook has not heard of, and will.
+        or exists (
+          select from job_waiters w join job_waiters u on u.org_id = w.org_id and u.hook = w.hook and u.facts is not null
+          join jobs h on h.parent_id = u.job_id and h.job_type = 'maintenance.run_end_hook' and h.finished_at is null
+          where w.job_id = n.job_id and w.org_id = n.org_id and w.facts is not null))))
 union all
 select format('run %%s of %%s has no advance for the time %%s', r.id, r.workflow, n.due)
-from (select id, org_id, project_id, workflow, timer_job from workflow_runs where state = 'running' order by id desc limit %(batch)s) as r
+from (
+  select id, org_id, project_id, workflow, timer_job, timer_at, case when num_nonnulls(failure, cancel_requested_at) = 0 then deadline_at end as deadline_at
+  from workflow_runs where state = 'running' order by id desc limit %(batch)s
+) as r
 cross join (select t as of_type from job_types t where t.name = 'workflows.advance') as a
 cross join lateral (
-  select min(n.wait_until) as due from workflow_nodes n
-  where n.run_id = r.id and n.wait_until is not null and n.finished_at is null and n.state = 'waiting') as n
+  select least(min(n.wait_until), r.deadline_at) as due from workflow_nodes n
+  where n.run_id = r.id and n.wait_until is not null and n.finished_at is null) as n
 where n.due is not null
-  and not exists (select from jobs j where j.id = r.timer_job and j.finished_at is null)
+  and not (r.timer_at <= greatest(n.due, now() + interval '1 minute')
+    and exists (select from jobs j where j.id = r.timer_job and j.finished_at is null))
   and not exists (
     select from idempotency_keys k join jobs j on j.id = k.job_id
     where k.org_id = r.org_id and k.kind = 'job' and j.finished_at is null

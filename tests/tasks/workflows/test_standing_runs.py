@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+import psycopg
 import pytest
 
 from storage.ledger import invariants
@@ -51,8 +52,7 @@ def test_a_run_that_waits_for_nothing_is_found(flows: Workflows, loss: str) -> N
     flows.save(SEVERAL.replace("  inner: {workflow: inner}\n", "").replace(", inner]", "]"))
     run_id = flows.start("several")
     flows.database.execute(loss.encode())
-    (found,) = standing(flows)
-    assert str(run_id) in found
+    assert [str(run_id) in found for found in standing(flows)] == [True, True], "nor would anybody see its deadline"
 
 
 def test_a_wait_whose_end_nobody_would_see_is_found(flows: Workflows) -> None:
@@ -60,6 +60,49 @@ def test_a_wait_whose_end_nobody_would_see_is_found(flows: Workflows) -> None:
     run_id = flows.finish("one")
     assert standing(flows) == []
     flows.database.execute("delete from jobs where job_type = 'workflows.advance'")
+    (found,) = standing(flows)
+    assert str(run_id) in found
+
+
+TIMED = """
+name: timed
+deadline: P1D
+nodes:
+  work: {job: workflow_jobs.echo, timeout: PT1H}
+"""
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        pytest.param("delete from jobs where id in (select timer_job from workflow_runs)", id="of work"),
+        pytest.param("update workflow_runs set timer_at = timer_at + interval '1 hour'", id="too late"),
+        pytest.param(
+            "with gone as (update workflow_nodes set wait_until = null)"
+            " delete from jobs where id in (select timer_job from workflow_runs)",
+            id="of the run",
+        ),
+    ],
+)
+def test_a_time_that_nobody_would_see_is_found(flows: Workflows, loss: str) -> None:
+    flows.save(TIMED)
+    run_id = flows.start("timed")
+    flows.drain("workflows.advance")
+    assert standing(flows) == []
+    flows.database.execute(loss.encode())
+    (found,) = standing(flows)
+    assert str(run_id) in found
+
+
+def test_an_end_of_which_no_hook_will_hear_is_found(flows: Workflows, database_url: str) -> None:
+    flows.save("name: one\nnodes:\n  work: {job: workflow_jobs.echo}\n")
+    run_id = flows.start("one")
+    flows.drain("workflows.advance")
+    with psycopg.connect(database_url) as rival:
+        rival.execute("select from workflow_nodes for update")
+        flows.drain("workflow_jobs.echo")
+    assert standing(flows) == []
+    flows.database.execute("delete from jobs where job_type = 'maintenance.run_end_hook'")
     (found,) = standing(flows)
     assert str(run_id) in found
 
