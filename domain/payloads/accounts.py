@@ -1,7 +1,9 @@
 """The payloads of the accounts family."""
 
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
+
+from pydantic import Field
 
 from domain.jobs.uniqueness import while_active
 from domain.payloads.gmail import SyncPayload
@@ -19,7 +21,7 @@ class OnboardPayload(
     """Which mailbox was connected; `result_summary` is what an adopted job had found out (docs: adopt-spec026.md)."""
 
     account_id: AccountId
-    result_summary: dict[str, Any] | None = None
+    result_summary: Annotated[dict[str, Any] | None, Field(examples=[{"emails": 3}])] = None
 
 
 class LearnVoicePayload(
