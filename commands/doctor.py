@@ -12,10 +12,10 @@ from celery import Celery
 from commands.answers import json_option, show_rows
 from commands.artifacts import store_check
 from commands.settings_checks import extras_checks, one_broker_check, settings_checks
-from domain.alerts.due import is_long
 from domain.jobs.failures import Failure, Invalid
 from domain.jobs.gate_causes import Cause
 from domain.jobs.queues import BrokerNames, Queue
+from domain.notifications.alerts.due import is_long
 from engine.broker.broker_use import diagnose_use
 from engine.broker.connection_errors import CONNECTION_ERRORS
 from engine.broker.publisher import transport_options

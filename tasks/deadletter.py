@@ -5,7 +5,12 @@ from functools import partial
 from uuid import UUID
 
 from domain.access.users import MANAGE
-from domain.alerts.alert import (
+from domain.jobs.effects import Strategy
+from domain.jobs.failures import Gone
+from domain.jobs.job import Cancel, Done, JsonObject, Outcome
+from domain.jobs.queues import Queue
+from domain.jobs.retry import PERSISTENT
+from domain.notifications.alerts.alert import (
     Alert,
     AlertKind,
     alert_of,
@@ -14,12 +19,7 @@ from domain.alerts.alert import (
     text_of,
     title_of,
 )
-from domain.alerts.due import is_told_to_the_org
-from domain.jobs.effects import Strategy
-from domain.jobs.failures import Gone
-from domain.jobs.job import Cancel, Done, JsonObject, Outcome
-from domain.jobs.queues import Queue
-from domain.jobs.retry import PERSISTENT
+from domain.notifications.alerts.due import is_told_to_the_org
 from domain.notifications.built_in import ALERT
 from domain.payloads.deadletter import QuarantinePayload, SendAlertPayload
 from engine.catalogue import catalogue, job

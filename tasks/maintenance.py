@@ -5,13 +5,13 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from operator import attrgetter
 
-from domain.alerts.alert import payload_of
-from domain.alerts.due import WINDOW, alerts_due, alerts_of_doubts, look_from
 from domain.jobs.effects import CannotTell, Doubt, Finding, conclude, sort_out
 from domain.jobs.failures import Permanent
 from domain.jobs.job import Cancel, Done, JsonObject, NewJob, Outcome
 from domain.jobs.queues import Queue
 from domain.jobs.retention import FIRST_ID, RUN, follow_up_key, next_place
+from domain.notifications.alerts.alert import payload_of
+from domain.notifications.alerts.due import WINDOW, alerts_due, alerts_of_doubts, look_from
 from domain.payloads import gmail
 from domain.payloads.maintenance import (
     ChargeLostReservationsPayload,
@@ -39,9 +39,9 @@ from storage.access import api_requests
 from storage.accounts import accounts, consents, expected_writes
 from storage.audit import deletion
 from storage.doubts import doubts
-from storage.email import orders as email_orders
 from storage.ledger import alerts, audit, end_hooks, invariants, retention
 from storage.money import spending
+from storage.notifications.email import orders as email_orders
 from storage.planning import plans
 from storage.postgres.apart import WITHIN_S_OF_JOB, together_or_apart
 from storage.postgres.database import Transaction

@@ -35,10 +35,10 @@ from domain.privacy.redaction import redact_document
 from engine.catalogue import job
 from engine.context import JobContext
 from engine.enqueue import enqueue_jobs
-from storage.email import orders
 from storage.ledger import effects
 from storage.notifications import channel_senders, digests, inbox, notifications, people, receipts, templates
 from storage.notifications.digests import Digest, Overdue
+from storage.notifications.email import orders
 from storage.notifications.notifications import Delivery, Notification, Old
 from storage.postgres.apart import WITHIN_S_OF_JOB, together_or_apart
 from storage.postgres.database import Transaction

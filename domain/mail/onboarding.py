@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from uuid import UUID
 
-from domain.alerts.alert import Alert, AlertKind, payload_of
 from domain.jobs.job import JsonObject
+from domain.notifications.alerts.alert import Alert, AlertKind, payload_of
 from domain.payloads.accounts import first_jobs
 from domain.payloads.payload import Payload
 

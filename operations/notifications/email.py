@@ -16,8 +16,8 @@ from operations.call import Call
 from operations.exchange.attached_files import check_attachments
 from operations.operation import Area, Record, Route
 from operations.pages import Page, Window
-from storage.email import orders
-from storage.email.orders import OrderPosition, OrderState, StoredOrder
+from storage.notifications.email import orders
+from storage.notifications.email.orders import OrderPosition, OrderState, StoredOrder
 
 EMAIL = Area("email", "Send mail by the org's sender, and see what became of it.")
 

@@ -10,8 +10,8 @@ from domain.email.sender import NO_PROVIDER, EmailProvider, checked_sender
 from domain.jobs.failures import Invalid
 from operations.call import Call
 from operations.operation import Area, Option, Record, Route
-from storage.email import senders
-from storage.email.senders import EmailSender
+from storage.notifications.email import senders
+from storage.notifications.email.senders import EmailSender
 from storage.secrets import org_credentials, org_secrets
 from storage.secrets.sealing import SecretPlace
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from domain.alerts.due import LetterCount, Park
+from domain.notifications.alerts.due import LetterCount, Park
 from storage.postgres.database import Transaction
 
 MOST_LETTERS = 10_000

@@ -8,8 +8,8 @@ from uuid import UUID
 
 from pydantic import SecretStr
 
-from domain.alerts.alert import Alert, AlertKind, payload_of
 from domain.jobs.failures import Failure, Gone, Scope, Throttled, Unauthorised
+from domain.notifications.alerts.alert import Alert, AlertKind, payload_of
 from engine.beside_failure import beside_failure
 from engine.context import JobContext
 from engine.interrupts import Canceled, Interrupted

@@ -11,7 +11,7 @@ from domain.jobs.failures import CredentialsLost, Invalid
 from engine.context import JobContext
 from observability.on_demand import on_demand
 from providers.ports.email import DraftingSender, KeyedSender
-from storage.email.senders import EmailSender
+from storage.notifications.email.senders import EmailSender
 from tasks.senders.lost_credentials import credentials_in_use, open_secret
 
 ANSWER_WITHIN_S = 30.0

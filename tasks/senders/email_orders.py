@@ -10,9 +10,9 @@ from domain.jobs.lifecycle import LONG_WAIT
 from engine.context import JobContext
 from providers.ports.email import DraftRef
 from storage.doubts import doubts
-from storage.email import orders, senders
-from storage.email.orders import OrderDraft, StoredOrder
 from storage.ledger import effects
+from storage.notifications.email import orders, senders
+from storage.notifications.email.orders import OrderDraft, StoredOrder
 from tasks.senders.email_client import open_drafting, open_keyed
 from tasks.senders.email_files import files_of
 from tasks.senders.email_sending import (

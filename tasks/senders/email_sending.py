@@ -19,9 +19,9 @@ from domain.payloads.mail_fields import mailbox_parts
 from engine.context import JobContext
 from engine.effects import EffectGuard
 from providers.ports.email import DraftingSender, DraftRef, EmailAttachment, KeyedSender, OutgoingEmail
-from storage.email import orders
-from storage.email.orders import OrderDraft, StoredOrder
 from storage.ledger import audit
+from storage.notifications.email import orders
+from storage.notifications.email.orders import OrderDraft, StoredOrder
 from storage.postgres.database import Transaction
 from tasks.senders.email_files import FILE_LOST
 from tasks.senders.lost_credentials import CREDENTIAL_AUDITS

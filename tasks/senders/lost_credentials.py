@@ -6,8 +6,8 @@ from datetime import datetime
 
 from pydantic import SecretStr
 
-from domain.alerts.alert import Alert, AlertKind, payload_of
 from domain.jobs.failures import CredentialsLost, Gone, Scope, Throttled, Unauthorised
+from domain.notifications.alerts.alert import Alert, AlertKind, payload_of
 from engine.context import JobContext
 from engine.interrupts import Interrupted
 from storage.ledger import audit

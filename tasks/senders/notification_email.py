@@ -10,8 +10,8 @@ from domain.notifications.template import Words, frame, text_with_footer
 from domain.notifications.unsubscribing import Unsubscribe
 from domain.payloads.email import EmailOrder
 from engine.context import JobContext
-from storage.email import orders, senders
 from storage.notifications import notifications
+from storage.notifications.email import orders, senders
 from tasks.senders.due_messages import DueMessage
 from tasks.senders.email_orders import send_order
 

@@ -12,7 +12,7 @@ from domain.jobs.job import Origin
 from domain.payloads.email import EmailOrder, SendPayload
 from engine.enqueue import enqueue
 from engine.runtime import Runtime
-from storage.email import orders, senders
+from storage.notifications.email import orders, senders
 from storage.secrets import org_secrets
 from storage.secrets.sealing import SecretPlace
 

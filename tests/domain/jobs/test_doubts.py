@@ -6,7 +6,6 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.alerts.due import alerts_of_doubts
 from domain.jobs.effects import (
     CannotTell,
     Doubt,
@@ -19,6 +18,7 @@ from domain.jobs.effects import (
     resolution_of,
     sort_out,
 )
+from domain.notifications.alerts.due import alerts_of_doubts
 
 AT = datetime(2026, 11, 24, 9, tzinfo=UTC)
 

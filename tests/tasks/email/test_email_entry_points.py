@@ -22,8 +22,8 @@ from engine.worker.adoption import Adoption
 from gateway.api import enqueueing
 from gateway.http.resources import Resources
 from storage.access.api_keys import Caller
-from storage.email import orders
 from storage.exchange import artifacts
+from storage.notifications.email import orders
 from tasks import email
 from tests.commands.calling import answer
 from tests.doubles.factories import make_org, make_project

@@ -12,7 +12,7 @@ from operations.orgs.senders import check_sender
 from sandbox.emulator.fault_order import FaultOrder
 from sandbox.microsoft.control import MicrosoftControl
 from sandbox.resend.control import ResendControl
-from storage.email import senders
+from storage.notifications.email import senders
 from storage.secrets import org_credentials, org_secrets
 from storage.secrets.sealing import SecretPlace
 from tasks import email

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from domain.alerts.alert import Alert, AlertKind
 from domain.jobs.effects import Doubt
+from domain.notifications.alerts.alert import Alert, AlertKind
 
 WINDOW = timedelta(hours=1)
 """A job type raises two alerts in it at most: one for the first death, one with the number when it is over. A person

@@ -10,8 +10,8 @@ from psycopg.types.json import Jsonb
 from domain.email.sender import EmailProvider, SenderIdentity
 from domain.jobs.failures import Gone
 from domain.payloads.email import EmailOrder
-from storage.email import orders
-from storage.email.orders import OrderDraft, OrderPosition
+from storage.notifications.email import orders
+from storage.notifications.email.orders import OrderDraft, OrderPosition
 from storage.postgres.database import Database
 from tests.doubles.factories import make_org
 

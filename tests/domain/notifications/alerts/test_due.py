@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.alerts.alert import Alert, AlertKind, alert_of, payload_of, text_of, title_of
-from domain.alerts.due import (
+from domain.notifications.alerts.alert import Alert, AlertKind, alert_of, payload_of, text_of, title_of
+from domain.notifications.alerts.due import (
     LONG_PARK,
     MOST_TYPES,
     OTHERS,
