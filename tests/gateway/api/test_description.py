@@ -29,6 +29,9 @@ DECLARED = {
 """The routes of operations."""
 ROUTES = DECLARED | {
     ("/v1/users/{user_id}/inbox/stream", "get"),
+    ("/v1/workflows/definitions/{name}/graph", "get"),
+    ("/v1/workflows/runs/{run_id}/graph", "get"),
+    ("/v1/workflows/validate", "post"),
     ("/v1/artifacts", "put"),
     ("/v1/actions", "get"),
     ("/v1/actions", "post"),
