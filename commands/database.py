@@ -47,21 +47,21 @@ def adopt_spec026(operator_name: str, as_json: bool) -> None:  # noqa: FBT001 - 
     Brings the database to this release first. A row that cannot become a job is named with the reason, and everything
     is left as it was. Where there are no old tables, there is nothing to do.
     """
-    said = _upgrade(spec026.adopt, operator(operator_name)) or {"old_tables": "there are none"}
-    show_document("database", said, as_json=as_json)
+    report = _upgrade(spec026.adopt, operator(operator_name)) or {"old_tables": "there are none"}
+    show_document("database", report, as_json=as_json)
 
 
 def _upgrade(adopt: Callable[[Transaction, Origin], Adopted | Invalid | None], by: Origin) -> dict[str, object]:
     """Migrate, then adopt the old tables; returns what became of them, and nothing where there are none."""
-    said: dict[str, object] = {}
+    report: dict[str, object] = {}
 
     def adopt_old_tables(tx: Transaction) -> None:
         match adopt(tx, by):
             case Adopted() as done:
-                said["old_tables"] = asdict(done)
+                report["old_tables"] = asdict(done)
             case Invalid() as refusal:
-                said["old_tables"] = f"left as they are: {refusal.reason}"
+                report["old_tables"] = f"left as they are: {refusal.reason}"
 
     upgrade: Any = on_demand("storage.postgres.migrate:upgrade")
     upgrade(runtime().settings, write_catalogue, adopt_old_tables)
-    return said
+    return report

@@ -39,8 +39,8 @@ def _begin(ctx: JobContext, payload: RunPayload, known: KnownWorkflow, tx: Trans
     job = ctx.job
     new = NewRun(job.job_id, job.org_id, job.project_id, known.version, payload.input)
     if runs.begin(tx, new, known.definition, by=job.origin):
-        said = {"run_id": str(job.job_id), "workflow": payload.workflow, "version": known.version}
-        audit.append(tx, job, BEGUN, said)
+        begun = {"run_id": str(job.job_id), "workflow": payload.workflow, "version": known.version}
+        audit.append(tx, job, BEGUN, begun)
 
 
 @job(queue=Queue.DEFAULT, retry=ENGINE, on_end="workflow_advance_ended", audits=(ENDED,))

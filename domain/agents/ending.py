@@ -66,14 +66,14 @@ def end_run(
     return Ending(finish, preview_of(said), decision, actions, _plan(finish, before, actions))
 
 
-def preview_of(said: str) -> str:
+def preview_of(text: str) -> str:
     """What an agent said last, as the list of runs shows it."""
-    return clean_text(said)[:LONGEST_PREVIEW]
+    return clean_text(text)[:LONGEST_PREVIEW]
 
 
-def output_of(said: str) -> str:
+def output_of(text: str) -> str:
     """What an agent said last, as the output of its job has it: without what looks like a secret."""
-    return redact_text(clean_text(said), LONGEST_OUTPUT)[:LONGEST_OUTPUT]
+    return redact_text(clean_text(text), LONGEST_OUTPUT)[:LONGEST_OUTPUT]
 
 
 def checked_call(action: RequestedAction, safety: SafetyEnforcer) -> CheckedAction:

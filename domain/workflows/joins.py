@@ -15,9 +15,7 @@ class NodeState(StrEnum):
     """Where a node of a run stands, and an item of a node that has items."""
 
     PENDING = "pending"
-    """A need has not ended."""
-    READY = "ready"
-    """Its turn has come, and its work has not begun."""
+    """Its work has not begun."""
     RUNNING = "running"
     """Its job, its run or one of its items is under way."""
     WAITING = "waiting"

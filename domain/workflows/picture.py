@@ -25,7 +25,6 @@ LONGEST_LINE = 27
 
 COLOURS = {
     NodeState.PENDING: ("#ffffff", "#9aa4b2"),
-    NodeState.READY: ("#eef4ff", "#6b8fd6"),
     NodeState.RUNNING: ("#dbe8ff", "#2f6fde"),
     NodeState.WAITING: ("#fff4d6", "#c98a00"),
     NodeState.SUCCEEDED: ("#dff5e3", "#2c8a45"),

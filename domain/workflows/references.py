@@ -42,8 +42,8 @@ def joined(text: str) -> str | None:
     if "${" not in text or expression_in(text) is not None:
         return None
     parts = _HOLE.split(text)
-    told = [part if place % 2 else _quoted(part) for place, part in enumerate(parts) if part]
-    return f"${{join('', [{', '.join(told)}])}}" if len(parts) > 1 else "${join('', ['…', …])}"
+    arguments = [part if index % 2 else _quoted(part) for index, part in enumerate(parts) if part]
+    return f"${{join('', [{', '.join(arguments)}])}}" if len(parts) > 1 else "${join('', ['…', …])}"
 
 
 def _quoted(text: str) -> str:

@@ -15,7 +15,7 @@ from domain.jobs.job import ActorType, JsonObject
 from domain.jobs.nesting import MOST_LEVELS, nests_too_deep
 from domain.payloads.workflows import RunInput, RunPayload, WorkflowName
 from domain.workflows.advance import RunState
-from domain.workflows.definition import EVENT_NAME, definition_of
+from domain.workflows.definition import EVENT_NAME, MOST_NODES, definition_of
 from domain.workflows.inputs import check_input
 from domain.workflows.joins import NodeState
 from domain.workflows.picture import ItemCounts, NodeStatus, draw
@@ -31,8 +31,6 @@ from storage.workflows.runs import FailedPosition, Run, RunFilter, RunPosition
 from storage.workflows.waits import EventPosition
 
 NO_REASON = "no reason was given"
-MOST_NODES = 1_000
-"""Of a run: they are shown and drawn together."""
 NodeName = Annotated[str, Field(max_length=63, description="The node's name in the definition.")]
 EventName = Annotated[str, Field(pattern=EVENT_NAME)]
 

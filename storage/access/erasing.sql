@@ -105,7 +105,7 @@ join erasures e on e.id = %(erasure_id)s
 cross join lateral (
   select concat_ws(' ', j.payload::text, j.actor_id, j.idempotency_key, j.serial_key, j.request_id, j.correlation_id) as words,
     (select o.words::text from email_orders o where o.org_id = e.org_id and o.id::text = j.payload ->> 'order_id') as mail
-) as said
+) as texts
 where j.ctid >= %(first)s::text::tid and j.ctid < %(after)s::text::tid and j.org_id = e.org_id and j.finished_at is null
   and (e.subject = 'org' or j.payload::text ~* e.ids or j.actor_id ~* e.ids
     or (concat_ws(' ', words, mail) ~* %(loose)s and concat_ws(' ', words, mail) ~* %(identity)s)

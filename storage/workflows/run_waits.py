@@ -178,7 +178,7 @@ def end_run(tx: Transaction, run: Run, end: RunEnd) -> bool:
         return False
     reason = end.failure.reason if end.failure else run.cancel_reason or "canceled"
     code = end.failure.code if end.failure else "canceled"
-    told = tx.run(
+    ended = tx.run(
         "end_node_of_run",
         run_id=run.run_id,
         parent_run=run.parent_run,
@@ -189,7 +189,7 @@ def end_run(tx: Transaction, run: Run, end: RunEnd) -> bool:
         error=Jsonb({"code": code, "reason": f"its run {run.run_id}: {reason}"[:1000]}),
         cost=rows[0].cost_microcents,
     )
-    return bool(told)
+    return bool(ended)
 
 
 def _failure(failure: RunFailure) -> JsonObject:

@@ -80,13 +80,13 @@ where run_id = %(run_id)s and job_id = any (%(job_ids)s::uuid[]) and state = 'ru
 select exists (
   select from workflow_nodes
   where run_id = %(run_id)s and finished_at is null
-    and (state in ('pending', 'ready', 'waiting') or (stopped_for is null and num_nonnulls(job_id, child_run) > 0))) as is_there
+    and (state in ('pending', 'waiting') or (stopped_for is null and num_nonnulls(job_id, child_run) > 0))) as is_there
 
 -- name: cancel_open_nodes
 -- Nodes that have not begun, and those that wait, end as canceled; returns those about which a person was asked.
 with open as materialized (
   select node, item from workflow_nodes
-  where run_id = %(run_id)s and finished_at is null and state in ('pending', 'ready', 'waiting')
+  where run_id = %(run_id)s and finished_at is null and state in ('pending', 'waiting')
   order by node, item limit %(limit)s for no key update skip locked
 )
 update workflow_nodes n set state = 'canceled', finished_at = now(),

@@ -79,7 +79,7 @@ def _end(at: Advance) -> None:
         raise AssertionError("a run has no nodes left, and one of them has not ended")
     is_of_node = run_waits.end_run(at.tx, at.run, end)
     failure = None if end.failure is None else {"code": end.failure.code, "nodes": list(end.failure.nodes[:20])}
-    said = {"run_id": str(at.run_id), "workflow": at.run.workflow, "state": end.state.value, "failure": failure}
-    audit.append(at.tx, at.ctx.job, ENDED, said)
+    ended = {"run_id": str(at.run_id), "workflow": at.run.workflow, "state": end.state.value, "failure": failure}
+    audit.append(at.tx, at.ctx.job, ENDED, ended)
     if is_of_node and at.run.parent_run is not None:
         at.ctx.enqueue(at.tx, AdvancePayload(run_id=at.run.parent_run))

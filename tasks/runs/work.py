@@ -59,13 +59,13 @@ def _enqueue(at: Advance, pieces: Sequence[Piece]) -> list[UUID | NodeError]:
     """Enqueue jobs, each a child of the advance; of those that are refused, why."""
     made: dict[int, UUID | NodeError] = {}
     ready: list[tuple[int, NewJob]] = []
-    for place, piece in enumerate(pieces):
+    for index, piece in enumerate(pieces):
         try:
-            ready.append((place, checked(_job(at, piece))))
+            ready.append((index, checked(_job(at, piece))))
         except Invalid as refused:
-            made[place] = _refused(refused)
+            made[index] = _refused(refused)
     _enqueue_some(at, ready, made)
-    return [made[place] for place in range(len(pieces))]
+    return [made[index] for index in range(len(pieces))]
 
 
 def _enqueue_some(at: Advance, jobs: Sequence[tuple[int, NewJob]], made: dict[int, UUID | NodeError]) -> None:
@@ -83,8 +83,8 @@ def _enqueue_some(at: Advance, jobs: Sequence[tuple[int, NewJob]], made: dict[in
         _enqueue_some(at, jobs[:middle], made)
         _enqueue_some(at, jobs[middle:], made)
         return
-    for (place, _), answer in zip(jobs, answers, strict=True):
-        made[place] = answer.job_id if answer.created else NodeError(REFUSED, "another job has the key of this node's")
+    for (index, _), answer in zip(jobs, answers, strict=True):
+        made[index] = answer.job_id if answer.created else NodeError(REFUSED, "another job has the key of this node's")
 
 
 def _job(at: Advance, piece: Piece) -> NewJob:

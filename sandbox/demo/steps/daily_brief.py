@@ -55,13 +55,13 @@ class DailyBrief(OnMessage):
         mails = [one["mail"] for one in proof.outside.sent_emails if owner in str(one["mail"]["to"])]
         briefs = [one for one in mails if one["subject"] == SUBJECT]
         subject = next((one.subject for one in proof.ledger.messages if one.message_id == proof.place.message_id), "?")
-        told = all(subject in str(one["text"]) for one in briefs)
+        is_named = all(subject in str(one["text"]) for one in briefs)
         reminders = [one for one in mails if WORDS in one["subject"]]
         lines = [one for one in proof.ledger.inbox if WORDS in one.title]
         return (
             f"run {run.state if run else 'missing'}, not_sent {run.nodes['not_sent'] if run else 'missing'},"
             f" a look at the link decided {'nothing' if proof.mark['looked'] else 'the matter'},"
-            f" {number(len(briefs), 'brief')} {'with' if told else 'without'} the message,"
+            f" {number(len(briefs), 'brief')} {'with' if is_named else 'without'} the message,"
             f" reminded by {number(len(reminders), 'e-mail')} and {number(len(lines), 'line')}"
         )
 

@@ -106,7 +106,7 @@ create table workflow_nodes (
   item integer not null default -1 check (item between -1 and 9999),
   org_id uuid not null references orgs (id) not enforced,
   state text not null default 'pending'
-    check (state in ('pending', 'ready', 'running', 'waiting', 'succeeded', 'failed', 'skipped', 'canceled')),
+    check (state in ('pending', 'running', 'waiting', 'succeeded', 'failed', 'skipped', 'canceled')),
   -- Needs whose end is not counted yet. Who makes it zero looks whether the node runs.
   pending smallint not null default 0 check (pending between 0 and 100),
   -- Whether its end is counted where it is waited for: by the nodes that need it, and by its node if it is an item.

@@ -138,21 +138,21 @@ def end(ctx: JobContext, case: InvocationCase, turns: tuple[Turn, ...], finish: 
 
     What such a run asked for is not recorded: nobody is asked to approve the orders of a run that went wrong.
     """
-    said = last_word(turns)
+    last = last_word(turns)
     worked = case.run.worked + (ctx.now() - ctx.began_at)
     if finish.status not in ANSWERED:
         with ctx.tx() as tx:
-            runs.finish(tx, case.run.run_id, finish, turns, preview=preview_of(said))
+            runs.finish(tx, case.run.run_id, finish, turns, preview=preview_of(last))
         raise Permanent(finish.reason, code=f"agent.{finish.status}")
 
     def write(tx: Transaction) -> JsonObject:
         begun = () if case.mailbox is None else _order(ctx, tx, case.mailbox, turns)
         pending = begun.count(ActionStatus.APPROVED_PENDING)
-        runs.finish(tx, case.run.run_id, finish, turns, preview=preview_of(said), pending_actions=pending)
+        runs.finish(tx, case.run.run_id, finish, turns, preview=preview_of(last), pending_actions=pending)
         if finish.status is RunStatus.ESCALATED:
-            _call_owner(ctx, tx, case, said)
+            _call_owner(ctx, tx, case, last)
         return {
-            "output": output_of(said),
+            "output": output_of(last),
             "duration_ms": worked // MILLISECOND,
             "pending_actions": pending,
             "status": str(finish.status),
@@ -174,12 +174,12 @@ def _order(
     return action_orders.request(ctx, tx, mailbox.account.account_id, checked)
 
 
-def _call_owner(ctx: JobContext, tx: Transaction, case: InvocationCase, said: str) -> None:
+def _call_owner(ctx: JobContext, tx: Transaction, case: InvocationCase, reason: str) -> None:
     """Tell the mailbox's owner, or else the person who asked, that the agent has called them."""
     by = ctx.job.origin
     owner = None if case.mailbox is None else case.mailbox.account.user_id
     person = owner or (read_uuid(by.actor_id) if by.actor_type is ActorType.USER else None)
     if person is not None:
-        words = {"profile": case.profile.name, "text": redact_text(said)}
+        words = {"profile": case.profile.name, "text": redact_text(reason)}
         bucket = str(ctx.job.job_id)
         notifications.notify_people(tx, ctx.org_id, [person], AGENT, words, bucket=bucket, by=by)

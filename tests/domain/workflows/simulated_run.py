@@ -45,7 +45,7 @@ class Item:
     value: Any
     begin: Turn | None = None
     """What it began with; a resume begins with the same."""
-    state: NodeState = NodeState.READY
+    state: NodeState = NodeState.PENDING
     output: Any = None
 
 
@@ -190,7 +190,7 @@ class SimulatedRun:
     def _items_begin(self, name: str, items: list[Item]) -> None:
         node = self.definition.nodes[name]
         facts = self._facts(nodes_read_by(node))
-        ready = [index for index, item in enumerate(items) if item.state is NodeState.READY]
+        ready = [index for index, item in enumerate(items) if item.state is NodeState.PENDING]
         for index in ready[: self._further(name, items)]:
             item = items[index]
             item.begin = item.begin or begin_item(node, facts, item.value, index)
