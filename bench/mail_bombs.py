@@ -65,6 +65,8 @@ BOMBS: Mapping[str, Callable[[int], bytes]] = {
     "quotes": _headers(b"From", b'"\\'),
     "angles": _headers(b"To", b"<a"),
     "mailboxes": _headers(b"To", b'"a"<a@b>,'),
+    "bare mailboxes": _headers(b"To", b"a@b;"),
+    "empty groups": _headers(b"From", b"a;"),
     "no addresses": _headers(b"To", b"abcdefgh"),
     "references": _headers(b"References", b"<a@b>"),
     "parameters": _headers(b"Content-Type", b";a*0*=b"),

@@ -112,11 +112,15 @@ def _never_closed(pieces: list[str]) -> set[int]:
 
 
 def _address(name: list[str], text: str) -> Address | None:
+    if "@" not in text:
+        return None
     stripped = _INVISIBLE.sub("", clean_text(text)).strip()
     prefix = _PREFIX.match(stripped)
     spec = stripped[prefix.end() :].strip() if prefix else stripped
+    if is_readable(spec):
+        return Address(_display(name), spec)
     plain = spec if '"' in spec else bare_text(spec)
-    for one in (spec, _BLANKS_AROUND.sub(r"\1", plain), spec.strip(_AROUND)):
+    for one in (_BLANKS_AROUND.sub(r"\1", plain), spec.strip(_AROUND)):
         if is_readable(one):
             return Address(_display(name), one)
     return None
