@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from uuid import UUID, uuid4
 
+from psycopg.errors import DependentObjectsStillExist
+
 from domain.jobs.failures import Invalid
 from domain.jobs.job import SYSTEM_ORG, Origin
 from storage.audit import deeds
@@ -58,7 +60,7 @@ def adopt(tx: Transaction, by: Origin, *, batch: int = BATCH) -> Adopted | None:
     """Make jobs of the old rows and drop the old tables; None where there are none of them.
 
     Raises `Invalid` with the rows and the reasons, or with the users whose mailbox is not known, before anything is
-    written.
+    written; and with what refers to the old tables, when the rest is done.
     """
     if not waits(tx):
         return None
@@ -72,7 +74,7 @@ def adopt(tx: Transaction, by: Origin, *, batch: int = BATCH) -> Adopted | None:
         _refuse_strangers(tx)
         _refuse_faults(tx)
         jobs.update(_adopt_rows(tx, batch))
-    tx.run("drop_spec026_tables")
+    _drop(tx)
     kept = ((OLD_JOBS, found.has_jobs), (OLD_DIGESTS, found.has_digests))
     dropped = tuple(name for name, was_here in kept if was_here)
     deeds.record(tx, "jobs.adopted", {"dropped": list(dropped), "jobs": dict(jobs)}, by=by, org_id=SYSTEM_ORG)
@@ -87,6 +89,14 @@ def adopt_if_possible(tx: Transaction, by: Origin) -> Adopted | Invalid | None:
     except Invalid as refusal:
         tx.raw("rollback to savepoint old_tables")
         return refusal
+
+
+def _drop(tx: Transaction) -> None:
+    try:
+        tx.run("drop_spec026_tables")
+    except DependentObjectsStillExist as error:
+        referring = "; ".join((error.diag.message_detail or "").splitlines())
+        raise Invalid("old tables", f"are referred to, drop that first: {referring}") from None
 
 
 def _refuse_strangers(tx: Transaction) -> None:

@@ -121,7 +121,5 @@ from placed
 
 -- name: drop_spec026_tables
 -- Nothing of the old tables stays, nor of the one that mapped them.
-drop table if exists public.email_processing_jobs;
-drop table if exists public.email_processing_accounts;
-drop table if exists public.email_digest_batches;
+drop table if exists public.email_processing_jobs, public.email_processing_accounts, public.email_digest_batches;
 select pg_notify('postroom_due', '')

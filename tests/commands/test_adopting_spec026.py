@@ -153,6 +153,26 @@ def test_users_without_a_mailbox_are_named(database: Connection) -> None:
     assert f"of 1 users is no account here: user {user_id}" in refused()
 
 
+@pytest.mark.parametrize(
+    "referring",
+    [
+        "create view old_jobs as select id from email_processing_jobs",
+        "create table old_notes (job_id uuid references email_processing_jobs (id))",
+        "create function old_status(email_digest_batches) returns text language sql return 'sent'",
+    ],
+)
+def test_what_refers_to_the_old_tables_is_named(env: MailEnvironment, database: Connection, referring: str) -> None:
+    """And everything is left as it was, also by a migration."""
+    make_old_tables(database)
+    add_old_job(database, env.account.account_id)
+    database.execute(referring.encode())
+    name = referring.split("(", maxsplit=1)[0].split()[2]
+    assert name in refused()
+    assert name in done("migrate")["old_tables"]
+    assert jobs(database) == {}
+    assert tables(database) == ["email_digest_batches", "email_processing_jobs"]
+
+
 def test_many_rows_take_many_statements_and_one_transaction(env: MailEnvironment, database: Connection) -> None:
     make_old_tables(database)
     ids = {add_old_job(database, env.account.account_id, "processing") for _ in range(10)}
