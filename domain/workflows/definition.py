@@ -27,6 +27,8 @@ MOST_NEEDS = 100
 """Of a node."""
 MOST_ITEMS = 10_000
 """Of a run."""
+MOST_RUNS = 10_000
+"""Inside a run, at all depths; and as many as begin at the same moment."""
 DEEPEST_RUN = 5
 """How many runs may be around a run."""
 LONGEST_QUESTION = 1_000

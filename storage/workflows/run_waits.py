@@ -149,6 +149,21 @@ def stop(tx: Transaction, run_id: UUID, asked: Stopping, limit: int) -> tuple[in
     return len(rows) - len(locked), [row.run_id for row in ending]
 
 
+def stop_with_outer_run(tx: Transaction, run: Run) -> bool:
+    """Have a run that the caller has locked canceled if a run around it is being stopped; whether it was."""
+    if run.parent_run is None or run.cancel_requested_at is not None:
+        return False
+    return bool(
+        tx.run(
+            "stop_with_outer_run",
+            run_id=run.run_id,
+            parent_run=run.parent_run,
+            node=run.parent_node,
+            item=run.parent_item,
+        )
+    )
+
+
 def has_work_to_stop(tx: Transaction, run_id: UUID) -> bool:
     """Whether something in a run that begins no more was locked, and has not been canceled or asked to stop."""
     return bool(tx.run("has_work_to_stop", run_id=run_id)[0].is_there)

@@ -53,6 +53,26 @@ update workflow_runs r set cancel_requested_at = now(), cancel_reason = %(reason
 where r.id = any (%(run_ids)s::uuid[]) and r.parent_run = %(run_id)s and r.state = 'running' and r.cancel_requested_at is null
 returning r.id as run_id
 
+-- name: stop_with_outer_run
+-- A run is canceled because a run around it is being stopped, whose own request comes down one level after the other; the node for which it was
+-- made is stopped with it.
+with recursive outer_runs as (
+  select p.id, p.parent_run, p.cancel_reason, p.failure from workflow_runs p where p.id = %(parent_run)s
+  union all
+  select p.id, p.parent_run, p.cancel_reason, p.failure from workflow_runs p join outer_runs o on p.id = o.parent_run
+),
+stopping as (
+  select coalesce(cancel_reason, failure ->> 'reason') as reason from outer_runs where num_nonnulls(cancel_reason, failure) > 0 limit 1
+),
+noted as (
+  update workflow_nodes n set stopped_for = 'canceled', wait_until = null
+  from stopping
+  where n.run_id = %(parent_run)s and n.node = %(node)s and n.item = %(item)s and n.state = 'running' and n.stopped_for is null
+)
+update workflow_runs r set cancel_requested_at = now(), cancel_reason = s.reason
+from stopping s where r.id = %(run_id)s and r.state = 'running' and r.cancel_requested_at is null
+returning r.id
+
 -- name: stop_nodes
 -- Notes of nodes and items that run why their work is asked to stop; returns their jobs.
 update workflow_nodes n set stopped_for = %(why)s, wait_until = null

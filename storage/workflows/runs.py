@@ -31,6 +31,8 @@ class Around(NamedTuple):
     item: int
     depth: int
     """Of the new run."""
+    root_run: UUID
+    """The outermost run."""
 
 
 class NewRun(NamedTuple):
@@ -112,6 +114,8 @@ class Run(RunLine):
     """The advance that comes by time."""
     parent_node: str | None
     parent_item: int | None
+    root_run: UUID | None
+    """The outermost run around it; None for one that is around all others."""
     cancel_reason: str | None
     read_at: datetime
     """The database's time, when the transaction that has read it began."""
@@ -134,6 +138,7 @@ def begin(tx: Transaction, new: NewRun, definition: Definition, *, by: Origin) -
         parent_run=around and around.run_id,
         parent_node=around and around.node,
         parent_item=None if around is None else around.item,
+        root_run=around and around.root_run,
         depth=around.depth if around else 0,
         actor_type=by.actor_type.value,
         actor_id=by.actor_id,
@@ -169,6 +174,12 @@ def lock(tx: Transaction, run_id: UUID) -> Run | None:
     """The same, for the one who takes it further: its row is the first that each of these locks."""
     rows = tx.run("lock_run", run_id=run_id)
     return _run(rows[0]) if rows else None
+
+
+def count_inside(tx: Transaction, root_run: UUID, most: int) -> int:
+    """How many runs are inside an outermost one; no more than `most` are counted."""
+    count: int = tx.run("count_runs_inside", root_run=root_run, most=most)[0].runs
+    return count
 
 
 def listed(

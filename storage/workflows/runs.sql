@@ -1,9 +1,9 @@
 -- name: add_run
 -- A new run; none where the run of a job that is tried again is there already.
 insert into workflow_runs (id, org_id, project_id, workflow, version, pins, input, nodes_left, deadline_at, parent_run, parent_node, parent_item,
-  depth, actor_type, actor_id, request_id, correlation_id)
+  root_run, depth, actor_type, actor_id, request_id, correlation_id)
 values (%(run_id)s, %(org_id)s, %(project_id)s, %(workflow)s, %(version)s, %(pins)s, %(input)s, %(nodes_left)s, now() + %(deadline)s::interval,
-  %(parent_run)s, %(parent_node)s, %(parent_item)s, %(depth)s, %(actor_type)s, %(actor_id)s, %(request_id)s, %(correlation_id)s)
+  %(parent_run)s, %(parent_node)s, %(parent_item)s, %(root_run)s, %(depth)s, %(actor_type)s, %(actor_id)s, %(request_id)s, %(correlation_id)s)
 on conflict (id) do nothing
 returning id
 
@@ -16,19 +16,23 @@ from unnest(%(nodes)s::text[], %(pending)s::smallint[], %(wait_names)s::text[]) 
 -- name: lock_run
 -- A run, for the one who takes it further; nobody else writes its counters before the transaction ends.
 select r.id as run_id, r.org_id, r.project_id, r.workflow, r.version, r.pins, r.input, r.state, r.output, r.failure, r.round, r.nodes_left, r.items,
-  r.deadline_at, r.timer_at, r.timer_job, r.parent_run, r.parent_node, r.parent_item, r.depth, r.cost_microcents, r.created_at, r.resumed_at, r.finished_at,
+  r.deadline_at, r.timer_at, r.timer_job, r.parent_run, r.parent_node, r.parent_item, r.root_run, r.depth, r.cost_microcents, r.created_at, r.resumed_at, r.finished_at,
   r.cancel_requested_at, r.cancel_reason, r.actor_type, r.actor_id, now() as read_at
 from workflow_runs r where r.id = %(run_id)s for no key update
 
 -- name: get_run
 -- A run that the transaction may see.
 select r.id as run_id, r.org_id, r.project_id, r.workflow, r.version, r.pins, r.input, r.state, r.output, r.failure, r.round, r.nodes_left, r.items,
-  r.deadline_at, r.timer_at, r.timer_job, r.parent_run, r.parent_node, r.parent_item, r.depth, r.created_at, r.resumed_at, r.finished_at,
+  r.deadline_at, r.timer_at, r.timer_job, r.parent_run, r.parent_node, r.parent_item, r.root_run, r.depth, r.created_at, r.resumed_at, r.finished_at,
   r.cancel_requested_at, r.cancel_reason, r.actor_type, r.actor_id, now() as read_at,
   -- While it goes on, what its nodes have cost so far is in their rows.
   r.cost_microcents + case when r.finished_at is null
     then (select coalesce(sum(n.cost_microcents), 0)::bigint from workflow_nodes n where n.run_id = r.id) else 0 end as cost_microcents
 from workflow_runs r where r.id = %(run_id)s
+
+-- name: count_runs_inside
+-- Runs inside an outermost one, at all depths.
+select count(*)::integer as runs from (select from workflow_runs where root_run = %(root_run)s limit %(most)s) as r
 
 -- name: list_runs
 -- Runs of an org, the newest first; a filter that is null does not narrow the list.

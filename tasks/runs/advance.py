@@ -28,6 +28,8 @@ class Advance:
     """Why the run begins nothing any more."""
     ended: Counter[str] = field(default_factory=Counter)
     """Nodes that this transaction has ended itself, and whose ends it has not counted yet."""
+    runs: int | None = None
+    """How many runs the outermost run has inside it; None as long as nobody has counted."""
     items: int = 0
     """Items that this transaction has given to nodes."""
     is_locked: bool = False

@@ -4,15 +4,15 @@ from datetime import timedelta
 from uuid import UUID
 
 from domain.payloads.workflows import AdvancePayload
-from domain.workflows.advance import RunState, end_run, nodes_read_at_end
+from domain.workflows.advance import end_run, nodes_read_at_end
 from engine.context import JobContext
 from storage.ledger import audit
 from storage.postgres.database import Transaction
-from storage.workflows import advancing, nodes, run_waits, runs
+from storage.workflows import advancing, nodes, run_waits
 from tasks.runs.advance import Advance
 from tasks.runs.counting import count_ends
 from tasks.runs.known import known_workflow
-from tasks.runs.stopping import stop, why_stopped
+from tasks.runs.stopping import lock_running, stop, why_stopped
 from tasks.runs.turns import begin_items, facts_in, take_turns
 from tasks.runs.waits import set_timer, take_events, time_out
 
@@ -30,8 +30,8 @@ ENDED = "workflow.ended"
 
 def take_further(ctx: JobContext, tx: Transaction, run_id: UUID) -> bool:
     """Take a run further by some rows; whether there is more to do at once."""
-    run = runs.lock(tx, run_id)
-    if run is None or run.state is not RunState.RUNNING:
+    run = lock_running(tx, run_id)
+    if run is None:
         return False
     known = known_workflow(ctx, tx, run.workflow, run.version)
     at = Advance(ctx, tx, run, known, MOST_ROWS, ctx.now() + LONGEST, why_stopped(tx, run))

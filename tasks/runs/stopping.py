@@ -1,13 +1,23 @@
 """A run that is canceled, or whose time is over, begins nothing more and ends when its work has."""
 
-from domain.workflows.advance import OVER_TIME, Stop
+from uuid import UUID
+
+from domain.workflows.advance import OVER_TIME, RunState, Stop
 from storage.postgres.database import Transaction
-from storage.workflows import run_waits
+from storage.workflows import run_waits, runs
 from storage.workflows.run_waits import Stopping
 from storage.workflows.runs import Run
 from tasks.runs.advance import Advance
 from tasks.runs.counting import end_nodes, end_of_list
 from tasks.runs.waits import show_outcomes, stop_work
+
+
+def lock_running(tx: Transaction, run_id: UUID) -> Run | None:
+    """Lock a run that goes on; that a run around it is being stopped is written here."""
+    run = runs.lock(tx, run_id)
+    if run is not None and run_waits.stop_with_outer_run(tx, run):
+        run = runs.lock(tx, run_id)
+    return run if run is not None and run.state is RunState.RUNNING else None
 
 
 def why_stopped(tx: Transaction, run: Run) -> Stop | None:

@@ -12,7 +12,7 @@ from domain.jobs.job_ids import NOISE, make_job_ids
 from domain.payloads.payload import checked, payload_types
 from domain.payloads.workflows import LARGEST_INPUT, AdvancePayload
 from domain.workflows.advance import NodeError
-from domain.workflows.definition import DEEPEST_RUN, JobWork, Node, WorkflowWork
+from domain.workflows.definition import DEEPEST_RUN, MOST_RUNS, JobWork, Node, WorkflowWork
 from domain.workflows.inputs import check_input
 from domain.workflows.resume import Plan, plan_resume
 from engine.enqueue import enqueue_jobs
@@ -126,17 +126,23 @@ def _new_run(at: Advance, piece: Piece) -> UUID:
         raise Invalid("workflow", f"would be the run of a run more than {DEEPEST_RUN} deep")
     if work.name not in run.pins:
         raise Invalid("workflow", f"the org had no workflow {work.name} when the run began")
+    root_run = run.root_run or run.run_id
+    if at.runs is None:
+        at.runs = runs.count_inside(at.tx, root_run, MOST_RUNS)
+    if at.runs >= MOST_RUNS:
+        raise Invalid("workflow", f"the outermost run {root_run} has {MOST_RUNS} runs inside it, and may have no more")
     size = len(json.dumps(piece.given, ensure_ascii=False).encode())
     if size > LARGEST_INPUT:
         raise Invalid("input", f"has {size} bytes, and may have {LARGEST_INPUT}")
     known = known_workflow(ctx, at.tx, work.name, run.pins[work.name])
     check_input(known.definition.input_schema, piece.given)
     (run_id,) = make_job_ids(1, ctx.now(), os.urandom(NOISE))
-    around = Around(run.run_id, node.name, piece.item, run.depth + 1)
+    around = Around(run.run_id, node.name, piece.item, run.depth + 1, root_run)
     new = NewRun(run_id, run.org_id, run.project_id, known.version, piece.given, around)
     runs.begin(at.tx, new, known.definition, by=ctx.job.origin)
     ctx.enqueue(at.tx, AdvancePayload(run_id=run_id))
     at.left -= len(known.definition.nodes)
+    at.runs += 1
     return run_id
 
 

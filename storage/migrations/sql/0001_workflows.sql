@@ -64,6 +64,8 @@ create table workflow_runs (
   parent_run uuid,
   parent_node text check (parent_node ~ '^[a-z][a-z0-9_]{0,62}$'),
   parent_item integer,
+  -- The outermost run around it.
+  root_run uuid,
   depth smallint not null default 0 check (depth between 0 and 5),
   -- Those of the job that started it: in whose name its jobs are.
   actor_type text not null check (actor_type in ('user', 'system', 'api_key')),
@@ -80,13 +82,14 @@ create table workflow_runs (
   constraint runs_of_org unique (org_id, id),
   constraint ended_when_finished check ((state <> 'running') = (finished_at is not null)),
   constraint failed_for_a_reason check (state <> 'failed' or failure is not null),
-  constraint parent_is_whole check (num_nonnulls(parent_run, parent_node, parent_item) in (0, 3)),
+  constraint parent_is_whole check (num_nonnulls(parent_run, parent_node, parent_item, root_run) in (0, 4)),
   constraint canceled_for_a_reason check ((cancel_requested_at is null) = (cancel_reason is null))
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_limit = 2000, vacuum_truncate = false);
 create index workflow_runs_newest on workflow_runs (org_id, created_at desc, id desc);
 create index workflow_runs_of_workflow on workflow_runs (org_id, workflow, created_at desc, id desc);
 create index workflow_runs_failed on workflow_runs (org_id, workflow, finished_at, id) where state = 'failed' and parent_run is null;
 create index workflow_runs_children on workflow_runs (parent_run) where parent_run is not null;
+create index workflow_runs_inside on workflow_runs (root_run) where root_run is not null;
 create index workflow_runs_over on workflow_runs (finished_at, id) where finished_at is not null and parent_run is null;
 -- For the check that each run has something to wait for.
 create index workflow_runs_running on workflow_runs (id) where state = 'running';

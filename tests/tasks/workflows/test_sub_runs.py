@@ -3,6 +3,7 @@
 import pytest
 
 from domain.jobs.failures import Conflict
+from domain.workflows.definition import MOST_RUNS
 from tests.workflows.workflow_jobs import BROKEN
 from tests.workflows.workflow_runs import Workflows
 
@@ -84,6 +85,47 @@ def test_a_cancellation_reaches_the_runs_inside(saved: Workflows) -> None:
     assert saved.database.execute("select distinct state from workflow_runs").fetchall() == [("canceled",)]
     assert set(saved.states(run_id).values()) == {"canceled"}
     assert saved.database.execute("select count(*) from jobs where finished_at is null").fetchone() == (0,)
+
+
+LEVELS = (
+    "name: low\nnodes:\n  n: {wait: {until: PT1H}}\n",
+    "name: middle\nnodes:\n  n: {workflow: low, for_each: [1, 2]}\n",
+    "name: top\nnodes:\n  n: {workflow: middle, for_each: [1, 2]}\n",
+)
+
+
+def test_nothing_begins_in_a_run_around_which_one_is_canceled(flows: Workflows) -> None:
+    """Though the request has not come down to it: the advances between are behind many others."""
+    for level in LEVELS:
+        flows.save(level)
+    run_id = flows.start("top")
+    flows.run_job(flows.queued("workflows.advance")[0])
+    inner = flows.queued("workflows.advance")
+    flows.cancel(run_id, "too many")
+    for advance in inner:
+        flows.run_job(advance)
+    ends = "select state, cancel_reason from workflow_runs where parent_run is not null"
+    assert flows.database.execute(ends).fetchall() == [("canceled", "too many")] * 2
+    flows.drain()
+    assert flows.run(run_id).state == "canceled"
+    nodes = "select state from workflow_nodes where run_id = %s"
+    assert flows.database.execute(nodes, (run_id,)).fetchall() == [("canceled",)] * 3
+    assert flows.database.execute("select count(*) from jobs where finished_at is null").fetchone() == (0,)
+
+
+def test_runs_inside_a_run_are_counted_at_all_depths(saved: Workflows) -> None:
+    run_id = saved.start("outer", {"list": [1, 2]})
+    saved.database.execute(
+        "insert into workflow_runs (org_id, workflow, version, input, state, finished_at, nodes_left, actor_type,"
+        " actor_id, request_id, correlation_id, parent_run, parent_node, parent_item, root_run, depth)"
+        " select org_id, workflow, version, '{}', 'succeeded', now(), 0, actor_type, actor_id, request_id,"
+        " correlation_id, id, 'one', n, id, 2 from workflow_runs, generate_series(2, %s) n where id = %s",
+        (MOST_RUNS - 1, run_id),
+    )
+    saved.drain()
+    assert saved.states(run_id) == {"one": "succeeded", "each": "failed", "end": "skipped"}
+    items = "select state, error ->> 'code' from workflow_nodes where node = 'each' and item >= 0 order by item"
+    assert saved.database.execute(items).fetchall() == [("succeeded", None), ("failed", "invalid")]
 
 
 def test_a_run_that_is_canceled_by_itself_fails_its_node(saved: Workflows) -> None:
