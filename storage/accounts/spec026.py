@@ -59,13 +59,15 @@ def waits(tx: Transaction) -> bool:
 def adopt(tx: Transaction, by: Origin, *, batch: int = BATCH) -> Adopted | None:
     """Make jobs of the old rows and drop the old tables; None where there are none of them.
 
-    Raises `Invalid` with the rows and the reasons, or with the users whose mailbox is not known, before anything is
-    written; and with what refers to the old tables, when the rest is done.
+    Raises `Invalid` with the rows and the reasons, with the users whose mailbox is not known, or for digests that would
+    be lost, before anything is written; and with what refers to the old tables, when the rest is done.
     """
     if not waits(tx):
         return None
     found = tx.run("find_spec026_tables")[0]
     jobs: Counter[str] = Counter(dict.fromkeys(STATES, 0))
+    if found.has_digests and tx.run("has_spec026_digests")[0].has_rows:
+        raise Invalid(OLD_DIGESTS, "is not empty")
     if found.has_jobs:
         if found.missing:
             raise Invalid(OLD_JOBS, f"has no column {', '.join(found.missing)}")

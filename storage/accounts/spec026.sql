@@ -8,6 +8,10 @@ select to_regclass('public.email_processing_jobs') is not null as has_jobs, to_r
       select from pg_attribute a
       where a.attrelid = to_regclass('public.email_processing_jobs') and a.attname = w.name and not a.attisdropped)) as missing
 
+-- name: has_spec026_digests
+-- Whether the table that nothing is made of has rows.
+select exists (select from public.email_digest_batches) as has_rows
+
 -- name: find_spec026_strangers
 -- Users whose connections have become no mailbox here, each with one of them; and how many users there are.
 select e.user_id::text as user_id, min(e.connection_id::text) as connection_id, count(*) over () as users

@@ -76,6 +76,14 @@ def test_ac_04_email_digest_batches_dropped(database: Connection) -> None:
     assert tables(database) == []
 
 
+@pytest.mark.usefixtures("process")
+def test_digests_are_not_dropped(database: Connection) -> None:
+    make_old_tables(database)
+    database.execute("insert into email_digest_batches values (gen_random_uuid())")
+    assert "email_digest_batches: is not empty" in refused()
+    assert tables(database) == ["email_digest_batches", "email_processing_jobs"]
+
+
 def test_a_migration_adopts_what_it_can(env: MailEnvironment, database: Connection) -> None:
     make_old_tables(database)
     add_old_job(database, uuid4())
