@@ -19,6 +19,10 @@ SHORTEST_TOKEN = 16
 ERASED = "erased"
 NOTHING = r"(?!.|$)"
 """A pattern that finds nothing."""
+_ESCAPED = r"\\[bfnrt]"
+"""White space as a text writes it that is JSON itself."""
+_BEGINS = rf"(?:(?<!\w)|(?<={_ESCAPED}))"
+"""Before a word."""
 
 
 class MarkKind(StrEnum):
@@ -116,7 +120,7 @@ def _address(text: str, others: Sequence[str]) -> _Found:
     ]
     spared = rf"(?!\+(?:{'|'.join(map(re.escape, theirs))})(?:@|%40))" if theirs else ""
     inner = rf"{re.escape(local)}{spared}(?:\+[A-Za-z0-9._%-]+)?(?:@|%40){re.escape(domain)}"
-    before = r"(?:(?<![A-Za-z0-9._+-])|(?<=%[0-9A-Fa-f][0-9A-Fa-f]))"
+    before = rf"(?:(?<![A-Za-z0-9._+-])|(?<=%[0-9A-Fa-f][0-9A-Fa-f])|(?<={_ESCAPED}))"
     exact = rf"{before}{inner}(?![A-Za-z0-9-]|\.[A-Za-z0-9])"
     form = "x@x.invalid"
     return [(exact, form if len(text) >= len(form) else "x@x")], inner
@@ -135,14 +139,14 @@ def _number(text: str) -> _Found:
 
 
 def _token(text: str) -> _Found:
-    return [(rf"(?<!\w){re.escape(text)}(?!\w)", ERASED[: len(text)])], re.escape(text)
+    return [(rf"{_BEGINS}{re.escape(text)}(?!\w)", ERASED[: len(text)])], re.escape(text)
 
 
 def _name(text: str) -> _Found:
-    """A name as whole words, whatever stands between them; in JSON that may be a letter behind a backslash."""
-    words = [re.escape(word) for word in text.split()]
-    exact, loose = r"\s+".join(words), r"(?:\s|\\[nrt])+".join(words)
-    return [(rf"(?<!\w){exact}(?!\w)", ERASED[: len(text)])], loose
+    """A name as whole words, whatever white space stands between them, and with its quotes as JSON has them."""
+    words = [re.sub(r'\\\\|"', lambda found: rf"\\*{found[0]}", re.escape(word)) for word in text.split()]
+    inner = rf"(?:\s|{_ESCAPED})+".join(words)
+    return [(rf"{_BEGINS}{inner}(?!\w)", ERASED[: len(text)])], inner
 
 
 _PATTERNS = {

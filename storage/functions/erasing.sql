@@ -1,10 +1,14 @@
 -- The deeds of an erasure, a part of a table at a time, by the rules of the tables (docs: erase-a-person.md).
 
 -- The columns of a table in which words stand, and which of them a unique key is made of. A column whose values are listed, or have a form,
--- has no words.
+-- has no words. A text that must be JSON is of the kind `json`.
 create or replace function postroom.word_columns(of_table regclass) returns table (name text, kind text, is_key boolean)
 language sql stable set search_path = pg_catalog, public, pg_temp as $$
-  select quote_ident(a.attname), format_type(coalesce(nullif(y.typbasetype, 0), y.oid), null),
+  select quote_ident(a.attname),
+    case when exists (
+      select from pg_constraint c
+      where c.contype = 'c' and c.conrelid = a.attrelid and c.conkey = array[a.attnum] and pg_get_constraintdef(c.oid) ~ ' IS JSON'
+    ) then 'json' else format_type(coalesce(nullif(y.typbasetype, 0), y.oid), null) end,
     exists (select from pg_index i where i.indrelid = a.attrelid and i.indisunique and a.attnum = any (i.indkey))
   from pg_attribute a join pg_type y on y.oid = a.atttypid
   where a.attrelid = of_table and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
@@ -66,13 +70,15 @@ begin
   -- A row goes whose key has an id, a number or an address of the person; of all others the person is taken out. People and mailboxes go by
   -- their ids alone: an address by which one is known is another's, whatever it looks like.
   select string_agg(format('t.%s ~* $9', c.name), ' or ') filter (where c.is_key and c.kind = 'text'),
-    string_agg(format('%1$s = %2$s(t.%1$s, $6, $7)', c.name, f.name), ', '),
-    string_agg(format('t.%1$s is distinct from %2$s(t.%1$s, $6, $7)', c.name, f.name), ' or '),
+    string_agg(format('%s = %s', c.name, f.call), ', '),
+    string_agg(format('t.%s is distinct from %s', c.name, f.call), ' or '),
     format('concat_ws('' '', %s) ~* $8', string_agg('t.' || c.name || '::text', ', '))
   into keys, changes, differs, mentions
   from postroom.word_columns(from_table::regclass) as c
-  cross join lateral (select case c.kind when 'text' then 'postroom.without_marks' when 'jsonb' then 'postroom.document_without_marks'
-    else 'postroom.list_without_marks' end as name) as f
+  cross join lateral (select format(case c.kind when 'text' then 'postroom.without_marks(t.%s, $6, $7)'
+    when 'jsonb' then 'postroom.document_without_marks(t.%s::text::json, $6, $7)::jsonb'
+    when 'json' then 'postroom.document_without_marks(t.%s::json, $6, $7)'
+    else 'postroom.list_without_marks(t.%s, $6, $7)' end, c.name) as call) as f
   where not (c.is_key and from_table in ('users', 'accounts'));
   for statement in
     select format('delete from %s t using %s where %s and %s and (%s)', from_table, the, part, mentions, keys) where keys is not null

@@ -59,19 +59,21 @@ language sql immutable strict set search_path = pg_catalog, pg_temp as $$
   from unnest(words) with ordinality as w (word, place)
 $$;
 
--- The same for a document: in its names and its texts, where they stand, for a text of JSON has letters of its own before a word.
-create or replace function postroom.document_without_marks(document jsonb, patterns text[], instead text[]) returns jsonb
+-- The same for a document: in its names and its texts, where they stand, for a text of JSON has letters of its own before a word. As a text, in
+-- which all else is as it was, and in the same order; written as PostgreSQL writes JSONB, and Python JSON.
+create or replace function postroom.document_without_marks(document json, patterns text[], instead text[]) returns text
 language plpgsql immutable strict set search_path = pg_catalog, pg_temp as $$
 begin
-  return case jsonb_typeof(document)
-    when 'string' then to_jsonb(postroom.without_marks(document #>> '{}', patterns, instead))
-    when 'array' then coalesce((
-      select jsonb_agg(postroom.document_without_marks(e.value, patterns, instead) order by e.ordinality)
-      from jsonb_array_elements(document) with ordinality as e), '[]')
-    when 'object' then coalesce((
-      select jsonb_object_agg(postroom.without_marks(e.key, patterns, instead), postroom.document_without_marks(e.value, patterns, instead))
-      from jsonb_each(document) as e), '{}')
-    else document
+  return case json_typeof(document)
+    when 'string' then to_json(postroom.without_marks(document #>> '{}', patterns, instead))::text
+    when 'array' then (
+      select format('[%s]', string_agg(postroom.document_without_marks(e.value, patterns, instead), ', ' order by e.ordinality))
+      from json_array_elements(document) with ordinality as e)
+    when 'object' then (
+      select format('{%s}', string_agg(format('%s: %s', to_json(postroom.without_marks(e.key, patterns, instead)),
+        postroom.document_without_marks(e.value, patterns, instead)), ', ' order by e.ordinality))
+      from json_each(document) with ordinality as e)
+    else document::text
   end;
 end
 $$;

@@ -171,3 +171,13 @@ language sql security definer set search_path = pg_catalog, public, pg_temp as $
     and (n.node = any (nodes) or (n.item >= 0 and n.node = any (of_items)))
 $$;
 grant execute on function postroom.forget_nodes to postroom_ledger, postroom_tenant;
+
+-- An erasure writes a document anew. What hash it had would tell whom it was about, and would have whoever saves the original again find this.
+create or replace function postroom.forget_hash() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  new.hash := sha256(uuid_send(gen_random_uuid()));
+  return new;
+end
+$$;
+create or replace trigger definitions_forget_hash before update of document on workflow_definitions
+  for each row when (new.document is distinct from old.document) execute function postroom.forget_hash();

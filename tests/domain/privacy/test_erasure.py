@@ -1,5 +1,6 @@
 """What a person is found by, and what stands in its place."""
 
+import json
 import re
 
 import pytest
@@ -19,6 +20,7 @@ MARKS = (
     Mark(MarkKind.TOKEN, "token"),
     Mark(MarkKind.NAME, "Ann O'Hara"),
     Mark(MarkKind.NAME, "Jo"),
+    Mark(MarkKind.NAME, 'Al "Ace" Roe'),
 )
 CASES = [
     ("Ann O'Hara <Ann@Example.org>", "erased <x@x.invalid>"),
@@ -32,6 +34,9 @@ CASES = [
     ("for d3v:ICE(token):4711!", "for erased!"),
     ("a token, xd3v:ICE(token):4711, d3v:ICE(token):47110", None),
     ("ANN\n O'HARA, Joanna, Jo, jo.", "erased, Joanna, er, er."),
+    (json.dumps(["\nAnn\n\tO'Hara\tann@example.org", '\n"Jo"']), json.dumps(["\nerased\tx@x.invalid", '\n"er"'])),
+    (json.dumps(["\rd3v:ICE(token):4711", 'Al "Ace" Roe']), json.dumps(["\rerased", "erased"])),
+    ('Al "Ace" Roe', "erased"),
 ]
 """Texts, and each without the marks; None for one in which there is none."""
 

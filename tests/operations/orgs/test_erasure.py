@@ -1,5 +1,6 @@
 """A person, or an org, is taken out of every table by one command; the fact stays, and so do everybody else's rows."""
 
+import json
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -87,9 +88,12 @@ def test_a_dump_knows_a_person_no_more_but_the_fact(
     words = f"{NAME} <{ADDRESS}> {user_id} {PHONE} mailto:{ADDRESS.replace('@', '%40')}"
     written = write_everywhere(database, org_id, words)
     assert len(written) > 150
+    lines = f"\n{ADDRESS}\t{NAME.replace(' ', chr(10))}"
+    written = write_everywhere(database, org_id, f"{lines} {json.dumps(lines)}")
+    assert ("workflow_definitions", "document") in written
     before, own = rows_of(database, neighbour), rows_of(database, org_id)
     said = answer(USERS, "erase", ADDRESS, "--reason", f"{NAME} asked for it")
-    assert lines_with(dump(database_url), [ADDRESS, NAME.lower(), str(user_id), PHONE[1:]]) == []
+    assert lines_with(dump(database_url), [ADDRESS, "schmidt", str(user_id), PHONE[1:]]) == []
     assert rows_of(database, neighbour) == before
     after = rows_of(database, org_id)
     # Of somebody else's mail nothing goes but what is known by the person's address.

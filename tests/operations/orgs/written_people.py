@@ -12,6 +12,7 @@ from sandbox.servers.wheel_binaries import find_postgres_programs
 CHANGES = {
     "text": "{column} || ' ' || %(words)s::text",
     "text[]": "{column} || %(words)s::text",
+    "json": "({column}::jsonb || %(document)s)::text",
     "jsonb": "case jsonb_typeof({column}) when 'object' then {column} || %(document)s else {column} || %(list)s end",
 }
 

@@ -1,8 +1,9 @@
 """PostgreSQL takes a person out of texts, lists and documents as the domain does."""
 
+import json
+
 import pytest
 from psycopg import Connection
-from psycopg.types.json import Jsonb
 
 from domain.privacy.erasure import search_for
 from tests.domain.privacy.test_erasure import CASES, MARKS
@@ -27,8 +28,12 @@ def test_the_database_takes_out_what_the_domain_does(database: Connection) -> No
         ({"a": {"b": "\nJo\t"}, "c": True}, {"a": {"b": "\ner\t"}, "c": True}),
         ([], []),
         ({}, {}),
+        ({"nora": '\\ " / \x7f é \n\n', "a": {}, "b": [1.50, 1e-7, [], False]}, None),
     ],
 )
-def test_a_document_loses_them_in_names_and_texts(database: Connection, document: object, left: object) -> None:
+def test_a_document_loses_them_in_names_and_texts(database: Connection, document: object, left: object | None) -> None:
+    """All else is the same to the letter, and the names keep their order."""
     query = "select postroom.document_without_marks(%(document)s, %(patterns)s, %(instead)s)"
-    assert database.execute(query, VALUES | {"document": Jsonb(document)}).fetchone() == (left,)
+    text = json.dumps(document, ensure_ascii=False)
+    expected = text if left is None else json.dumps(left, ensure_ascii=False)
+    assert database.execute(query, VALUES | {"document": text}).fetchone() == (expected,)
