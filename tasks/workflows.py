@@ -7,7 +7,6 @@ from domain.jobs.job import Done, Outcome
 from domain.jobs.queues import Queue
 from domain.jobs.retry import ENGINE
 from domain.payloads.workflows import AdvancePayload, RunPayload
-from domain.workflows.inputs import check_input
 from engine.catalogue import job
 from engine.context import JobContext
 from storage.ledger import audit
@@ -27,7 +26,7 @@ def run(ctx: JobContext, payload: RunPayload) -> Outcome:
     try:
         with ctx.read() as tx:
             known = known_workflow(ctx, tx, payload.workflow, payload.version)
-        check_input(known.definition.input_schema, payload.input)
+        known.input_check.check(payload.input)
     except Invalid as refused:
         raise Invalid(f"payload.{refused.field}", refused.reason.partition(": ")[2]) from None
     output = {"run_id": str(ctx.job.job_id), "workflow": payload.workflow, "version": known.version}

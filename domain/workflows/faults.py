@@ -25,7 +25,7 @@ from domain.workflows.definition import (
     read_node,
 )
 from domain.workflows.graph import circles, order
-from domain.workflows.inputs import schema_misfits
+from domain.workflows.inputs import InputCheck, schema_misfits
 from domain.workflows.misfits import Misfit, misfits_of
 from domain.workflows.node_faults import Surroundings, faults_of_node, faults_of_value
 from domain.workflows.references import texts_in
@@ -140,13 +140,17 @@ class _Reading:
         for nodes in around:
             yield Misfit(("nodes", nodes[0], "needs"), f"is a circle: {' → '.join(nodes)}")
         is_before = None if around else order(needs)
-        surroundings = Surroundings(self._nodes, is_before, schema, self._find, self._types)
+        surroundings = Surroundings(self._nodes, is_before, schema, cache(self._find_check), self._types)
         for name, node in self._nodes.items():
             if node is not None:
                 yield from _under(("nodes", name), faults_of_node(name, node, surroundings))
         yield from faults_of_value(document.get("output"), ("output",), surroundings)
         calls = {name: node.workflow for name, node in self._nodes.items() if node is not None and node.workflow}
         yield from faults_of_calls(str(document.get("name")), calls, self._find)
+
+    def _find_check(self, name: str) -> InputCheck | None:
+        found = self._find(name)
+        return None if found is None else InputCheck(found.input_schema)
 
 
 def _needs(node: NodeDocument | None, nodes: Mapping[str, object]) -> list[str]:

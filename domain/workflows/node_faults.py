@@ -1,6 +1,6 @@
 """The faults of a node that has the right shape: what it runs, what it is given, and what its expressions read."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from domain.access.api_keys import check_job_type
@@ -13,10 +13,9 @@ from domain.payloads.workflows import RunPayload
 from domain.workflows.definition import MOST_ITEMS, NodeDocument, RunIf, WaitDocument, read_until
 from domain.workflows.expressions import evaluate
 from domain.workflows.graph import IsBefore
-from domain.workflows.inputs import input_misfits
+from domain.workflows.inputs import InputCheck
 from domain.workflows.misfits import Misfit, payload_misfits
 from domain.workflows.references import Reading, Reference, expression_in, joined, read, texts_in
-from domain.workflows.sub_workflows import FindWorkflow
 from domain.yaml_source import Path
 
 KINDS = ("job", "workflow", "wait")
@@ -38,7 +37,8 @@ class Surroundings(NamedTuple):
     """None where there are circles."""
     schema: JsonObject
     """Of the run's input."""
-    find: FindWorkflow
+    find_check: Callable[[str], InputCheck | None]
+    """What the input of another workflow must be; None where there is no workflow of this name. Raises `Invalid`."""
     types: Registry[type[Payload]]
 
 
@@ -145,9 +145,13 @@ def _job(node: NodeDocument, around: Surroundings) -> Iterator[Misfit]:
 
 
 def _workflow(node: NodeDocument, around: Surroundings) -> Iterator[Misfit]:
-    found = around.find(node.workflow or "")
-    if found is not None:
-        yield from _under("with", input_misfits(found.input_schema, node.with_ or {}))
+    try:
+        check = around.find_check(node.workflow or "")
+    except Invalid as refused:
+        yield Misfit(("workflow",), refused.reason)
+        return
+    if check is not None:
+        yield from _under("with", check.misfits(node.with_ or {}))
 
 
 def _values(node: NodeDocument) -> Iterator[tuple[Path, Any]]:

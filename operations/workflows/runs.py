@@ -16,7 +16,7 @@ from domain.jobs.nesting import MOST_LEVELS, nests_too_deep
 from domain.payloads.workflows import RunInput, RunPayload, WorkflowName
 from domain.workflows.advance import RunState
 from domain.workflows.definition import EVENT_NAME, MOST_NODES, definition_of
-from domain.workflows.inputs import check_input
+from domain.workflows.inputs import InputCheck
 from domain.workflows.joins import NodeState
 from domain.workflows.picture import ItemCounts, NodeStatus, draw
 from domain.workflows.references import texts_in
@@ -183,7 +183,7 @@ def start_run(
 
         def make() -> Sequence[UUID]:
             stored = found_definition(tx, call.org, workflow, version)
-            check_input(definition_of(stored.document).input_schema, input or {})
+            InputCheck(definition_of(stored.document).input_schema).check(input or {})
             payload = RunPayload(workflow=workflow, version=stored.version, input=input or {})
             made = call.enqueue(tx, payload, org_id=call.org, origin=call.origin, project_id=project_id)
             return [one.job_id for one in made]

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from domain.jobs.failures import Invalid
 from domain.workflows.definition import Definition, EventWait, JobWork, WorkflowWork, definition_of
+from domain.workflows.inputs import InputCheck
 from engine.context import JobContext
 from storage.postgres.database import Transaction
 from storage.workflows import definitions
@@ -26,6 +27,11 @@ class KnownWorkflow:
     version: int
     written_by: str
     """The transaction that had written the version when it was read."""
+
+    @cached_property
+    def input_check(self) -> InputCheck:
+        """What its input must be; raises `Invalid` where it was saved with a schema that is not taken any more."""
+        return InputCheck(self.definition.input_schema)
 
     @cached_property
     def dependants(self) -> Mapping[str, Sequence[str]]:

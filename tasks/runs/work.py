@@ -13,7 +13,6 @@ from domain.payloads.payload import checked, payload_types
 from domain.payloads.workflows import LARGEST_INPUT, AdvancePayload
 from domain.workflows.advance import NodeError
 from domain.workflows.definition import DEEPEST_RUN, MOST_RUNS, JobWork, Node, WorkflowWork
-from domain.workflows.inputs import check_input
 from domain.workflows.resume import Plan, plan_resume
 from engine.enqueue import enqueue_jobs
 from storage.workflows import nodes, runs
@@ -135,7 +134,7 @@ def _new_run(at: Advance, piece: Piece) -> UUID:
     if size > LARGEST_INPUT:
         raise Invalid("input", f"has {size} bytes, and may have {LARGEST_INPUT}")
     known = known_workflow(ctx, at.tx, work.name, run.pins[work.name])
-    check_input(known.definition.input_schema, piece.given)
+    known.input_check.check(piece.given)
     (run_id,) = make_job_ids(1, ctx.now(), os.urandom(NOISE))
     around = Around(run.run_id, node.name, piece.item, run.depth + 1, root_run)
     new = NewRun(run_id, run.org_id, run.project_id, known.version, piece.given, around)
