@@ -94,12 +94,15 @@ grant execute on function postroom.serial_limit to postroom_ledger;
 
 -- Gives out slots of concurrency keys, in the given order, and returns the jobs that got one. Where a key is full, its holders
 -- are locked until the caller commits: whoever frees a slot meanwhile waits for that, and then sees the job that the caller
--- has parked. A slot that is being freed is not waited for: a handler's own transaction may do so, and the relay finds the parked job.
+-- has parked. A slot that is being freed is not waited for, because a handler's own transaction may do so; but whoever frees it has looked
+-- for parked jobs already. Such jobs are returned, too, as not taken: they are to be claimed again soon.
 -- Slots are always locked in the order of their keys.
-create or replace function postroom.take_slots(keys text[], job_ids uuid[]) returns setof uuid
+drop function if exists postroom.take_slots(text[], uuid[]);
+create function postroom.take_slots(keys text[], job_ids uuid[]) returns table (of_job uuid, is_taken boolean)
 language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
 declare
   taken uuid[];
+  freeing text[];
   full_keys bigint;
 begin
   loop
@@ -122,15 +125,22 @@ begin
       returning job_id
     )
     select coalesce(array_agg(g.job_id), '{}') into taken from given g;
-    return query select unnest(taken);
+    return query select t.id, true from unnest(taken) as t (id);
     select array_agg(w.serial_key order by w.place), array_agg(w.job_id order by w.place) into keys, job_ids
     from unnest(keys, job_ids) with ordinality as w (serial_key, job_id, place) where w.job_id <> all (taken);
     exit when keys is null;
-    perform from serial_slots s where s.serial_key = any (keys) order by s.serial_key, s.slot for key share skip locked;
+    with held as materialized (
+      select s.serial_key from serial_slots s where s.serial_key = any (keys) order by s.serial_key, s.slot for key share skip locked
+    )
+    select array_agg(k.serial_key) into freeing from (select distinct unnest(keys)) as k (serial_key)
+    where (select count(*) from held h where h.serial_key = k.serial_key)
+      < (select count(*) from serial_slots s where s.serial_key = k.serial_key);
     select count(*) into full_keys from (select distinct unnest(keys)) as k (serial_key)
     where (select count(*) from serial_slots s where s.serial_key = k.serial_key) >= postroom.serial_limit(k.serial_key);
     exit when full_keys = (select count(distinct k) from unnest(keys) as k);
   end loop;
+  return query
+  select w.job_id, false from unnest(keys, job_ids) as w (serial_key, job_id) where w.serial_key = any (freeing);
 end
 $$;
 grant execute on function postroom.take_slots to postroom_ledger;

@@ -63,7 +63,7 @@ class ClaimResult:
 
     jobs: tuple[ClaimedJob, ...]
     refused: Mapping[UUID, str]
-    """Jobs that were queued and not claimed: early, gated, serial, locked, suspect; or `OVER`, for `end_unclaimed`."""
+    """Jobs that were queued and not claimed: early, gated, serial, freeing, locked, suspect; or `OVER`, to be ended."""
     cursors: Cursors
     """How far each backlog was claimed, for the next claims of this process."""
 

@@ -87,18 +87,19 @@ checked as (
   ) as g
 ),
 slots as (
-  select t.job_id from (
+  select t.of_job, t.is_taken from (
     select array_agg(serial_key order by serial_key, priority desc, run_at, id) as keys,
       array_agg(id order by serial_key, priority desc, run_at, id) as ids
     from checked where answer = 'claimed' and serial_key is not null
     having count(*) > 0
   ) as w
-  cross join lateral postroom.take_slots(w.keys, w.ids) as t (job_id)
+  cross join lateral postroom.take_slots(w.keys, w.ids) as t
 ),
 final as (
   select d.id, d.serial_key, d.run_at, d.gate,
-    case when d.answer = 'claimed' and d.serial_key is not null and s.job_id is null then 'serial' else d.answer end as answer
-  from checked d left join slots s on s.job_id = d.id
+    case when d.answer <> 'claimed' or d.serial_key is null or s.is_taken then d.answer when s.of_job is null then 'serial' else 'freeing' end
+      as answer
+  from checked d left join slots s on s.of_job = d.id
 ),
 claimed as (
   update jobs j set
@@ -132,7 +133,7 @@ taken as (
 ),
 kept as (
   update jobs j set
-    published_at = null, backlog_since = null,
+    published_at = null, backlog_since = case f.answer when 'freeing' then f.run_at end,
     next_check_at = case f.answer when 'early' then j.run_at when 'locked' then now() + interval '1 second'
       when 'suspect' then now() + %(suspects_rest)s::interval end,
     parked_by = case f.answer when 'gated' then f.gate when 'serial' then 'key:' || f.serial_key end,
@@ -140,8 +141,9 @@ kept as (
     suspect = j.suspect and (f.answer <> 'suspect' or j.free_returns < %(most_suspect)s),
     free_returns = j.free_returns + (f.answer = 'suspect')::int
   from final f
-  where j.id = f.id and f.answer in ('early', 'gated', 'serial', 'locked', 'suspect')
-  returning j.id
+  where j.id = f.id and f.answer in ('early', 'gated', 'serial', 'freeing', 'locked', 'suspect')
+  -- One that comes back from the backlog does not wake the relay again: nobody knows how long the slot's holder takes to commit.
+  returning case when f.answer = 'freeing' and old.backlog_since is null then pg_notify('postroom_due', '') end
 ),
 guards as (
   update idempotency_keys k set status = 'running', last_seen_at = now()
@@ -165,7 +167,7 @@ granted as (
 others as (
   select f.answer, f.id as refused_id, null::int as backlog, null::timestamptz as since,
     -- A job that could have had a slot of its key and does not take it: another one may.
-    case when f.serial_key is not null and f.answer not in ('claimed', 'serial', 'canceled', 'expired')
+    case when f.serial_key is not null and f.answer not in ('claimed', 'serial', 'freeing', 'canceled', 'expired')
       then postroom.call_waiters(array[f.serial_key], %(job_ids)s::uuid[]) end as called
   from final f where f.answer <> 'claimed'
   union all

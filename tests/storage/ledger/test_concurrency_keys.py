@@ -10,7 +10,7 @@ from psycopg import Connection
 
 from domain.jobs.job import ClaimedJob, Origin, State
 from domain.jobs.lifecycle import Settlement
-from storage.ledger import ledger, recovery
+from storage.ledger import ledger, recovery, relay
 from storage.postgres.database import Database
 from tests.doubles.factories import (
     LEASE,
@@ -157,6 +157,20 @@ def test_who_frees_a_slot_sees_the_job_that_was_parked_meanwhile(
                 describe="the settlement to wait for the claim",
             )
         assert settling.result(timeout=10) == [second]
+
+
+def test_who_comes_while_a_slot_is_being_freed_comes_again_soon(store: Database, org: UUID) -> None:
+    """Who frees a slot looks for waiting jobs before its commit: one that was parked after that would not be called."""
+    first, second = enqueue(store, org, 2)
+    (held,) = claim(store, [first]).jobs
+    with store.ledger() as tx, store.session() as relays:
+        relay.listen(relays)
+        ledger.settle(tx, [Settlement(held.job_id, held.token, State.SUCCEEDED)])
+        assert claim(store, [second]).refused == {second: "freeing"}
+        assert relay.wait(relays, 10), "the relay is woken"
+        assert claim_demanded(store) == [], "it is not freed yet"
+        assert relay.wait(relays, 0.0) == set(), "who comes from the backlog wakes nobody"
+    assert claim_demanded(store) == [second]
 
 
 def test_two_claims_of_one_key_do_not_share_a_slot(store: Database, database: Connection, org: UUID) -> None:
