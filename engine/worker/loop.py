@@ -40,7 +40,7 @@ from storage.postgres.execution import DatabaseUnavailable
 log = structlog.get_logger(__name__)
 
 WINDOW_S = 0.002
-"""How long a turn gathers after the one before; a loop that holds nothing turns at once, for nothing would gather."""
+"""How long a turn gathers after the one before; a loop of which nothing runs turns at once: nothing would gather."""
 
 CHECK_S = 1.0
 """How often the loop looks whether what it has claimed begins, and writes which long jobs have begun."""
@@ -129,7 +129,7 @@ class LedgerLoop:
             self._next_turn = self._monotonic() + DATABASE_RETRY_S
         else:
             self.database_away = False
-            self._next_turn = self._monotonic() + (WINDOW_S if self._held else 0.0)
+            self._next_turn = self._monotonic() + (WINDOW_S if len(self._held) > len(self._settlements) else 0.0)
         turn_age.progressed()
         self._dispatch()
         self._ask_for_more()
