@@ -59,9 +59,6 @@ def test_a_schema_whose_check_could_take_long_is_refused(kind: str) -> None:
     schema = {"type": "object", "properties": {"l": bomb}}
     found = list(schema_misfits(schema))
     assert {str(misfit.path[-1]) if misfit.path else "" for misfit in found} == {last}
-    if kind != "a large pattern":
-        with pytest.raises(Invalid, match="input"):
-            InputCheck(schema)
 
 
 PERSON = {

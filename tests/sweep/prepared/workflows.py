@@ -99,8 +99,12 @@ def asked_to(change: Callable[[Workflows, UUID], object]) -> Prepare:
 
 
 def canceled(workflows: Workflows, run_id: UUID) -> None:
-    """Nothing of it was done before."""
+    """Nothing of it was done before, and nothing is done while an advance that has died is tried again."""
     workflows.cancel(run_id, "enough")
+    workflows.database.execute(
+        "update jobs set run_at = now() + interval '1 year', next_check_at = now() + interval '1 year',"
+        " published_at = null, backlog_since = null where state = 'queued' and job_type like 'workflow_jobs.%'"
+    )
 
 
 def resumed(workflows: Workflows, run_id: UUID) -> None:
