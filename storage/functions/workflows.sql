@@ -2,8 +2,8 @@
 
 -- Has runs go on that have not ended: one advance for each, in the name and the project of the run. An advance that waits already will
 -- see what this transaction has written, for nobody claims it before the transaction ends. A tenant names runs of its own org.
--- publisher: true when the caller publishes the returned jobs' hints after its commit; if it cannot, the relay does so ten seconds later.
--- Else the jobs wait for the relay, which is woken.
+-- publisher: true when the caller publishes the returned jobs' hints after its commit, also of an org that is over its burst: the advance goes
+-- on in the turn that a job of the run has had. If the caller cannot, the relay does so ten seconds later. Else the jobs wait for the relay.
 create or replace function postroom.advance_runs(of_runs uuid[], publisher boolean default true)
 returns table (job_id uuid, job_type text, queue text)
 language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
@@ -35,7 +35,7 @@ begin
     if found and publisher then
       -- Once more: a claim that found the key locked has put the job off.
       return query select j.id, j.job_type::text, j.queue::text from jobs j
-      where j.id = waiting and j.state = 'queued' and j.backlog_since is null and j.parked_by is null and j.run_at <= now();
+      where j.id = waiting and j.state = 'queued' and j.parked_by is null and j.run_at <= now();
       continue;
     elsif found then
       -- For the same reason, or because its hint is lost, it would wait for its next check: the relay takes it up at once. Who claims it
@@ -59,8 +59,7 @@ begin
     select e.job_id, e.job_type, e.queue
     from postroom.enqueue_job(of_type.name, run.org_id, payload, of_project => run.project_id,
       by_actor_type => run.actor_type, by_actor => run.actor_id, given_request => run.request_id,
-      given_correlation => run.correlation_id, publisher => advance_runs.publisher, hint_timeout => '10 seconds') as e
-    where e.publish;
+      given_correlation => run.correlation_id, publisher => advance_runs.publisher, hint_timeout => '10 seconds') as e;
     if is_hook then
       perform set_config('postroom.origin', origin, true), set_config('postroom.origin_seal', origin_seal, true);
     end if;

@@ -43,6 +43,11 @@ Backlog = Mapping[str, Sequence[int]]
 """The priorities of what waits in each queue that has a backlog, the highest first."""
 
 
+def wake(tx: Transaction) -> None:
+    """Have the relay look at the backlogs as soon as the transaction has committed, and not with its next round."""
+    tx.run("wake_relay")
+
+
 def publish_due(tx: Transaction, *, batch: int, hint_timeout: timedelta, burst: int) -> Due:
     """Move jobs whose time has come: to the broker, to the backlog, or behind a gate."""
     rows = tx.run("publish_due", batch=batch, hint_timeout=hint_timeout, burst=burst)

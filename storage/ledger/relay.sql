@@ -170,3 +170,7 @@ where j.id = any (array(
   order by next_check_at limit %(batch)s for update skip locked
 ))
 returning j.id
+
+-- name: wake_relay
+-- Wakes the relay once the transaction has committed.
+select pg_notify('postroom_due', '')

@@ -25,7 +25,7 @@ from storage.workflows.runs import Run
 class TakenEnds(NamedTuple):
     """Ends that a transaction counts."""
 
-    nodes: Sequence[str]
+    nodes: Mapping[str, NodeState]
     items: Mapping[str, Counter[NodeState]]
     """By node: how many of its items have ended how."""
     rows: int
@@ -117,7 +117,7 @@ def take_ended(tx: Transaction, run_id: UUID, limit: int) -> TakenEnds:
     for row in rows:
         if row.is_item:
             items.setdefault(row.node, Counter())[NodeState(row.state)] += row.ends
-    nodes = [row.node for row in rows if not row.is_item]
+    nodes = {row.node: NodeState(row.state) for row in rows if not row.is_item}
     return TakenEnds(nodes, items, sum(row.ends for row in rows), is_more=len(rows) < len(found))
 
 
@@ -139,6 +139,11 @@ def count_needs(tx: Transaction, run_id: UUID, ended: Mapping[str, int], *, node
     """Subtract ended needs from the nodes that have them, and `nodes` ended nodes from the run; returns those left."""
     rows = tx.run("count_needs", run_id=run_id, ended=Jsonb(ended), count=nodes)
     return int(rows[0].nodes_left)
+
+
+def have_succeeded(names: Collection[str]) -> Mapping[str, tuple[NodeEnd, NodeFacts]]:
+    """How nodes stand of which that is known, as `read_nodes` gives it."""
+    return dict.fromkeys(names, (NodeEnd(NodeState.SUCCEEDED), NodeFacts(NodeState.SUCCEEDED)))
 
 
 def next_nodes(tx: Transaction, run_id: UUID, limit: int) -> Sequence[NextNode]:

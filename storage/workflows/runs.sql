@@ -17,7 +17,8 @@ from unnest(%(nodes)s::text[], %(pending)s::smallint[], %(wait_names)s::text[]) 
 -- A run, for the one who takes it further; nobody else writes its counters before the transaction ends.
 select r.id as run_id, r.org_id, r.project_id, r.workflow, r.version, r.pins, r.input, r.state, r.output, r.failure, r.round, r.nodes_left, r.items,
   r.deadline_at, r.timer_at, r.timer_job, r.parent_run, r.parent_node, r.parent_item, r.root_run, r.depth, r.cost_microcents, r.created_at, r.resumed_at, r.finished_at,
-  r.cancel_requested_at, r.cancel_reason, r.actor_type, r.actor_id, now() as read_at
+  r.cancel_requested_at, r.cancel_reason, r.actor_type, r.actor_id, now() as read_at,
+  (select d.xmin::text from workflow_definitions d where d.org_id = r.org_id and d.name = r.workflow and d.version = r.version) as written_by
 from workflow_runs r where r.id = %(run_id)s for no key update
 
 -- name: get_run
@@ -25,6 +26,7 @@ from workflow_runs r where r.id = %(run_id)s for no key update
 select r.id as run_id, r.org_id, r.project_id, r.workflow, r.version, r.pins, r.input, r.state, r.output, r.failure, r.round, r.nodes_left, r.items,
   r.deadline_at, r.timer_at, r.timer_job, r.parent_run, r.parent_node, r.parent_item, r.root_run, r.depth, r.created_at, r.resumed_at, r.finished_at,
   r.cancel_requested_at, r.cancel_reason, r.actor_type, r.actor_id, now() as read_at,
+  (select d.xmin::text from workflow_definitions d where d.org_id = r.org_id and d.name = r.workflow and d.version = r.version) as written_by,
   -- While it goes on, what its nodes have cost so far is in their rows.
   r.cost_microcents + case when r.finished_at is null
     then (select coalesce(sum(n.cost_microcents), 0)::bigint from workflow_nodes n where n.run_id = r.id) else 0 end as cost_microcents
@@ -69,6 +71,10 @@ returning id
 -- name: advance_runs
 -- Has runs go on by the relay, which is woken.
 select count(*) as advances from postroom.advance_runs(%(run_ids)s::uuid[], publisher => false)
+
+-- name: advance_run_in_turn
+-- Has a run go on; returns the hint that the caller publishes.
+select job_id, job_type, queue from postroom.advance_runs(array[%(run_id)s::uuid])
 
 -- name: begin_round
 -- An ended run goes on, by its version or by a newer one.

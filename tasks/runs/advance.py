@@ -6,10 +6,19 @@ from datetime import datetime
 from uuid import UUID
 
 from domain.workflows.advance import Stop
+from domain.workflows.definition import Node, WorkflowWork
 from engine.context import JobContext
 from storage.postgres.database import Transaction
 from storage.workflows.runs import Run
 from tasks.runs.known import KnownWorkflow
+
+ROWS_OF_A_RUN = 20
+"""What beginning the run of a node costs beside its nodes, in rows: eight statements, some 4 ms."""
+
+
+def rows_of(node: Node) -> int:
+    """What beginning the work of a node, or of an item of a node, costs in rows."""
+    return ROWS_OF_A_RUN if isinstance(node.work, WorkflowWork) else 1
 
 
 @dataclass(slots=True)
@@ -28,6 +37,8 @@ class Advance:
     """Why the run begins nothing any more."""
     ended: Counter[str] = field(default_factory=Counter)
     """Nodes that this transaction has ended itself, and whose ends it has not counted yet."""
+    succeeded: set[str] = field(default_factory=set)
+    """Nodes of which this transaction has counted, or written, that they have succeeded."""
     runs: int | None = None
     """How many runs the outermost run has inside it; None as long as nobody has counted."""
     items: int = 0

@@ -17,7 +17,8 @@ def count_ends(at: Advance) -> int | None:
     taken = advancing.take_ended(at.tx, at.run_id, max(at.left, 1))
     at.left -= taken.rows
     at.is_locked = taken.is_more and at.left > 0
-    at.ended.update(taken.nodes)
+    at.ended.update(taken.nodes.keys())
+    at.succeeded |= {name for name, state in taken.nodes.items() if state is NodeState.SUCCEEDED}
     if taken.items:
         counts = advancing.count_items(at.tx, at.run_id, taken.items)
         end_nodes(at, [end_of_list(one) for one in counts if is_over(at, one)])
@@ -48,4 +49,5 @@ def end_nodes(at: Advance, ended: list[Ended]) -> None:
     if ended:
         advancing.end_nodes(at.tx, at.run_id, ended)
         at.ended.update(one.node for one in ended)
+        at.succeeded |= {one.node for one in ended if one.state is NodeState.SUCCEEDED}
         at.left -= len(ended)

@@ -14,6 +14,7 @@ from domain.workflows.inputs import InputCheck
 from engine.context import JobContext
 from storage.postgres.database import Transaction
 from storage.workflows import definitions
+from storage.workflows.runs import Run
 
 MOST_KNOWN = 50
 """Definitions that a process keeps: some tens of megabytes at the very most."""
@@ -30,7 +31,7 @@ class KnownWorkflow:
 
     @cached_property
     def input_check(self) -> InputCheck:
-        """What its input must be; raises `Invalid` where it was saved with a schema that is not taken any more."""
+        """What its input must be."""
         return InputCheck(self.definition.input_schema)
 
     @cached_property
@@ -67,11 +68,21 @@ class KnownWorkflows:
         """Know none."""
         self._known: dict[tuple[UUID, str, int], KnownWorkflow] = {}
 
+    def of_run(self, tx: Transaction, run: Run) -> KnownWorkflow:
+        """The version to which a run keeps."""
+        known = self._known.get((run.org_id, run.workflow, run.version))
+        if known is not None and known.written_by == run.written_by:
+            return known
+        return self._read(tx, run.org_id, run.workflow, run.version)
+
     def get(self, tx: Transaction, org_id: UUID, name: str, version: int | None) -> KnownWorkflow:
         """A version of a workflow; None is the latest. Raises `Invalid` where the org has none."""
         known = None if version is None else self._known.get((org_id, name, version))
         if known is not None and known.written_by == definitions.writer(tx, org_id, name, known.version):
             return known
+        return self._read(tx, org_id, name, version)
+
+    def _read(self, tx: Transaction, org_id: UUID, name: str, version: int | None) -> KnownWorkflow:
         stored = definitions.get(tx, org_id, name, version)
         if stored is None:
             named = name if version is None else f"{name} in version {version}"
@@ -85,4 +96,13 @@ class KnownWorkflows:
 
 def known_workflow(ctx: JobContext, tx: Transaction, name: str, version: int | None = None) -> KnownWorkflow:
     """A version of a workflow of the job's org; raises `Invalid`."""
-    return ctx.shared("workflows", KnownWorkflows).get(tx, ctx.org_id, name, version)
+    return _known(ctx).get(tx, ctx.org_id, name, version)
+
+
+def workflow_of(ctx: JobContext, tx: Transaction, run: Run) -> KnownWorkflow:
+    """The version to which a run keeps."""
+    return _known(ctx).of_run(tx, run)
+
+
+def _known(ctx: JobContext) -> KnownWorkflows:
+    return ctx.shared("workflows", KnownWorkflows)

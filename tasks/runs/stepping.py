@@ -3,15 +3,14 @@
 from datetime import timedelta
 from uuid import UUID
 
-from domain.payloads.workflows import AdvancePayload
 from domain.workflows.advance import end_run, nodes_read_at_end
 from engine.context import JobContext
 from storage.ledger import audit
 from storage.postgres.database import Transaction
-from storage.workflows import advancing, nodes, run_waits
+from storage.workflows import advancing, nodes, run_waits, runs
 from tasks.runs.advance import Advance
 from tasks.runs.counting import count_ends
-from tasks.runs.known import known_workflow
+from tasks.runs.known import workflow_of
 from tasks.runs.stopping import lock_running, stop, why_stopped
 from tasks.runs.turns import begin_items, facts_in, take_turns
 from tasks.runs.waits import set_timer, take_events, time_out
@@ -33,8 +32,7 @@ def take_further(ctx: JobContext, tx: Transaction, run_id: UUID) -> bool:
     run = lock_running(tx, run_id)
     if run is None:
         return False
-    known = known_workflow(ctx, tx, run.workflow, run.version)
-    at = Advance(ctx, tx, run, known, MOST_ROWS, ctx.now() + LONGEST, why_stopped(tx, run))
+    at = Advance(ctx, tx, run, workflow_of(ctx, tx, run), MOST_ROWS, ctx.now() + LONGEST, why_stopped(tx, run))
     nodes_left = run.nodes_left
     while True:
         counted = count_ends(at)
@@ -82,4 +80,4 @@ def _end(at: Advance) -> None:
     ended = {"run_id": str(at.run_id), "workflow": at.run.workflow, "state": end.state.value, "failure": failure}
     audit.append(at.tx, at.ctx.job, ENDED, ended)
     if is_of_node and at.run.parent_run is not None:
-        at.ctx.enqueue(at.tx, AdvancePayload(run_id=at.run.parent_run))
+        at.ctx.publish(at.tx, runs.go_on_in_turn(at.tx, at.run.parent_run))

@@ -26,7 +26,7 @@ from domain.workflows.joins import Answer, NodeState, SkipReason, need_of, verdi
 from storage.workflows import advancing
 from storage.workflows.advancing import Begun, Ended, NextNode, OpenList, PutBack
 from storage.workflows.nodes import THE_NODE
-from tasks.runs.advance import Advance
+from tasks.runs.advance import Advance, rows_of
 from tasks.runs.counting import end_nodes
 from tasks.runs.waits import ask, begun_wait
 from tasks.runs.work import Piece, begin
@@ -44,14 +44,20 @@ def take_turns(at: Advance) -> None:
     named = [nodes[one.node] for one in following]
     read = frozenset[str]().union(*(nodes_read_by(node) for node in named))
     needs = frozenset(need for node in named for need in node.needs)
-    standing = advancing.read_nodes(at.tx, at.run_id, needs | read, read)
+    if read or needs - at.succeeded:
+        standing = advancing.read_nodes(at.tx, at.run_id, needs | read, read)
+    else:
+        standing = advancing.have_succeeded(needs)
     facts = facts_in(at, standing)
     turns: dict[str, Turn | None] = {}
+    spent = 0
     for one in following:
         turns[one.node] = _turn(at, one, standing, facts)
-        if at.is_late:
+        spent += rows_of(nodes[one.node])
+        if at.is_late or spent >= at.left:
             break
     _apply(at, following[: len(turns)], turns)
+    at.wrote(spent)
 
 
 def facts_in(at: Advance, standing: Standing) -> Facts:
@@ -111,7 +117,6 @@ def _apply(at: Advance, following: Sequence[NextNode], turns: Mapping[str, Turn 
         advancing.begin_nodes(at.tx, at.run, [one for one in begun if one.error is None])
         ask(at, waiting)
     end_nodes(at, [*ended, *refused])
-    at.wrote(len(following))
 
 
 def _ended(name: str, turn: Turn | None) -> Ended | None:
@@ -149,9 +154,9 @@ def begin_items(at: Advance) -> None:
         node = at.workflow.definition.nodes[one.node]
         room = items_to_begin(node, total=one.items_total, begun=one.items_started, ended=one.items_ended)
         if room > 0 and at.left > 0:
-            begun = _items(at, node, one, min(room, at.left))
+            begun = _items(at, node, one, min(room, max(at.left // rows_of(node), 1)))
             advancing.begin_items(at.tx, at.run, node.name, begun)
-            at.wrote(len(begun))
+            at.wrote(len(begun) * rows_of(node))
             at.again = at.again or any(item.error is not None for item in begun)
 
 

@@ -15,11 +15,12 @@ from domain.workflows.advance import NodeError
 from domain.workflows.definition import DEEPEST_RUN, MOST_RUNS, JobWork, Node, WorkflowWork
 from domain.workflows.resume import Plan, plan_resume
 from engine.enqueue import enqueue_jobs
+from storage.ledger import relay
 from storage.workflows import nodes, runs
 from storage.workflows.advancing import Begun, part
 from storage.workflows.runs import Around, NewRun
 from tasks.runs.advance import Advance
-from tasks.runs.known import known_workflow
+from tasks.runs.known import known_workflow, workflow_of
 
 REFUSED = "invalid"
 """The code of a node whose job or run was refused with what it was given."""
@@ -82,6 +83,9 @@ def _enqueue_some(at: Advance, jobs: Sequence[tuple[int, NewJob]], made: dict[in
         _enqueue_some(at, jobs[:middle], made)
         _enqueue_some(at, jobs[middle:], made)
         return
+    if not all(answer.publish for answer in answers):
+        # The org is over its burst. The relay looks at such a backlog every 25 ms, longer than most nodes take.
+        relay.wake(at.tx)
     for (index, _), answer in zip(jobs, answers, strict=True):
         made[index] = answer.job_id if answer.created else NodeError(REFUSED, "another job has the key of this node's")
 
@@ -150,7 +154,7 @@ def _resume_run(at: Advance, run_id: UUID) -> UUID:
     child = runs.lock(at.tx, run_id)
     if child is None:
         raise Invalid("workflow", "the run of the node is gone")
-    known = known_workflow(at.ctx, at.tx, child.workflow, child.version)
+    known = workflow_of(at.ctx, at.tx, child)
     plan = plan_resume(known.definition, nodes.ends(at.tx, run_id))
     if not isinstance(plan, Plan):
         raise TypeError("a definition differs from itself")

@@ -74,6 +74,16 @@ def test_the_end_of_a_job_without_a_parent_looks_at_no_waiter(flows: Workflows) 
         settle(tx, flows, [plain])
 
 
+def test_an_advance_of_an_org_over_its_burst_goes_on_in_the_turn_of_the_ended_job(flows: Workflows) -> None:
+    mine = held(flows)
+    flows.database.execute("insert into orgs_over_burst (queue, org_id) values ('default', %s)", (flows.org,))
+    with flows.process.database.statements() as tx:
+        settled = settle(tx, flows, mine)
+    (advance,) = advances(flows.database)
+    assert [hint.job_id for hint in settled.hints] == [advance]
+    assert flows.run_job(advance) == "succeeded"
+
+
 def test_ends_do_not_wait_for_each_other_and_each_hints_at_the_advance(flows: Workflows) -> None:
     first, second, third = held(flows)
     with flows.process.database.statements() as tx:
