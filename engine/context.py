@@ -13,7 +13,7 @@ import structlog
 
 from domain.jobs.effects import Finding, Strategy
 from domain.jobs.failures import ClaimLost, Forbidden, Invalid
-from domain.jobs.job import SYSTEM_ORG, ClaimedJob, Enqueued, Hint, JsonObject
+from domain.jobs.job import SYSTEM_ORG, ClaimedJob, Enqueued, JsonObject
 from domain.jobs.retention import RUN, pause_after
 from domain.payloads.payload import JobOptions, Payload, jobs_of
 from engine.effects import AttemptEffects, EffectGuard, Hold
@@ -177,10 +177,6 @@ class JobContext:
         (job,) = jobs_of([payload], org_id=self.org_id, **options)
         (made,) = enqueue_jobs(tx, [self.job.child(job)._replace(parent_id=None)])
         return made
-
-    def publish(self, tx: Transaction, hints: Sequence[Hint]) -> None:
-        """Publish hints once the transaction has committed (promise P5)."""
-        tx.after_commit(lambda: self._runtime.publisher.publish(hints))
 
     def step(
         self, name: str, work: Callable[[], JsonObject], *, cost: Callable[[JsonObject], int] | None = None

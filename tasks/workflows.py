@@ -50,6 +50,6 @@ def advance(ctx: JobContext, payload: AdvancePayload) -> Outcome:
 
 
 def _advance(ctx: JobContext, run_id: UUID, tx: Transaction) -> None:
-    """Take a run one transaction further; the next advance does what is left."""
+    """Take a run one transaction further; what is left is done in the place of this job among the org's."""
     if take_further(ctx, tx, run_id):
-        ctx.publish(tx, runs.go_on_in_turn(tx, run_id))
+        ctx.enqueue(tx, AdvancePayload(run_id=run_id), run_at=ctx.job.created_at)

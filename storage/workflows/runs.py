@@ -10,7 +10,7 @@ from psycopg.types.json import Jsonb
 from pydantic import AwareDatetime
 
 from domain.jobs.failures import Conflict
-from domain.jobs.job import ActorType, Hint, JsonObject, Origin
+from domain.jobs.job import ActorType, JsonObject, Origin
 from domain.workflows.advance import RunState
 from domain.workflows.definition import Definition, EventWait, definition_of
 from domain.workflows.resume import Plan
@@ -224,14 +224,6 @@ def failed(
 def go_on(tx: Transaction, *run_ids: UUID) -> None:
     """Put an advance of each of these runs in place, for the relay; as the ledger role only."""
     tx.run("advance_runs", run_ids=list(run_ids))
-
-
-def go_on_in_turn(tx: Transaction, run_id: UUID) -> Sequence[Hint]:
-    """Put an advance of a run in place whose hint the caller publishes after the commit, even over the org's burst.
-
-    For a job of the run: what follows goes on in the turn that this job has had.
-    """
-    return [Hint(*row) for row in tx.run("advance_run_in_turn", run_id=run_id)]
 
 
 def request_cancel(tx: Transaction, run_id: UUID, reason: str) -> bool:

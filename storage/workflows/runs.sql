@@ -72,10 +72,6 @@ returning id
 -- Has runs go on by the relay, which is woken.
 select count(*) as advances from postroom.advance_runs(%(run_ids)s::uuid[], publisher => false)
 
--- name: advance_run_in_turn
--- Has a run go on; returns the hint that the caller publishes.
-select job_id, job_type, queue from postroom.advance_runs(array[%(run_id)s::uuid])
-
 -- name: begin_round
 -- An ended run goes on, by its version or by a newer one.
 update workflow_runs set

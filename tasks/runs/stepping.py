@@ -3,11 +3,12 @@
 from datetime import timedelta
 from uuid import UUID
 
+from domain.payloads.workflows import AdvancePayload
 from domain.workflows.advance import end_run, nodes_read_at_end
 from engine.context import JobContext
 from storage.ledger import audit
 from storage.postgres.database import Transaction
-from storage.workflows import advancing, nodes, run_waits, runs
+from storage.workflows import advancing, nodes, run_waits
 from tasks.runs.advance import Advance
 from tasks.runs.counting import count_ends
 from tasks.runs.known import workflow_of
@@ -80,4 +81,4 @@ def _end(at: Advance) -> None:
     ended = {"run_id": str(at.run_id), "workflow": at.run.workflow, "state": end.state.value, "failure": failure}
     audit.append(at.tx, at.ctx.job, ENDED, ended)
     if is_of_node and at.run.parent_run is not None:
-        at.ctx.publish(at.tx, runs.go_on_in_turn(at.tx, at.run.parent_run))
+        at.ctx.enqueue(at.tx, AdvancePayload(run_id=at.run.parent_run))
