@@ -40,7 +40,7 @@ from storage.postgres.execution import DatabaseUnavailable
 log = structlog.get_logger(__name__)
 
 WINDOW_S = 0.002
-"""How long a turn gathers after the one before; a loop of which nothing runs turns at once: nothing would gather."""
+"""How long a turn gathers after the one before. A loop of whose jobs none runs turns at once: nothing would gather."""
 
 CHECK_S = 1.0
 """How often the loop looks whether what it has claimed begins, and writes which long jobs have begun."""
@@ -129,7 +129,7 @@ class LedgerLoop:
             self._next_turn = self._monotonic() + DATABASE_RETRY_S
         else:
             self.database_away = False
-            self._next_turn = self._monotonic() + (WINDOW_S if len(self._held) > len(self._settlements) else 0.0)
+            self._next_turn = self._monotonic() + (WINDOW_S if self._held else 0.0)
         turn_age.progressed()
         self._dispatch()
         self._ask_for_more()
@@ -203,10 +203,13 @@ class LedgerLoop:
         }
 
     def _arm(self) -> None:
-        """Fill the slots that became free, and let a turn come as soon as its time has come; an idle loop's has."""
+        """Fill the slots that became free, and let a turn come as soon as its time has come."""
         self._dispatch()
         if self._timer is None:
-            self._timer = self._consumer.hub.call_later(max(0.0, self._next_turn - self._monotonic()), self.turn)
+            all_ended = len(self._settlements) >= len(self._held)
+            is_due = all_ended and not self.database_away
+            wait_s = 0.0 if is_due else max(0.0, self._next_turn - self._monotonic())
+            self._timer = self._consumer.hub.call_later(wait_s, self.turn)
 
     def _capacity(self) -> Capacity:
         """What the worker has taken on; a job that was reported has left its slot, and a suspect takes all of them."""

@@ -28,7 +28,7 @@ from storage.ledger.requests import as_requests
 from storage.postgres.database import Database, Transaction
 from storage.postgres.execution import DatabaseUnavailable
 from tests.doubles.factories import make_job_type, make_org, pass_time
-from tests.engine.worker.test_loop import SLOTS, fill, make_loop, turn_until_idle
+from tests.engine.worker.test_loop import SLOTS, Hub, fill, make_loop, turn_until_idle
 from tests.engine.worker.test_lost_answers import run_process
 from tests.engine.worker.test_refused_batches import refuse, states
 
@@ -99,6 +99,23 @@ def key_taken(database_url: str, org: UUID) -> Iterator[None]:
     with connect(database_url) as foreign:
         foreign.execute(f"select postroom.enqueue_job('{UNIQUE}', %s, '{{\"k\": 1}}')".encode(), (org,))
         yield
+
+
+def test_a_settlement_waits_for_others_only_while_a_job_runs(process: Runtime, org: UUID) -> None:
+    class Timed(Hub):
+        def call_later(self, *given: object) -> object:
+            waits.append(given[0])
+            return object()
+
+    waits: list[object] = []
+    loop, consumer = make_loop(process, lambda: 1000.0)
+    consumer.hub = Timed()
+    first, last = held(process, loop, org, 2)
+    loop.turn()
+    loop.deliver([end_of(first)])
+    loop.turn()
+    loop.deliver([end_of(last)])
+    assert [wait == 0 for wait in waits] == [False, True]
 
 
 def test_what_was_settled_is_released_though_the_database_goes_away_within_the_turn(
