@@ -26,9 +26,8 @@ from sandbox.servers.waiting import wait_until
 from storage.workflows import definitions
 
 FAN_OUT, LAYERS, CHAIN = "workflow_fan_out", "workflow_layers", "workflow_chain_ms_per_node"
-LEAST = {FAN_OUT: 0.25, LAYERS: 0.1, CHAIN: 0.2}
-TARGETS = {name: (Target("ratio", "at least", least),) for name, least in LEAST.items()}
-"""What each keeps. The aim is 0.5, twice the time: docs/explanation/how-we-measure.md says what stands in the way."""
+TARGET = Target("ratio", "at least", 0.5)
+"""At most twice the time. None keeps it yet: docs/explanation/how-we-measure.md says what stands in the way."""
 WIDTH, NEEDS = 50, 3
 """Nodes of a layer, and how many nodes of the layer before it each needs."""
 WITHIN_S = 300.0
@@ -170,7 +169,7 @@ def _against_plain_jobs(setup: Setup, name: str, shape: Shape) -> Iterator[Conte
     ours, plain = (rounds.figures.get(runner) for runner in runners)
     if ours and plain:
         facts = _facts(runs, "as many plain jobs, enqueued and run")
-        yield Contest(name, ours, plain, unit="s", better="lower", targets=TARGETS[name], facts=facts)
+        yield Contest(name, ours, plain, unit="s", better="lower", targets=(TARGET,), facts=facts)
 
 
 def _against_idle_latency(setup: Setup, shape: Shape) -> Iterator[Contest]:
@@ -184,7 +183,7 @@ def _against_idle_latency(setup: Setup, shape: Shape) -> Iterator[Contest]:
     ours, idle = (rounds.figures.get(runner) for runner in runners)
     if ours and idle:
         facts = _facts(runs, "the idle latency of a plain job, p50")
-        yield Contest(CHAIN, ours, idle, unit="ms", better="lower", targets=TARGETS[CHAIN], facts=facts)
+        yield Contest(CHAIN, ours, idle, unit="ms", better="lower", targets=(TARGET,), facts=facts)
 
 
 def _facts(runs: Runs, peer: str) -> dict[str, object]:

@@ -28,7 +28,7 @@ MOST_NEEDS = 100
 MOST_ITEMS = 10_000
 """Of a run."""
 MOST_RUNS = 10_000
-"""Inside a run, at all depths; and as many as begin at the same moment."""
+"""Inside a run, at all depths. Advances that count at the same moment may each begin some more."""
 DEEPEST_RUN = 5
 """How many runs may be around a run."""
 LONGEST_QUESTION = 1_000

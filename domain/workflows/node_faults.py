@@ -38,7 +38,7 @@ class Surroundings(NamedTuple):
     schema: JsonObject
     """Of the run's input."""
     find_check: Callable[[str], InputCheck | None]
-    """What the input of another workflow must be; None where there is no workflow of this name. Raises `Invalid`."""
+    """What the input of another workflow must be; None where there is no workflow of this name."""
     types: Registry[type[Payload]]
 
 
@@ -145,11 +145,7 @@ def _job(node: NodeDocument, around: Surroundings) -> Iterator[Misfit]:
 
 
 def _workflow(node: NodeDocument, around: Surroundings) -> Iterator[Misfit]:
-    try:
-        check = around.find_check(node.workflow or "")
-    except Invalid as refused:
-        yield Misfit(("workflow",), refused.reason)
-        return
+    check = around.find_check(node.workflow or "")
     if check is not None:
         yield from _under("with", check.misfits(node.with_ or {}))
 

@@ -95,7 +95,7 @@ grant execute on function postroom.serial_limit to postroom_ledger;
 -- Gives out slots of concurrency keys, in the given order, and returns the jobs that got one. Where a key is full, its holders
 -- are locked until the caller commits: whoever frees a slot meanwhile waits for that, and then sees the job that the caller
 -- has parked. A slot that is being freed is not waited for, because a handler's own transaction may do so; but whoever frees it has looked
--- for parked jobs already. Such jobs are returned, too, as not taken: they are to be claimed again soon.
+-- for parked jobs already. Jobs that wait for such a slot are returned, too, as not taken, to be claimed again soon.
 -- Slots are always locked in the order of their keys.
 drop function if exists postroom.take_slots(text[], uuid[]);
 create function postroom.take_slots(keys text[], job_ids uuid[]) returns table (of_job uuid, is_taken boolean)

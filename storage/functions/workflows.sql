@@ -2,8 +2,9 @@
 
 -- Has runs go on that have not ended: one advance for each, in the name and the project of the run. An advance that waits already will
 -- see what this transaction has written, for nobody claims it before the transaction ends. A tenant names runs of its own org.
--- publisher: true when the caller publishes the returned jobs' hints after its commit, also of an org that is over its burst: the advance goes
--- on in the turn that a job of the run has had. If the caller cannot, the relay does so ten seconds later. Else the jobs wait for the relay.
+-- publisher: true when the caller publishes the returned jobs' hints after its commit; if it cannot, the relay does so ten seconds later.
+-- Also those of an org that is over its burst: the advance has the turn that a job of its run has had. False: the jobs wait for the relay,
+-- which is woken.
 create or replace function postroom.advance_runs(of_runs uuid[], publisher boolean default true)
 returns table (job_id uuid, job_type text, queue text)
 language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$

@@ -142,7 +142,7 @@ def count_needs(tx: Transaction, run_id: UUID, ended: Mapping[str, int], *, node
 
 
 def have_succeeded(names: Collection[str]) -> Mapping[str, tuple[NodeEnd, NodeFacts]]:
-    """How nodes stand of which that is known, as `read_nodes` gives it."""
+    """How nodes stand that have all succeeded, in the form of `read_nodes`."""
     return dict.fromkeys(names, (NodeEnd(NodeState.SUCCEEDED), NodeFacts(NodeState.SUCCEEDED)))
 
 
