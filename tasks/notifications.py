@@ -202,6 +202,7 @@ def forget(ctx: JobContext, _payload: ForgetPayload) -> Outcome:
         with ctx.fleet() as tx:
             old = notifications.old(tx, older_than=KEEP_FOR, besides=orgs_put_off, limit=BATCH)
             counts.update(receipts_forgotten=receipts.forget_unknown(tx, limit=BATCH))
+            people.forget_codes(tx, limit=BATCH)
         orgs_put_off.update(one.org_id for one in _apart(old, carry_out))
         return len(old) == BATCH
 

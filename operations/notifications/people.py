@@ -167,7 +167,7 @@ def add_contact_point(
     channel: Annotated[Channel, Field(description="email, sms or push.")],
     address: Annotated[str, Field(max_length=4096, description="A mail address, a number, or a device's token.")],
 ) -> ContactView:
-    """Add an address, to which a code is sent, or a device, which only its own app can name."""
+    """Add a device, which only its own app can name, or an address: a code is sent to it, unless one was just now."""
     written, is_device = checked_contact(channel, address), channel is Channel.PUSH
     with call.writing() as tx:
         _person(tx, call.org, user_id)
@@ -194,7 +194,9 @@ def send_code(call: Call, user_id: UUID, contact_id: UUID) -> ContactView:
         if found.verified_at is not None:
             raise Conflict("contact_id: the address is verified")
         if not _send_code(tx, call, found):
-            raise Conflict("contact_id: a code was sent to it within the last minute")
+            raise Conflict(
+                f"contact_id: a code was sent to it within the last minute, or {people.MOST_CODES_A_DAY} within a day"
+            )
         call.audit(tx, call.org, _facts(found))
     return _contact(found)
 
@@ -217,7 +219,7 @@ def verify_contact_point(
     with call.writing() as tx:
         known = people.contact(tx, call.org, contact_id, user_id=user_id)
         verified = known if known.verified_at else people.try_code(
-            tx, call.org, contact_id, _hash(contact_id, code), most_tries=MOST_TRIES
+            tx, call.org, contact_id, _hash(call.org, code), most_tries=MOST_TRIES
         )  # fmt: skip
         # The try counts, whatever is answered.
         event = "contact_point.verified" if verified else "contact_point.refused"
@@ -277,9 +279,9 @@ def _quiet(person: Person, quiet: QuietHours | None, now: datetime) -> QuietHour
 
 
 def _send_code(tx: Transaction, call: Call, contact: ContactPoint) -> bool:
-    """Send a code to the address alone; false when one was sent just before."""
+    """Send a code to the address alone; false when a code was sent just before, or too many today."""
     code = f"{secrets.randbelow(1_000_000):06}"
-    if not people.keep_code(tx, call.org, contact.contact_id, _hash(contact.contact_id, code), lasts=CODE_LASTS):
+    if not people.keep_code(tx, call.org, contact.contact_id, _hash(call.org, code), lasts=CODE_LASTS):
         return False
     minutes = int(CODE_LASTS.total_seconds() // 60)
     request = Request(
@@ -294,8 +296,8 @@ def _send_code(tx: Transaction, call: Call, contact: ContactPoint) -> bool:
     return True
 
 
-def _hash(contact_id: UUID, code: str) -> bytes:
-    return hashlib.sha256(contact_id.bytes + code.encode()).digest()
+def _hash(org_id: UUID, code: str) -> bytes:
+    return hashlib.sha256(org_id.bytes + code.encode()).digest()
 
 
 def _facts(contact: ContactPoint) -> JsonObject:

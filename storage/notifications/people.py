@@ -22,6 +22,8 @@ MOST_OF_ADDRESS = 100
 MOST_PREFERENCES = 1_000
 CODES_APART = timedelta(minutes=1)
 """Between two codes to one address: each is a message that somebody pays for."""
+MOST_CODES_A_DAY = 10
+"""To one address, whoever asks for them: with five tries each, who guesses has one chance in 20,000 a day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +143,11 @@ def add_contact(
 
 
 def keep_code(tx: Transaction, org_id: UUID, contact_id: UUID, code_hash: bytes, *, lasts: timedelta) -> bool:
-    """Keep the code that is sent to an address, in place of an earlier one; false when that is too young."""
-    facts = {"code_hash": code_hash, "lasts": lasts, "rests": CODES_APART}
+    """Keep the code that is sent to an address, in place of an earlier one.
+
+    False when that is too young, or the address had as many today as may be, whichever contact they were for.
+    """
+    facts = {"code_hash": code_hash, "lasts": lasts, "rests": CODES_APART, "most_a_day": MOST_CODES_A_DAY}
     return bool(tx.run("keep_contact_code", org_id=org_id, contact_id=contact_id, **facts))
 
 
@@ -151,7 +156,12 @@ def try_code(
 ) -> ContactPoint | None:
     """Verify an address by its code; None for a wrong or an old one. Each try counts, and too many void the code."""
     rows = tx.run("try_contact_code", org_id=org_id, contact_id=contact_id, code_hash=code_hash, most_tries=most_tries)
-    return contact(tx, org_id, contact_id) if rows and rows[0].is_verified else None
+    return contact(tx, org_id, contact_id) if rows else None
+
+
+def forget_codes(tx: Transaction, *, limit: int) -> None:
+    """Delete codes of days that are over, of all orgs."""
+    tx.run("forget_address_codes", limit=limit)
 
 
 def remove_contact(tx: Transaction, org_id: UUID, user_id: UUID, contact_id: UUID) -> ContactPoint:

@@ -50,20 +50,39 @@ on conflict (org_id, user_id, channel, address_hash) do update set verified_at =
 returning c.id as contact_id
 
 -- name: keep_contact_code
--- The code that is sent to an address; nothing within a while of the code before.
-update contact_points set code_hash = %(code_hash)s, code_expires_at = now() + %(lasts)s, code_tries = 0
+-- The code that is sent to an address; nothing within a while of the code before, and nothing past a day's codes.
+insert into address_codes as k (org_id, channel, address_hash, code_hash, expires_at)
+select org_id, channel, address_hash, %(code_hash)s, now() + %(lasts)s from contact_points
 where org_id = %(org_id)s and id = %(contact_id)s and verified_at is null
-  and (code_expires_at is null or code_expires_at < now() + %(lasts)s::interval - %(rests)s::interval)
-returning id
+on conflict (org_id, channel, address_hash) do update set
+  code_hash = excluded.code_hash, expires_at = excluded.expires_at, tries = 0,
+  codes = case when k.counted_from > now() - interval '1 day' then k.codes + 1 else 1 end,
+  counted_from = case when k.counted_from > now() - interval '1 day' then k.counted_from else now() end
+where k.expires_at < now() + %(lasts)s::interval - %(rests)s::interval
+  and (k.codes < %(most_a_day)s or k.counted_from <= now() - interval '1 day')
+returning codes
 
 -- name: try_contact_code
 -- Counts the try, and verifies the address where the code is right and good.
-update contact_points set
-  code_tries = code_tries + 1,
-  verified_at = case when code_hash = %(code_hash)s and code_expires_at > now() and code_tries < %(most_tries)s then now() end,
-  code_hash = case when code_hash <> %(code_hash)s and code_tries + 1 < %(most_tries)s then code_hash end
-where org_id = %(org_id)s and id = %(contact_id)s and verified_at is null
-returning verified_at is not null as is_verified
+with tried as (
+  update address_codes k set tries = tries + 1,
+    code_hash = case when code_hash <> %(code_hash)s and tries + 1 < %(most_tries)s then code_hash end
+  from contact_points c
+  where c.org_id = %(org_id)s and c.id = %(contact_id)s and c.verified_at is null
+    and k.org_id = c.org_id and k.channel = c.channel and k.address_hash = c.address_hash
+  returning c.id, old.code_hash = %(code_hash)s and old.expires_at > now() and old.tries < %(most_tries)s as is_right
+)
+update contact_points c set verified_at = now() from tried
+where tried.is_right and c.org_id = %(org_id)s and c.id = tried.id
+returning c.id
+
+-- name: forget_address_codes
+-- Codes that are good no more, of a day that is over.
+delete from address_codes where (org_id, channel, address_hash) in (
+  select org_id, channel, address_hash from address_codes
+  where counted_from < now() - interval '1 day' and expires_at < now()
+  limit %(limit)s for update skip locked)
+returning 1
 
 -- name: remove_contact_point
 -- An address goes.

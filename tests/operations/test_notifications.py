@@ -180,6 +180,36 @@ def test_a_code_is_good_for_five_tries(told: ToldPeople, client: Client) -> None
     assert client.post(here, {"code": code}).status == 422, "nobody guesses on"
 
 
+def test_an_address_that_is_added_again_gets_no_further_code_and_no_further_tries(
+    told: ToldPeople, client: Client
+) -> None:
+    path, body = f"/v1/users/{told.user_id}/contact-points", {"channel": "sms", "address": "+4930987654"}
+    added = client.post(path, body).json
+    told.run_due()
+    code = told.texts()[0].split()[0]
+    wrong = {"code": f"{(int(code) + 1) % 1_000_000:06}"}
+    for _ in range(5):
+        assert client.post(f"{path}/{added['contact_id']}/verify", wrong).status == 422
+        assert client.delete(f"{path}/{added['contact_id']}").status == 200
+        added = client.post(path, body).json
+    told.run_due()
+    assert len(told.texts()) == 1, "one a minute"
+    assert client.post(f"{path}/{added['contact_id']}/verify", {"code": code}).status == 422, "five tries"
+
+
+def test_an_address_gets_ten_codes_a_day(told: ToldPeople, client: Client) -> None:
+    path = f"/v1/users/{told.user_id}/contact-points"
+    added = client.post(path, {"channel": "sms", "address": "+4930987654"}).json
+    again = f"{path}/{added['contact_id']}/code"
+    answers = []
+    for _ in range(10):
+        told.database.execute("update address_codes set expires_at = expires_at - interval '2 minutes'")
+        answers.append(client.post(again).status)
+    assert answers == [200] * 9 + [409]
+    told.database.execute("update address_codes set counted_from = counted_from - interval '1 day'")
+    assert client.post(again).status == 200
+
+
 @pytest.mark.parametrize(
     ("channel", "address"),
     [

@@ -35,10 +35,6 @@ create table contact_points (
   address_hash bytea not null,
   created_at timestamptz not null default now(),
   verified_at timestamptz,
-  -- The code that was sent to the address, until the address is verified.
-  code_hash bytea,
-  code_expires_at timestamptz,
-  code_tries smallint not null default 0,
   unique (org_id, user_id, channel, address_hash),
   constraint contact_points_of_org unique (org_id, id),
   foreign key (org_id, user_id) references users (org_id, id) on delete cascade
@@ -63,6 +59,22 @@ call postroom.fence_table('suppressions');
 call postroom.erasure_rule('suppressions');
 grant select, insert, delete on suppressions to postroom_ledger;
 grant select, insert on suppressions to postroom_tenant;
+
+-- The last code that was sent to an address, and how many were sent since the day began that is counted. As with suppressions, removing
+-- an address and adding it again starts no count anew. No tenant reads the hash of six digits.
+create table address_codes (
+  org_id uuid not null references orgs (id),
+  channel text not null check (channel in ('email', 'sms')),
+  address_hash bytea not null,
+  code_hash bytea,
+  expires_at timestamptz not null,
+  tries smallint not null default 0,
+  counted_from timestamptz not null default now(),
+  codes smallint not null default 1,
+  primary key (org_id, channel, address_hash)
+);
+call postroom.erasure_rule('address_codes');
+grant select, insert, update, delete on address_codes to postroom_ledger;
 
 -- What a person wants of a category by a channel; without a row, everything at once.
 create table preferences (

@@ -221,6 +221,7 @@ FLEET = {
     "job_totals": "what the metrics of the whole fleet show",
     "api_keys": "who may come in over HTTP; no handler's business",
     "consent_requests": "who is to connect which mailbox; the gateway's business",
+    "address_codes": "codes that prove an address; whoever reads the hash of six digits knows them",
     "address_keys": "the key under which an org's addresses are hashed; only `postroom.address_hash` reads it",
     "org_secrets": "the secrets of an org, sealed; a handler reads one by `postroom.org_secret`",
     "alembic_version": "which migration stands",
