@@ -97,4 +97,4 @@ class BrokerNames:
 PLAIN = BrokerNames()
 """Of a fleet that has its broker for itself."""
 
-_QUEUES: Mapping[str, Queue] = {queue.value: queue for queue in Queue} | CLIENTS_NAMES
+_QUEUES: Mapping[str, Queue] = {**{queue.value: queue for queue in Queue}, **CLIENTS_NAMES}

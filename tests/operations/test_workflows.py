@@ -88,40 +88,6 @@ def start(client: Client, flows: Workflows, **given: Any) -> str:  # noqa: ANN40
     return str(made.json["run_id"])
 
 
-def test_a_run_is_there_from_the_answer_on(client: Client, flows: Workflows, database: Connection) -> None:
-    """No job has run: whoever got the id may do with it at once what may ever be done with a run."""
-    save(client)
-    started = client.post("/v1/workflows/runs", {"workflow": "brief", "input": {"n": 4}})
-    path = f"/v1/workflows/runs/{started.json['run_id']}"
-    nodes = client.get(path).json["nodes"]
-    looks = ("", f"/nodes/{nodes[0]['node']}", f"/nodes/{nodes[0]['node']}/items", "/events", "/graph")
-    assert {look: client.get(path + look).status for look in looks} == dict.fromkeys(looks, 200)
-    assert [one["run_id"] for one in client.get("/v1/workflows/runs").json["runs"]] == [started.json["run_id"]]
-    assert client.get(f"/v1/jobs/{started.json['run_id']}").status == 200
-    assert client.post(f"{path}/resume").status == 409
-    assert client.post(f"{path}/events/go").status == 201
-    assert [one["name"] for one in client.get(f"{path}/events").json["events"]] == ["go"]
-    flows.drain()
-    query = "select count(*) from audit_entries where event = 'workflow.begun'"
-    assert database.execute(query).fetchone() == (1,)
-    assert client.get(path).json["state"] != "canceled"
-
-
-@pytest.mark.parametrize("by", ["run", "job"])
-def test_a_run_that_is_canceled_before_it_has_begun_does_nothing(
-    client: Client, flows: Workflows, database: Connection, by: str
-) -> None:
-    save(client)
-    run_id = client.post("/v1/workflows/runs", {"workflow": "brief", "input": {"n": 4}}).json["run_id"]
-    path = f"/v1/workflows/runs/{run_id}" if by == "run" else f"/v1/jobs/{run_id}"
-    assert client.post(f"{path}/cancel", {"reason": "not today"}).status in {200, 202}
-    flows.drain()
-    shown = client.get(f"/v1/workflows/runs/{run_id}").json
-    assert (shown["state"], shown["cancel_reason"]) == ("canceled", "not today")
-    assert {node["state"] for node in shown["nodes"]} == {"canceled"}
-    assert database.execute("select from jobs where job_type not like 'workflows.%'").fetchall() == []
-
-
 def events(database: Connection, like: str = "workflow.%") -> list[str]:
     query = "select event from audit_entries where event like %s and event not in ('workflow.begun', 'workflow.ended')"
     return [row[0] for row in database.execute(f"{query} order by id", (like,))]

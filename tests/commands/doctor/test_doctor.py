@@ -26,7 +26,6 @@ from commands.doctor import (
     people_check,
     push_check,
     queue_checks,
-    refusal_check,
     seal_check,
     watch_check,
 )
@@ -399,15 +398,3 @@ def test_a_beat_that_is_stopped_while_a_person_pauses_its_jobs_is_not_missed(
     with process.database.ledger() as tx:
         gates.open_gate(tx, scope, key)
     assert not beat_check(process).ok
-
-
-def test_refused_messages_are_named_for_an_hour(process: Runtime, database: Connection) -> None:
-    assert refusal_check(process).ok
-    database.execute(
-        "insert into refused_messages (task, task_id, field, reason, sealed_content) values ('a', 'b', 'c', 'd', '')"
-    )
-    check = refusal_check(process)
-    assert (check.ok, check.finding[:2]) == (False, "1 ")
-    assert "jobs refused" in check.remedy
-    database.execute("update refused_messages set at = at - interval '61 minutes'")
-    assert refusal_check(process).ok

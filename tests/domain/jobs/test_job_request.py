@@ -14,7 +14,7 @@ from domain.jobs.failures import Invalid
 from domain.jobs.job import NewJob, Origin
 from domain.jobs.job_request import JobRequest, fingerprint
 
-ASKED = {"job_type": "gmail.sync", "payload": {"a": 1}}
+ASKED: dict[str, object] = {"job_type": "gmail.sync", "payload": {"a": 1}}
 documents = st.dictionaries(
     st.text(), st.recursive(st.none() | st.integers() | st.text(), st.lists, max_leaves=12), max_size=4
 )
