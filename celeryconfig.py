@@ -10,7 +10,7 @@ from kombu import Exchange
 from kombu import Queue as BrokerQueue
 
 from beat_schedule import EVERY
-from domain.jobs.queues import BrokerNames, Queue
+from domain.jobs.queues import CLIENTS_NAMES, BrokerNames, Queue
 from settings import load_or_end
 
 _settings = load_or_end()
@@ -46,16 +46,12 @@ control_queue_durable = True
 QUEUE_ARGUMENTS = {"x-queue-type": "quorum"} if IS_RABBITMQ else None
 
 # The anonymous exchange needs no binding, so a broker that lost its data still takes hints at once.
-# By their aliases, `worker -Q` and `-X` know the queues without the prefix.
+# By their aliases, `worker -Q` and `-X` know the queues without the prefix. A client that just names a queue declares
+# it without arguments, and RabbitMQ refuses a queue that was declared with others.
 task_queues = [
-    BrokerQueue(
-        NAMES.name(queue.value),
-        Exchange(""),
-        routing_key=NAMES.name(queue.value),
-        queue_arguments=QUEUE_ARGUMENTS,
-        alias=queue.value,
-    )
-    for queue in Queue
+    BrokerQueue(NAMES.name(name), Exchange(""), routing_key=NAMES.name(name), queue_arguments=arguments, alias=name)
+    for names, arguments in ((Queue, QUEUE_ARGUMENTS), (CLIENTS_NAMES, None))
+    for name in names
 ]
 task_default_queue = task_default_routing_key = NAMES.name(Queue.DEFAULT.value)
 task_default_exchange = ""

@@ -28,7 +28,7 @@ from observability.connection_diagnosis import diagnosis_of
 from settings import Settings
 from storage.accounts import accounts, pushes
 from storage.audit import exports
-from storage.ledger import alerts, gates
+from storage.ledger import alerts, gates, refusals
 from storage.money import model_calls
 from storage.postgres.execution import DatabaseError
 from storage.postgres.readiness import Check, database_checks, installation_checks, not_answered
@@ -55,6 +55,7 @@ EXPORTED_WITHIN = timedelta(hours=26)
 
 LETTERS_WITHIN = timedelta(days=365)
 """How far back dead letters are counted: whoever has left one for longer has decided."""
+REFUSED_WITHIN = timedelta(hours=1)
 ALERT_LOST_WITHIN = timedelta(hours=1)
 """An alert that could not be delivered raises no other; this is where it is seen."""
 
@@ -127,6 +128,7 @@ def _ledger_checks() -> Sequence[tuple[str, Callable[[Runtime], Check]]]:
         ("gates", gate_check),
         ("people", people_check),
         ("providers", provider_check),
+        ("refused messages", refusal_check),
         ("alerts", alert_check),
         ("audit log", audit_check),
     )
@@ -171,10 +173,9 @@ def queue_checks(settings: Settings) -> Sequence[Check]:
     found, silence = ask_workers(settings, lambda app: app.control.inspect(timeout=INSPECTION_S).active_queues())
     if silence:
         return [unasked("workers", silence)]
+    names = BrokerNames(settings.queue_prefix)
     consumers = Counter(
-        BrokerNames(settings.queue_prefix).queue(name)
-        for queues in (found or {}).values()
-        for name in {each["name"] for each in queues}
+        queue for queues in (found or {}).values() for queue in {names.queue(each["name"]) for each in queues}
     )
     return [_consumed(queue.value, consumers[queue]) for queue in Queue]
 
@@ -266,6 +267,17 @@ def provider_check(process: Runtime) -> Check:
         " (docs/howto/mend-a-parked-provider.md)"
     )
     return Check("providers", ok=False, finding=finding, remedy=remedy)
+
+
+def refusal_check(process: Runtime) -> Check:
+    """Whether messages of Celery's clients were refused lately: their clients may never hear of it."""
+    with process.database.ledger() as tx:
+        lately, kept = (alerts.count_refusals(tx, within=within) for within in (REFUSED_WITHIN, refusals.KEPT_FOR))
+    finding = f"{lately} of the last hour, {kept} of the last {refusals.KEPT_FOR.days} days, which are kept"
+    if not lately:
+        return Check("refused messages", ok=True, finding=finding)
+    remedy = "mend the client that sends them: celery -A tasks jobs refused"
+    return Check("refused messages", ok=False, finding=finding, remedy=remedy)
 
 
 def alert_check(process: Runtime) -> Check:

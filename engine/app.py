@@ -1,7 +1,7 @@
 """The Celery application of the fleet: every job type is a task, and the relay is a bootstep of the worker."""
 
 from functools import cached_property
-from typing import Any
+from typing import Any, NoReturn
 
 from celery import Celery, Task
 from celery.bootsteps import StartStopStep
@@ -15,6 +15,7 @@ from engine.celery_patches.fleet_connection import FleetAmqp
 from engine.celery_patches.request_stack import RequestStack
 from engine.celery_patches.single_events import FleetEvents
 from engine.database_away import retry_while_away
+from engine.messages.own_tasks import hand_over
 from engine.relay.relay import Relay
 from engine.results.ledger_backend import LedgerBackend
 from engine.runtime import runtime
@@ -42,6 +43,23 @@ class FleetApp(Celery):  # type: ignore[misc] # Celery ships no types
         """A connection to send messages by, to the same broker."""
         self.need_one_broker(url)
         return super().connection_for_write(url, **options)
+
+    def send_task(
+        self,
+        name: str,
+        args: Any = None,  # noqa: ANN401 - as above
+        kwargs: Any = None,  # noqa: ANN401 - as above
+        countdown: float | None = None,
+        eta: Any = None,  # noqa: ANN401 - as above
+        task_id: str | None = None,
+        **options: Any,  # noqa: ANN401 - as above
+    ) -> Any:  # noqa: ANN401 - as above
+        """Enqueue the job whose contract the keyword arguments are, now; `delay` and `apply_async` come here, too.
+
+        Raises `Invalid` with the field of what cannot become a job: no message is sent of which nobody hears again.
+        """
+        job_id = hand_over(self, name, args, kwargs, countdown, eta, task_id=task_id, **options)
+        return (options.get("result_cls") or self.AsyncResult)(str(job_id))
 
     def need_one_broker(self, url: str | None = None) -> None:
         """End the process with one line when Celery goes by another broker than that of the settings.
@@ -78,6 +96,11 @@ class JobTask(Task):  # type: ignore[misc] # Celery ships no types
             raise RuntimeError(f"{self.name} is a job type: enqueue a job, and a worker will run it")
         return execution.run_in_task(attempt, self.job_type)
 
+    def apply(self, *_arguments: object, **_options: object) -> NoReturn:
+        """Refuse to run the task in the caller's process."""
+        self.run()
+        raise NotImplementedError
+
     __call__ = run
     """Celery's worker wraps the one that a task inherits, and its tracer then takes that for a task's own: two more
     calls and another request for each job, longer than all that `run` does for a short one."""
@@ -87,8 +110,6 @@ def register(job_type: Job[Any]) -> None:
     """Make a job type a task of the app, under its name and its aliases."""
     for name in (job_type.name, *job_type.declared.aliases):
         facts: dict[str, Any] = {"name": name, "job_type": job_type, "__doc__": job_type.handler.__doc__}
-        # A prefork child past its deadline has lost its claim and still holds its slot of the pool.
-        facts["time_limit"] = (job_type.deadline + execution.OVERTIME).total_seconds()
         task = app.register_task(type(job_type.name, (JobTask,), facts)())
         type(task).request_stack = RequestStack()
 

@@ -16,8 +16,9 @@ from operations import cancellations, replays
 from operations.call import Call
 from operations.operation import Area, OperatorsOnly, Option, Reason, Record, Route
 from operations.pages import Page, Window
-from storage.ledger import job_views
+from storage.ledger import job_views, refusals
 from storage.ledger.job_views import JobFilter, Position
+from storage.secrets.sealing import REFUSED_MESSAGE, SealedToken, Sealer
 
 JOBS = Area("jobs", "Enqueue, look at, cancel and retry jobs.")
 FLEET = OperatorsOnly("it tells of the fleet's workers and claims; an org reads its job by `GET /v1/jobs/{job_id}`")
@@ -106,15 +107,22 @@ class ChildPosition(NamedTuple):
 
 
 class RefusedMessage(Record):
-    """A message that could not become a job; its content is not kept."""
+    """A message that could not become a job."""
 
-    columns: ClassVar = ("at", "task", "task_id", "field", "reason")
+    columns: ClassVar = ("id", "at", "task", "task_id", "field", "reason")
     id: int
     at: datetime
     task: str
     task_id: str
     field: str
     reason: str
+
+
+class RefusedContent(Record):
+    """What a refused message said."""
+
+    id: int
+    content: str = Field(description="A line of JSON with its kind and headers; then its body, up to 2 MiB in all.")
 
 
 class RefusalPosition(NamedTuple):
@@ -204,6 +212,17 @@ def list_refused_messages(call: Call, window: Window) -> Page[RefusedMessage]:
     with call.reading() as tx:
         found = job_views.refused(tx, before=after.id if after else None, limit=window.rows)
     return window.page(found, RefusedMessage.model_validate, lambda message: RefusalPosition(message.id))
+
+
+@JOBS.look("refused-content", NO_ORG)
+def show_refused_content(call: Call, refusal_id: int) -> RefusedContent:
+    """Show what a refused message said, a secret in it too: it is sealed in the database, and kept for 30 days."""
+    with call.reading() as tx:
+        sealed = refusals.sealed_content(tx, refusal_id)
+    if sealed is None:
+        raise Gone(f"there is no refused message {refusal_id}")
+    content = Sealer.of(call.settings).open(SealedToken(sealed), REFUSED_MESSAGE)
+    return RefusedContent(id=refusal_id, content=content.get_secret_value())
 
 
 @JOBS.deed(

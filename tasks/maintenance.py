@@ -39,7 +39,7 @@ from storage.access import api_requests
 from storage.accounts import accounts, consents, expected_writes
 from storage.audit import deletion
 from storage.doubts import doubts
-from storage.ledger import alerts, audit, end_hooks, invariants, retention
+from storage.ledger import alerts, audit, end_hooks, invariants, refusals, retention
 from storage.money import spending
 from storage.notifications.email import orders as email_orders
 from storage.planning import plans
@@ -107,11 +107,14 @@ def check_watches(ctx: JobContext, _payload: CheckWatchesPayload) -> Outcome:
 
 @job(queue=Queue.MAINTENANCE)
 def raise_alerts(ctx: JobContext, _payload: RaiseAlertsPayload) -> Outcome:
-    """Raise the alerts that are due for the whole fleet: dead letters by job type, and providers that refuse calls."""
+    """Raise the alerts that are due for the whole fleet: dead letters, refused messages and calls."""
     now = ctx.now()
     with ctx.fleet() as tx:
         due = alerts_due(
-            alerts.count_letters(tx, since=look_from(now), window=WINDOW), alerts.parked_providers(tx), now
+            alerts.count_letters(tx, since=look_from(now), window=WINDOW),
+            alerts.parked_providers(tx),
+            now,
+            alerts.first_refusals(tx, since=look_from(now), window=WINDOW),
         )
         # One that was raised before is refused by its key.
         raised = ctx.enqueue(tx, *[payload_of(one) for one in due])
@@ -157,7 +160,7 @@ def delete_exported_audit(ctx: JobContext, _payload: DeleteExportedAuditPayload)
 
 @job(queue=Queue.MAINTENANCE)
 def purge_expired_keys(ctx: JobContext, _payload: PurgeExpiredKeysPayload) -> Outcome:
-    """Delete guards, expectations, requests, corrections, sent mail, proposals and workflows' runs past their time.
+    """Delete guards, requests, refused messages, corrections, sent mail, proposals and workflows' runs past their time.
 
     What is in doubt stays. Requests for consent that nobody finished in time end here, too.
     """
@@ -167,6 +170,7 @@ def purge_expired_keys(ctx: JobContext, _payload: PurgeExpiredKeysPayload) -> Ou
         with ctx.fleet() as tx:
             batch = {
                 "guards": retention.purge_expired_keys(tx, batch=BATCH),
+                "refusals": refusals.purge(tx, batch=BATCH),
                 "expectations": expected_writes.purge(tx, limit=BATCH),
                 "requests": api_requests.purge(tx, batch=BATCH),
                 "corrections": corrections.purge(tx, now=ctx.now(), limit=BATCH),

@@ -21,9 +21,12 @@ BEGUN = "workflow.begun"
 """The event in the audit log."""
 
 
-@job(queue=Queue.DEFAULT, retry=ENGINE, audits=(BEGUN,))
+@job(queue=Queue.DEFAULT, retry=ENGINE, on_end="workflow_advance_ended", audits=(BEGUN,))
 def run(ctx: JobContext, payload: RunPayload) -> Outcome:
-    """Begin a run of a workflow, with the id of the job. It keeps to the version that is the latest now, or named."""
+    """Begin a run of a workflow, with the id of the job. It keeps to the version that is the latest now, or named.
+
+    The run that an operation started is there already.
+    """
     try:
         with ctx.read() as tx:
             known = known_workflow(ctx, tx, payload.workflow, payload.version)
@@ -38,9 +41,8 @@ def run(ctx: JobContext, payload: RunPayload) -> Outcome:
 def _begin(ctx: JobContext, payload: RunPayload, known: KnownWorkflow, tx: Transaction) -> None:
     job = ctx.job
     new = NewRun(job.job_id, job.org_id, job.project_id, known.version, payload.input)
-    if runs.begin(tx, new, known.definition, by=job.origin):
-        begun = {"run_id": str(job.job_id), "workflow": payload.workflow, "version": known.version}
-        audit.append(tx, job, BEGUN, begun)
+    runs.begin(tx, new, known.definition, by=job.origin)
+    audit.append(tx, job, BEGUN, {"run_id": str(job.job_id), "workflow": payload.workflow, "version": known.version})
 
 
 @job(queue=Queue.DEFAULT, retry=ENGINE, on_end="workflow_advance_ended", audits=(ENDED,))

@@ -78,7 +78,7 @@ def test_a_prefix_that_a_broker_or_a_command_line_would_not_take_is_refused(pref
     with pytest.raises(ValidationError) as caught:
         Settings.model_validate({"queue_prefix": prefix})
     assert refused_settings(caught.value).startswith("settings: POSTROOM_QUEUE_PREFIX: ")
-    assert Settings.model_validate({"queue_prefix": "q:"}).queue_prefix == "q:"
+    assert Settings.model_validate({"queue_prefix": "staging:"}).queue_prefix == "staging:"
 
 
 def test_a_list_of_brokers_is_refused_and_not_shown() -> None:

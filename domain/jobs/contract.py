@@ -1,7 +1,7 @@
 """The job contract: what any service must say when it hands over a job (docs: seeds.md#004-46)."""
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from datetime import datetime
 from typing import Annotated, Any, Self
 from uuid import UUID
@@ -47,8 +47,11 @@ Text = Field(min_length=1, max_length=200)
 Instant = Annotated[datetime, BeforeValidator(read_instant)]
 """A field of a contract or a payload: RFC 3339 with an offset, kept in UTC."""
 
-OTHER_NAMES: Mapping[str, str] = {"tenantId": "org_id", "jobType": "job_type", "input": "payload"}
-"""Names of one source document for fields of the contract (docs: seeds.md#002-40)."""
+OTHER_NAMES = (
+    *(("tenantId", "org_id"), ("jobType", "job_type"), ("input", "payload")),
+    *(("run_at", "scheduled_for"), ("scheduled_for", "run_at")),
+)
+"""Names of source documents for fields (docs: seeds.md#002-40): the same for whoever hands over a job, in any way."""
 RETRIES = ("maxRetries", "max_retries")
 """How often a job is tried again, in the words of that document: three retries are four attempts."""
 
@@ -72,58 +75,69 @@ def storable(text: str) -> str:
     return text
 
 
-class JobContract(BaseModel):
-    """One job as a foreign service sends it; unknown fields are refused, so that a typing error is not lost."""
+class AskedJob(BaseModel):
+    """What whoever hands over a job says of it; unknown fields are refused, so that a typing error is not lost."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    job_id: UUID
     job_type: str = Field(pattern=f"^{JOB_TYPE_PATTERN}$", max_length=LONGEST_JOB_TYPE)
-    org_id: UUID
+    payload: Annotated[dict[str, Any], AfterValidator(readable)]
+    payload_version: int | None = Field(None, ge=1, le=1000)
     project_id: UUID | None = None
+    expires_at: Instant | None = None
+    priority: int | None = Field(None, ge=-100, le=100)
+    max_attempts: int | None = Field(None, ge=1, le=MOST_ATTEMPTS)
+    retry_base_s: int | None = Field(None, ge=1, le=LONGEST_RETRY_S)
+    retry_cap_s: int | None = Field(None, ge=1, le=LONGEST_RETRY_S)
+
+    @classmethod
+    def parse(cls, document: object) -> Self:
+        """Read a document; raises `Invalid` with the first offending field and the reason."""
+        try:
+            return cls.model_validate(own_names(document, cls.model_fields))
+        except ValidationError as error:
+            raise first_problem(error) from None
+
+    def job_for(self, org_id: UUID, origin: Origin) -> NewJob:
+        """The job as the ledger takes it, for a client."""
+        return NewJob(
+            job_type=self.job_type,
+            org_id=org_id,
+            payload=self.payload,
+            payload_version=self.payload_version,
+            project_id=self.project_id,
+            origin=origin,
+            expires_at=self.expires_at,
+            priority=self.priority or 0,
+            max_attempts=self.max_attempts,
+            retry_base_s=self.retry_base_s,
+            retry_cap_s=self.retry_cap_s,
+            keys_of=KeysOf.CLIENT,
+        )
+
+
+class JobContract(AskedJob):
+    """One job as a foreign service sends it."""
+
+    job_id: UUID
+    org_id: UUID
     actor_type: ActorType
     actor_id: str = Text
     request_id: str = Text
     correlation_id: str = Text
     idempotency_key: str = Field(min_length=1, max_length=400)
     created_at: Instant
-    payload: Annotated[dict[str, Any], AfterValidator(readable)]
-    payload_version: int | None = Field(None, ge=1, le=1000)
     scheduled_for: Instant | None = None
-    expires_at: Instant | None = None
-    priority: int = Field(0, ge=-100, le=100)
-    max_attempts: int | None = Field(None, ge=1, le=MOST_ATTEMPTS)
-    retry_base_s: int | None = Field(None, ge=1, le=LONGEST_RETRY_S)
-    retry_cap_s: int | None = Field(None, ge=1, le=LONGEST_RETRY_S)
     traceparent: str | None = Field(None, max_length=200)
-
-    @classmethod
-    def parse(cls, document: object) -> Self:
-        """Read a contract; raises `Invalid` with the first offending field and the reason."""
-        try:
-            return cls.model_validate(own_names(document, cls.model_fields))
-        except ValidationError as error:
-            raise first_problem(error) from None
 
     def new_job(self) -> NewJob:
         """The contract as the ledger takes it."""
-        return NewJob(
-            job_type=self.job_type,
-            org_id=self.org_id,
-            payload=self.payload,
-            payload_version=self.payload_version,
+        origin = Origin(self.actor_type, self.actor_id, self.request_id, self.correlation_id, self.traceparent)
+        return self.job_for(self.org_id, origin)._replace(
             job_id=self.job_id,
-            project_id=self.project_id,
-            origin=Origin(self.actor_type, self.actor_id, self.request_id, self.correlation_id, self.traceparent),
             idempotency_key=self.idempotency_key,
             run_at=self.scheduled_for,
-            expires_at=self.expires_at,
-            priority=self.priority,
-            max_attempts=self.max_attempts,
-            retry_base_s=self.retry_base_s,
-            retry_cap_s=self.retry_cap_s,
             created_at=self.created_at,
-            keys_of=KeysOf.CLIENT,
         )
 
 
@@ -131,7 +145,7 @@ def own_names(document: object, fields: Collection[str]) -> object:
     """A contract under its fields' own names; raises `Invalid` for two names of a field that say different things."""
     if not isinstance(document, dict):
         return document
-    known = {other: field for other, field in OTHER_NAMES.items() if field in fields}
+    known = {other: field for other, field in OTHER_NAMES if field in fields}
     others = [(name, known[name], document[name]) for name in known if name in document]
     others += [(name, "max_attempts", _attempts(name, document[name])) for name in RETRIES if name in document]
     if not others:

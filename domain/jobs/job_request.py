@@ -2,42 +2,23 @@
 
 import hashlib
 import json
-from typing import Annotated, Any, Self
+from typing import Self
 from uuid import UUID
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
-from domain.jobs.contract import (
-    JOB_TYPE_PATTERN,
-    LONGEST_JOB_TYPE,
-    LONGEST_RETRY_S,
-    MOST_ATTEMPTS,
-    Instant,
-    first_problem,
-    own_names,
-    readable,
-)
+from domain.jobs.contract import AskedJob, Instant
 from domain.jobs.failures import Invalid
-from domain.jobs.job import JsonObject, KeysOf, NewJob, Origin
+from domain.jobs.job import JsonObject, NewJob, Origin
 
 KEY_FIELD = "idempotency_key"
 
 
-class JobRequest(BaseModel):
+class JobRequest(AskedJob):
     """One job that is to be enqueued; org, actor, request and trace come from the key and the headers."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    job_type: str = Field(pattern=f"^{JOB_TYPE_PATTERN}$", max_length=LONGEST_JOB_TYPE)
-    payload: Annotated[dict[str, Any], AfterValidator(readable)]
-    payload_version: int | None = Field(None, ge=1, le=1000)
-    project_id: UUID | None = None
+    org_id: UUID | None = Field(None, description="The org of the key, which is meant without it, too.")
     run_at: Instant | None = None
-    expires_at: Instant | None = None
-    priority: int = Field(0, ge=-100, le=100)
-    max_attempts: int | None = Field(None, ge=1, le=MOST_ATTEMPTS)
-    retry_base_s: int | None = Field(None, ge=1, le=LONGEST_RETRY_S)
-    retry_cap_s: int | None = Field(None, ge=1, le=LONGEST_RETRY_S)
     idempotency_key: str | None = Field(None, min_length=1, max_length=400)
 
     @classmethod
@@ -52,29 +33,17 @@ class JobRequest(BaseModel):
             if document.get(KEY_FIELD, header_key) != header_key:
                 raise Invalid(KEY_FIELD, "differs from the header Idempotency-Key")
             document = {**document, KEY_FIELD: header_key}
-        try:
-            return cls.model_validate(own_names(document, cls.model_fields))
-        except ValidationError as error:
-            raise first_problem(error) from None
+        return super().parse(document)
 
     def new_job(self, org_id: UUID, origin: Origin, *, is_checked: bool) -> NewJob:
-        """The request as the ledger takes it; `is_checked` says whether its payload stands as its class writes it."""
-        return NewJob(
-            job_type=self.job_type,
-            org_id=org_id,
-            payload=self.payload,
-            payload_version=self.payload_version,
-            project_id=self.project_id,
-            origin=origin,
-            idempotency_key=self.idempotency_key,
-            run_at=self.run_at,
-            expires_at=self.expires_at,
-            priority=self.priority,
-            max_attempts=self.max_attempts,
-            retry_base_s=self.retry_base_s,
-            retry_cap_s=self.retry_cap_s,
-            keys_of=KeysOf.CLIENT,
-            is_checked=is_checked,
+        """The request as the ledger takes it; `is_checked` says whether its payload stands as its class writes it.
+
+        Raises `Invalid` for a request that names another org than the caller's.
+        """
+        if self.org_id not in {None, org_id}:
+            raise Invalid("org_id", "is not the org of the key")
+        return self.job_for(org_id, origin)._replace(
+            idempotency_key=self.idempotency_key, run_at=self.run_at, is_checked=is_checked
         )
 
 

@@ -129,6 +129,13 @@ OLDEST = Metric(
 )
 WORKERS = Metric("workers_alive", GAUGE, LEDGER, (), "Worker commands with a lease.")
 OPEN_LETTERS = Metric("deadletter_open", GAUGE, LEDGER, (), "Dead letters that nobody has replayed or discarded.")
+REFUSED_MESSAGES = Metric(
+    "messages_refused",
+    GAUGE,
+    LEDGER,
+    (),
+    "Messages of Celery's clients that were refused within the last hour: see `celery -A tasks jobs refused`.",
+)
 GATES = Metric("gates_closed", GAUGE, LEDGER, ("scope",), "Closed gates.")
 EFFECTS = Metric(
     "effects_unsettled",
@@ -197,6 +204,7 @@ METRICS = (
     OLDEST,
     WORKERS,
     OPEN_LETTERS,
+    REFUSED_MESSAGES,
     GATES,
     EFFECTS,
     COUNTING_LAG,

@@ -1,5 +1,6 @@
 """The seven named queues with their names in a broker, and the categories of jobs (docs: seeds.md#004-30)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -56,11 +57,17 @@ _CATEGORY_OF_QUEUE = {
 }
 
 
+CLIENTS_NAMES: Mapping[str, Queue] = {f"q:{queue}": queue for queue in Queue} | {"celery": Queue.DEFAULT}
+"""Further queues that clients send jobs to: a source document's, and Celery's own, which a client means that names none
+(docs: seeds.md#004-30). Whatever queue a job comes in, its type decides in which it waits."""
+
+
 @dataclass(frozen=True, slots=True)
 class BrokerNames:
     """What a fleet's queues are called in its broker, which other fleets may share.
 
-    No name of one fleet is a name of another with another prefix, because no queue's name ends with another queue's.
+    No name of one fleet is a name of another with another prefix: no prefix ends with `q:`, and else no name ends with
+    another.
     """
 
     prefix: str = ""
@@ -81,14 +88,13 @@ class BrokerNames:
         return self.prefix + queue
 
     def queue(self, name: object) -> Queue | None:
-        """The fleet's queue with this name in the broker; None where the name is none of the fleet's."""
+        """The fleet's queue with this name in the broker, or of its clients'; None for any other name."""
         if not isinstance(name, str) or not name.startswith(self.prefix):
             return None
-        plain = name.removeprefix(self.prefix)
-        return Queue(plain) if plain in _PLAIN_NAMES else None
+        return _QUEUES.get(name.removeprefix(self.prefix))
 
 
 PLAIN = BrokerNames()
 """Of a fleet that has its broker for itself."""
 
-_PLAIN_NAMES = frozenset(queue.value for queue in Queue)
+_QUEUES: Mapping[str, Queue] = {**{queue.value: queue for queue in Queue}, **CLIENTS_NAMES}

@@ -24,7 +24,9 @@ class QuarantinePayload(Payload, job_type="deadletter.quarantine"):
 class SendAlertPayload(Payload, job_type="deadletter.send_alert", unique=for_ttl("kind", "subject", "since")):
     """What happened. An alert is raised once; how many it counts does not make it another."""
 
-    kind: Literal["dead_letter", "dead_letters", "consent", "consent_back", "credentials", "provider", "effects"]
+    kind: Literal[
+        "dead_letter", "dead_letters", "consent", "consent_back", "credentials", "provider", "effects", "refused"
+    ]
     subject: Annotated[str, Field(max_length=LONGEST_SUBJECT)]
     since: Annotated[Instant, Field(examples=["2026-11-24T09:00:00Z"])]
     count: int = 1

@@ -77,6 +77,8 @@ def checked_prefix(prefix: str) -> str:
         raise ValueError("must be at most 60 letters, digits and . _ : -, and begin with a letter or a digit")
     if prefix.startswith("amq."):
         raise ValueError("must not begin with amq., which RabbitMQ keeps for itself")
+    if prefix.endswith("q:"):
+        raise ValueError("must not end with q:, which stands in names of queues that every fleet reads")
     return prefix
 
 

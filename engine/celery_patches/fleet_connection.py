@@ -11,15 +11,18 @@ A broker may take every connection and refuse what is asked of it. Celery takes 
 and ends the worker with them.
 """
 
+from collections.abc import Collection, Sequence
 from typing import Any
 
-from celery.app.amqp import AMQP
+from celery.app.amqp import AMQP, Queues
 from celery.exceptions import ImproperlyConfigured
 from kombu import Connection
 from kombu.exceptions import OperationalError
 from pydantic import SecretStr
 from redis.exceptions import NoPermissionError, ReadOnlyError
 
+import celeryconfig
+from domain.jobs.queues import CLIENTS_NAMES, PLAIN
 from domain.urls.broker_urls import checked_broker_url
 from engine.broker.transport_names import transports_of
 
@@ -66,8 +69,27 @@ def _check(url: str) -> None:
         raise InvalidBroker(f"the broker's URL: {error}") from None
 
 
-class FleetAmqp(AMQP):  # type: ignore[misc] # Celery ships no types
-    """Where the app finds its class of connections."""
+class FleetQueues(Queues):  # type: ignore[misc] # Celery ships no types
+    """Which queues a worker consumes: with each of the fleet's, those that clients send its jobs to."""
 
+    def select(self, include: Collection[str] | None) -> None:
+        """Consume these alone; what `worker -Q` names."""
+        super().select(_with_clients_names(include))
+
+    def deselect(self, exclude: Collection[str] | None) -> None:
+        """Consume all but these; what `worker -X` names."""
+        super().deselect(_with_clients_names(exclude))
+
+
+def _with_clients_names(names: Collection[str] | None) -> Sequence[str]:
+    given = names or ()
+    chosen = [celeryconfig.NAMES.queue(name) or PLAIN.queue(name) for name in given]
+    return [*given, *(name for name, queue in CLIENTS_NAMES.items() if queue in chosen)]
+
+
+class FleetAmqp(AMQP):  # type: ignore[misc] # Celery ships no types
+    """Where the app finds its classes of connections and queues."""
+
+    queues_cls = FleetQueues
     Connection = FleetConnection
     BrokerConnection = FleetConnection

@@ -18,7 +18,8 @@ from engine.celery_patches import tls
 from engine.celery_patches.redis_clients import KeptClientChannel
 from engine.celery_patches.redis_connections import bounded
 from engine.messages.envelope import RawEnvelope, close_envelope, read_envelope
-from engine.messages.refused_messages import record_refusal
+from engine.messages.foreign import RefusedMessage
+from engine.messages.refused_messages import record_refusal, text_of
 from engine.runtime import runtime
 
 log = structlog.get_logger(__name__)
@@ -214,7 +215,8 @@ class FleetChannel(KeptClientChannel):
                 envelope = read_envelope(item, queue, str(uuid4()))
             except Unreadable as problem:
                 # kombu itself would end the consumer, and with it the other messages that came along.
-                record_refusal(runtime(), "unknown", "unknown", problem.field, problem.reason)
+                refused = RefusedMessage("unknown", "unknown", problem.field, problem.reason, wants_result=False)
+                record_refusal(runtime(), refused, text_of(item))
             else:
                 self.connection._deliver(envelope, queue)  # noqa: SLF001 - the channel's own transport
 

@@ -1,5 +1,6 @@
 """Task messages of foreign Celery clients, read into one closed type; whatever is odd is refused by its field."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -9,12 +10,25 @@ from uuid import UUID
 from domain.jobs.contract import LONGEST_JOB_TYPE, JobContract
 from domain.jobs.failures import Invalid
 from domain.jobs.job import NewJob
-from engine.broker.hints import JOB_TYPE, Unreadable
+from engine.broker.hints import JOB_TYPE, PRIORITIES, Unreadable
 from engine.messages.documents import check_depth, read_body
 from engine.messages.envelope import LONGEST_NAME
 
 TEXTS = ("lang", "root_id", "parent_id", "group", "shadow", "origin", "argsrepr", "kwargsrepr")
 """Headers of Celery's that the fleet has no use for; another kind of value shows a client that is not Celery's."""
+
+READ = ("task", "id", "eta", "expires", "retries", "timelimit", "ignore_result", "compression", "traceparent")
+"""Headers that mean something, or must mean nothing."""
+
+UNREAD = ("group_index", "replaced_task_nesting")
+"""Headers of Celery's of which the fleet reads nothing."""
+
+STAMPS = ("stamped_headers", "stamps")
+
+ALONG_THE_WAY = re.compile("x-|sentry-|newrelic|elastic|uber-trace-id$|b3$|baggage$|tracestate$")
+"""How headers begin that brokers and tracers add to whatever is sent. The trace goes on by `traceparent`."""
+
+KNOWN = frozenset({*TEXTS, *READ, *UNREAD})
 
 NO_LIMITS = ([None, None], (None, None), None)
 
@@ -41,11 +55,8 @@ class ForeignMessage:
     task: str
     task_id: str
     contract: JobContract | None
-    """None: the message has no arguments, and its task id names a job that is in the ledger."""
-    run_at: datetime | None
-    """Celery's `eta` or `countdown`, where the contract names no time itself."""
-    expires_at: datetime | None
-    """The contract's own time or Celery's `expires`, whichever comes first."""
+    """With what the message's own options add. None: the message has no arguments, and its task id names a job that is
+    in the ledger."""
     wants_result: bool
     is_checked: bool = False
     """Whether the contract's payload stands as its class writes it."""
@@ -54,9 +65,7 @@ class ForeignMessage:
         """The job as the ledger takes it; None where the message only names one."""
         if self.contract is None:
             return None
-        return self.contract.new_job()._replace(
-            run_at=self.run_at, expires_at=self.expires_at, is_checked=self.is_checked
-        )
+        return self.contract.new_job()._replace(is_checked=self.is_checked)
 
     def refused(self, field: str, reason: str) -> RefusedMessage:
         """The refusal of the message; a reason that begins with its field says it once."""
@@ -75,20 +84,13 @@ def read_foreign(message: Any) -> ForeignMessage:  # noqa: ANN401 - a kombu mess
     task, task_id = _read_names(headers)
     contract = _read_arguments(body)
     _refuse_wishes(headers)
+    _refuse_additions(headers)
+    eta, expires = _read_time(headers, "eta"), _read_time(headers, "expires")
     if contract is None:
         _check_uuid(task_id)
-    eta, expires = _read_time(headers, "eta"), _read_time(headers, "expires")
-    scheduled, ends = (contract.scheduled_for, contract.expires_at) if contract else (None, None)
-    if eta and scheduled:
-        raise Unreadable("eta", "is given, and so is scheduled_for")
-    return ForeignMessage(
-        task,
-        task_id,
-        contract,
-        eta or scheduled,
-        min(filter(None, (expires, ends)), default=None),
-        wants_result(headers),
-    )
+    else:
+        contract = _with_options(contract, eta, expires, message)
+    return ForeignMessage(task, task_id, contract, wants_result(headers))
 
 
 def wants_result(headers: Mapping[str, Any]) -> bool:
@@ -134,6 +136,30 @@ def _read_arguments(body: object) -> JobContract | None:
         raise Unreadable(problem.field, problem.reason.removeprefix(f"{problem.field}: ")) from None
 
 
+def _with_options(
+    contract: JobContract,
+    eta: datetime | None,
+    expires: datetime | None,
+    message: Any,  # noqa: ANN401 - a kombu message
+) -> JobContract:
+    """The contract with what the options of `send_task` say: when at the earliest, until when, how urgent, which trace.
+
+    The contract's own priority and trace count before the message's, and of two ends the earlier one.
+    """
+    if eta and contract.scheduled_for:
+        raise Unreadable("eta", "is given, and so is scheduled_for")
+    priority, trace = message.properties.get("priority"), message.headers.get("traceparent")
+    if contract.priority is None and priority is not None and priority not in PRIORITIES:
+        raise Unreadable("priority", f"is not from {PRIORITIES.start} to {PRIORITIES[-1]}")
+    said = {
+        "scheduled_for": eta or contract.scheduled_for,
+        "expires_at": min(filter(None, (expires, contract.expires_at)), default=None),
+        "priority": priority if contract.priority is None else contract.priority,
+        "traceparent": contract.traceparent or (trace if isinstance(trace, str) and is_storable(trace) else None),
+    }
+    return contract.model_copy(update=said)
+
+
 def _refuse_wishes(headers: Mapping[str, Any]) -> None:
     """Refuse headers of no shape, and the wishes among them that the fleet does not grant."""
     for name in TEXTS:
@@ -146,6 +172,16 @@ def _refuse_wishes(headers: Mapping[str, Any]) -> None:
         raise Unreadable("retries", "is no number of retries")
     if not isinstance(headers.get("ignore_result"), bool | None):
         raise Unreadable("ignore_result", "is neither true nor false")
+
+
+def _refuse_additions(headers: Mapping[str, Any]) -> None:
+    """Refuse what a client has added to Celery's own headers, but for what is added to whatever is sent."""
+    for name, value in headers.items():
+        if name in STAMPS:
+            if value:
+                raise Unreadable(name, "a job keeps no stamps")
+        elif name not in KNOWN and not ALONG_THE_WAY.match(str(name)):
+            raise Unreadable(f"headers.{name}", "a job has no headers: what it needs is in its payload")
 
 
 def _read_time(headers: Mapping[str, Any], name: str) -> datetime | None:

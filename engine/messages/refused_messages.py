@@ -1,25 +1,61 @@
-"""Messages that cannot become jobs: recorded with the field and the reason, never with their content."""
+"""Messages that cannot become jobs: recorded with the field, the reason and, sealed, all that they said."""
+
+import json
+from typing import Any
 
 import structlog
+from pydantic import SecretStr
 
 from domain.jobs.failures import Failure
+from engine.messages.documents import LARGEST_BODY
+from engine.messages.foreign import RefusedMessage
 from engine.runtime import Runtime
 from storage.ledger import refusals
+from storage.postgres.database import Transaction
 from storage.postgres.execution import DatabaseError
+from storage.secrets.sealing import REFUSED_MESSAGE
 
 log = structlog.get_logger(__name__)
 
+HEAD = ("content_type", "content_encoding", "headers")
 
-def record_refusal(runtime: Runtime, task: str, task_id: str, field: str, reason: str) -> None:
-    """Record a message that cannot become a job; its content is not kept, for it may hold a secret. Never raises.
+WRITTEN_OUT = "backslashreplace"
+"""How bytes are kept that are no text in UTF-8."""
 
-    The reason of an `Invalid` begins with its field, which has a column of its own.
+
+def content_of(message: Any) -> str:  # noqa: ANN401 - a kombu message
+    """What a message says: its kind and its headers in a line of JSON, and after that its body, as it came."""
+    said = {name: getattr(message, name, None) for name in HEAD}
+    try:
+        head = json.dumps(said, default=repr)
+    except (RecursionError, TypeError, ValueError):  # what AMQP takes for headers may be no JSON
+        head = json.dumps({name: repr(value) for name, value in said.items() if name != "headers"})
+    return f"{head}\n{text_of(getattr(message, 'body', b''))}"
+
+
+def text_of(body: object) -> str:
+    """A body as text; what is no UTF-8 is written out in escapes."""
+    if isinstance(body, str):
+        body = body.encode("utf-8", WRITTEN_OUT)
+    return bytes(body).decode("utf-8", WRITTEN_OUT) if isinstance(body, bytes | bytearray | memoryview) else repr(body)
+
+
+def keep(runtime: Runtime, tx: Transaction, refused: RefusedMessage, content: str) -> None:
+    """Keep a message that is refused, in a transaction of the ledger's.
+
+    The content may hold a secret, so it is sealed; of a long one the first 2 MiB are kept.
     """
-    reason = reason.removeprefix(f"{field}: ")
-    log.warning("message_refused", task=task, task_id=task_id, field=field, reason=reason)
+    facts = {"task": refused.task, "task_id": refused.task_id, "field": refused.field, "reason": refused.reason}
+    log.warning("message_refused", **facts)
+    sealed = runtime.sealer.seal(SecretStr(content[:LARGEST_BODY]), REFUSED_MESSAGE)
+    refusals.record(tx, sealed_content=sealed.data, **facts)
+
+
+def record_refusal(runtime: Runtime, refused: RefusedMessage, content: str) -> None:
+    """Keep a message that is refused, in a transaction of its own. Never raises."""
     try:
         with runtime.database.ledger() as tx:
-            refusals.record(tx, task=task, task_id=task_id, field=field, reason=reason)
+            keep(runtime, tx, refused, content)
     except (Failure, DatabaseError) as error:
         # The log has it; a consumer that waited here would keep good messages waiting too.
-        log.warning("refusal_not_recorded", error=type(error).__name__)
+        log.warning("refusal_not_recorded", field=refused.field, error=type(error).__name__)

@@ -5,7 +5,7 @@ such a message: its arguments reach neither Celery's events nor its listings, an
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -13,9 +13,10 @@ import structlog
 
 from domain.jobs.failures import Failure, Invalid
 from domain.jobs.job import Hint
-from engine.catalogue import catalogue
 from engine.enqueue import enqueue_jobs
+from engine.messages.accepting import accepted
 from engine.messages.foreign import ForeignMessage, RefusedMessage
+from engine.messages.refused_messages import content_of, keep
 from engine.runtime import Runtime
 from storage.ledger import foreign_jobs, refusals, results
 from storage.postgres.apart import WaitingWork
@@ -71,7 +72,7 @@ class Adoption(WaitingWork[Unanswered]):
 
     def receive(self, message: Any, received: ForeignMessage | RefusedMessage) -> None:  # noqa: ANN401 - a kombu message
         """Note a message; it is written in the next turn."""
-        checked = _checked(received) if isinstance(received, ForeignMessage) else received
+        checked = accepted(received) if isinstance(received, ForeignMessage) else received
         self.add([Unanswered(message, checked)])
 
     def write(self) -> None:
@@ -115,7 +116,7 @@ class Adoption(WaitingWork[Unanswered]):
             written = self._ask_for_results(
                 tx, self._take_hints(tx, self._enqueue(tx, [one.received for one in batch]))
             )
-            self._refuse(tx, [one for one in written if isinstance(one, RefusedMessage)])
+            self._refuse(tx, batch, written)
         return [isinstance(one, Adopted) for one in written]
 
     def _enqueue(self, tx: Transaction, received: Sequence[Received]) -> Sequence[Received]:
@@ -163,32 +164,11 @@ class Adoption(WaitingWork[Unanswered]):
         results.refuse(tx, gone, is_sent=self._is_sent)
         return received
 
-    def _refuse(self, tx: Transaction, refused: Sequence[RefusedMessage]) -> None:
-        for one in refused:
-            log.warning("message_refused", task=one.task, task_id=one.task_id, field=one.field, reason=one.reason)
-            refusals.record(tx, task=one.task, task_id=one.task_id, field=one.field, reason=one.reason)
-        answered = [(one.task_id, one.field, one.reason) for one in refused if one.wants_result]
+    def _refuse(self, tx: Transaction, batch: Sequence[Unanswered], written: Sequence[Received]) -> None:
+        refused = [
+            (one, item.message) for one, item in zip(written, batch, strict=True) if isinstance(one, RefusedMessage)
+        ]
+        for one, message in refused:
+            keep(self._process, tx, one, content_of(message))
+        answered = [(one.task_id, one.field, one.reason) for one, _ in refused if one.wants_result]
         results.refuse(tx, answered, is_sent=self._is_sent)
-
-
-def _checked(received: ForeignMessage) -> ForeignMessage | RefusedMessage:
-    """The message, or its refusal when its type or its payload does not fit; a type that is unknown here may exist."""
-    contract, known = received.contract, catalogue.find(received.task)
-    if contract is None:
-        return received
-    names = {received.task} if known is None else {known.name, *known.declared.aliases}
-    if contract.job_type not in names:
-        return received.refused("job_type", f"the message is addressed to {received.task}")
-    if known is None:
-        return received
-    if known.declared.asked_by is not None:
-        return received.refused("job_type", f"is enqueued by the fleet itself: ask by {known.declared.asked_by}")
-    try:
-        payload, version, is_checked = known.payload.accept(contract.payload, contract.payload_version)
-    except Invalid as problem:
-        return received.refused(problem.field, problem.reason)
-    return replace(
-        received,
-        contract=contract.model_copy(update={"payload": payload, "payload_version": version}),
-        is_checked=is_checked,
-    )

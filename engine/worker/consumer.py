@@ -16,7 +16,7 @@ from engine.celery_patches.buffered_events import BufferedEvents
 from engine.celery_patches.prefork_sentinels import watch_again
 from engine.celery_patches.redis_transport import FleetQoS
 from engine.messages import border
-from engine.messages.refused_messages import record_refusal
+from engine.messages.refused_messages import content_of, record_refusal
 from engine.runtime import runtime
 from engine.worker import inspection  # noqa: F401  # registers what the worker answers
 from engine.worker.loop import LedgerLoop
@@ -175,7 +175,7 @@ class FleetConsumer(BufferedEvents):
         """Refuse what kombu could not even make a message of, and messages between workers that it cannot read."""
         message.reject_log_error(log, self.connection_errors)
         refusal = border.refuse(message, Unreadable("message", type(exc).__name__))
-        record_refusal(runtime(), refusal.task, refusal.task_id, refusal.field, refusal.reason)
+        record_refusal(runtime(), refusal, content_of(message))
 
     def on_connection_error_after_connected(self, exc: BaseException) -> None:
         """Let go of a lost connection without pushing messages back through it.

@@ -1,20 +1,53 @@
 """What a worker answers to `celery -A tasks inspect` and `control`; the command line must know the names, too.
 
 Celery's own commands look at its requests, and no job has one. So `active`, `reserved`, `query_task`, `revoke` and
-`terminate` are replaced here by what the ledger loop knows and does.
+`terminate` are replaced here by what the ledger loop knows and does. Commands that would say "ok" for
+nothing, or for what the ledger loop does not follow, are refused with what to do instead.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from uuid import UUID
 
-from celery.worker.control import control_command, inspect_command, nok, ok
+from celery.worker.control import Panel, control_command, inspect_command, nok, ok
 
 from domain.jobs.job import ClaimedJob
 from engine.worker.pool import PoolBatch
 
 Told = dict[str, object]
 """What Celery's listings say of a task."""
+
+_ANEW = "end the worker, and start it with another -c: its supervisor knows how many jobs it runs at once"
+
+REFUSED: Mapping[str, str] = {
+    "rate_limit": "calls to a provider are limited by POSTROOM_RATE_LIMITS, and `celery -A tasks gates close job_type`"
+    " keeps a job type's jobs back",
+    "time_limit": "a job's deadline is its type's, in tasks/",
+    "autoscale": _ANEW,
+    "pool_grow": _ANEW,
+    "pool_shrink": _ANEW,
+    "pool_restart": "end the worker: its supervisor starts it anew",
+    "add_consumer": "start a worker with -Q",
+    "cancel_consumer": "`celery -A tasks gates close queue` keeps a queue's jobs back, in all workers",
+    "revoke_by_stamped_headers": "a job has no stamps: name the ids, `celery -A tasks jobs cancel`",
+    "election": "who relays is decided in PostgreSQL",
+}
+"""Commands of Celery's that no worker of the fleet does, and what to do instead."""
+
+
+def _refusal(name: str, instead: str) -> Callable[..., dict[str, object]]:
+    def refuse(_state: object, **_: object) -> dict[str, object]:
+        return dict(nok(f"{name} is not done: {instead}"))
+
+    refuse.__doc__ = f"Refused: {instead}."
+    return refuse
+
+
+for _name, _instead in REFUSED.items():
+    _known = Panel.meta[_name]
+    control_command(name=_name, args=_known.args, signature=_known.signature, variadic=_known.variadic)(
+        _refusal(_name, _instead)
+    )
 
 
 @inspect_command()  # type: ignore[untyped-decorator] # Celery ships no types

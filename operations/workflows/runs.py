@@ -27,7 +27,7 @@ from operations.workflows.definitions import WORKFLOWS, Version, found_definitio
 from storage.postgres.database import Transaction
 from storage.workflows import nodes, resuming, runs, waits
 from storage.workflows.nodes import THE_NODE, NodeLine, NodePosition
-from storage.workflows.runs import FailedPosition, Run, RunFilter, RunPosition
+from storage.workflows.runs import FailedPosition, NewRun, Run, RunFilter, RunPosition
 from storage.workflows.waits import EventPosition
 
 NO_REASON = "no reason was given"
@@ -175,18 +175,21 @@ def start_run(
     input: Annotated[Given | None, Field(description="As the workflow's schema has it.")] = None,  # noqa: A002 - the field's name
     project_id: Annotated[UUID | None, Field(description="The project that its jobs belong to.")] = None,
 ) -> StartedRun:
-    """Start a run by the version that is the latest now, or named. A job with the run's id begins it at once.
+    """Start a run by the version that is the latest now, or named. A job with the run's id takes up its first nodes.
 
-    Until then nobody sees the run.
+    The run can be looked at, sent events and canceled from the answer on. Who cancels the job cancels the run.
     """
     with call.writing() as tx:
 
         def make() -> Sequence[UUID]:
             stored = found_definition(tx, call.org, workflow, version)
-            InputCheck(definition_of(stored.document).input_schema).check(input or {})
-            payload = RunPayload(workflow=workflow, version=stored.version, input=input or {})
-            made = call.enqueue(tx, payload, org_id=call.org, origin=call.origin, project_id=project_id)
-            return [one.job_id for one in made]
+            definition, given = definition_of(stored.document), input or {}
+            InputCheck(definition.input_schema).check(given)
+            payload = RunPayload(workflow=workflow, version=stored.version, input=given)
+            (made,) = call.enqueue(tx, payload, org_id=call.org, origin=call.origin, project_id=project_id)
+            new = NewRun(made.job_id, call.org, project_id, stored.version, given)
+            runs.begin(tx, new, definition, by=call.origin)
+            return [made.job_id]
 
         (run_id,) = call.once(tx, make)
     return StartedRun(run_id=run_id, org_id=call.org, workflow=workflow)

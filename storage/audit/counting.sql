@@ -101,13 +101,15 @@ from (select queue from jobs where parked_by is not null order by parked_by limi
 group by p.queue
 
 -- name: measure_ledger
--- What else an operator watches, as a number per kind: worker commands with a lease, closed gates by scope, open dead letters, and the
--- unsettled effects of jobs that are held or whose dead letter is open; at most so many jobs and letters are looked at.
+-- What else an operator watches, as a number per kind: worker commands with a lease, closed gates by scope, open dead letters, messages
+-- that were refused within the hour, and the unsettled effects of jobs that are held or whose dead letter is open; at most so many jobs and letters are looked at.
 select 'workers' as what, '' as kind, count(*) as number from workers where lease_until > now()
 union all
 select 'gates', scope, count(distinct key) from gates where until is null or until > now() group by scope
 union all
 select 'dead_letters', '', count(*) from (select from dead_letters where state = 'open' order by created_at limit %(most)s) as letters
+union all
+select 'refused', '', count(*) from (select from refused_messages where at > now() - interval '1 hour' limit %(most)s) as refused
 union all
 select 'effects', k.status, count(*)
 from (

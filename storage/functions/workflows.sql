@@ -104,20 +104,22 @@ end
 $$;
 call postroom.adopt_end_hook('postroom.workflow_nodes_ended(jsonb)');
 
--- The end-of-job hook of workflows.advance. Who cancels the job that has a run go on cancels the run: it would stand still for ever.
--- One that died is left to the replay of its letter.
+-- The end-of-job hook of workflows.run and workflows.advance. Who cancels the job that has a run begin or go on cancels the run: it would
+-- stand still for ever. An advance that died is left to the replay of its letter; the replay of a job that begins a run begins another.
 drop function if exists postroom.workflow_advance_ended(jsonb);
 create function postroom.workflow_advance_ended(facts jsonb) returns void
 language plpgsql as $$
 declare
   run uuid;
 begin
-  if facts ->> 'state' = 'canceled' then
+  if facts ->> 'state' <> 'succeeded' then
     update public.workflow_runs r set
       cancel_requested_at = coalesce(r.cancel_requested_at, now()),
-      cancel_reason = coalesce(r.cancel_reason, left(nullif(facts ->> 'reason', ''), 1000), 'canceled')
+      cancel_reason = coalesce(r.cancel_reason, left(nullif(facts ->> 'reason', ''), 1000), facts ->> 'state')
     from public.jobs j
-    where j.id = (facts ->> 'job_id')::uuid and r.id = (j.payload ->> 'run_id')::uuid and r.state = 'running'
+    where j.id = (facts ->> 'job_id')::uuid and r.state = 'running' and r.id = case
+      when j.job_type = 'workflows.run' then j.id
+      when facts ->> 'state' = 'canceled' then (j.payload ->> 'run_id')::uuid end
     returning r.id into run;
     perform from postroom.advance_runs(array[run], publisher => false);
   end if;

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from domain.notifications.alerts.due import LetterCount, Park
+from domain.notifications.alerts.due import FirstRefusal, LetterCount, Park
 from storage.postgres.database import Transaction
 
 MOST_LETTERS = 10_000
@@ -22,6 +22,18 @@ def count_letters(tx: Transaction, *, since: datetime, window: timedelta) -> Seq
 def parked_providers(tx: Transaction) -> Sequence[Park]:
     """Providers behind a gate that their own refusal closed."""
     return [Park(row.provider, row.reason, row.closed_at, row.until) for row in tx.run("list_parked_providers")]
+
+
+def first_refusals(tx: Transaction, *, since: datetime, window: timedelta) -> Sequence[FirstRefusal]:
+    """The first refused message of each window since a time."""
+    rows = tx.run("list_first_refusals", since=since, length=window)
+    return [FirstRefusal(row.since, row.id) for row in rows]
+
+
+def count_refusals(tx: Transaction, *, within: timedelta) -> int:
+    """How many messages were refused within this time; as the ledger role only."""
+    rows = tx.raw("select count(*) as refused from refused_messages where at > now() - %(within)s", {"within": within})
+    return int(rows[0].refused)
 
 
 def undelivered(tx: Transaction, *, within: timedelta) -> int:

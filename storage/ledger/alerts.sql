@@ -9,6 +9,10 @@ select job_type, date_bin(%(length)s, created_at, 'epoch') as since, count(*) as
        (array_agg(id order by created_at, id))[1] as first_id, (array_agg(code order by created_at, id))[1] as first_code
 from newest group by job_type, date_bin(%(length)s, created_at, 'epoch') order by since, job_type
 
+-- name: list_first_refusals
+-- The first refused message of each window since a time.
+select distinct on (1) date_bin(%(length)s, at, 'epoch') as since, id from refused_messages where at >= %(since)s order by 1, id
+
 -- name: list_parked_providers
 -- The providers that refuse all calls, and until when; not those that a person paused.
 select key as provider, reason, closed_at, until from gates

@@ -47,8 +47,8 @@ select wrong from (
 ) as found
 
 -- name: find_standing_runs
--- Runs, among the newest that go on, that have nothing to wait for: no advance that is due or at work, no node at work or waiting, and no
--- run inside them. And runs of which a time nobody would see: of a wait, of work, or the run's own. What is over already may be looked at
+-- Runs, among the newest that go on, that have nothing to wait for: neither the job that begins them nor an advance that is due or at work,
+-- no node at work or waiting, and no run inside them. And runs of which a time nobody would see: of a wait, of work, or the run's own. What is over already may be looked at
 -- again after a moment.
 select format('run %%s of %%s stands still: it waits for nothing', r.id, r.workflow) as wrong
 from (select id, org_id, project_id, workflow, timer_job from workflow_runs where state = 'running' order by id desc limit %(batch)s) as r
@@ -57,6 +57,7 @@ where not exists (
     select from idempotency_keys k join jobs j on j.id = k.job_id
     where k.org_id = r.org_id and k.kind = 'job' and j.finished_at is null
       and k.key = postroom.unique_key(a.of_type, r.org_id, r.project_id, jsonb_build_object('run_id', r.id)))
+  and not exists (select from jobs j where j.id = r.id and j.finished_at is null)
   -- The advance that comes by time is at work, or should be.
   and not exists (select from jobs j where j.id = r.timer_job and j.finished_at is null and (j.state <> 'queued' or j.run_at <= now()))
   and not exists (

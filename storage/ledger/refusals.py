@@ -1,22 +1,38 @@
-"""Messages that could not become jobs: which task, which field, why. Their content is not kept."""
+"""Messages that could not become jobs: which task, which field, why, and sealed what they said."""
 
 from collections.abc import Collection
+from datetime import timedelta
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
+from domain.jobs.contract import OLDEST_VERSION
 from domain.jobs.failures import Invalid
 from domain.jobs.job import NewJob
 from storage.postgres.database import Transaction
 
+KEPT_FOR = timedelta(days=30)
+"""As long as the key of a request: a client that is mended sends its messages again by then."""
 
-def record(tx: Transaction, *, task: str, task_id: str, field: str, reason: str) -> None:
-    """Keep one refusal."""
+
+def record(tx: Transaction, *, task: str, task_id: str, field: str, reason: str, sealed_content: bytes) -> None:
+    """Keep one refusal, and what the message said, sealed."""
     tx.raw(
-        "insert into refused_messages (task, task_id, field, reason)"
-        " values (left(%(task)s, 200), left(%(task_id)s, 200), left(%(field)s, 200), left(%(reason)s, 2000))",
-        {"task": task, "task_id": task_id, "field": field, "reason": reason},
+        "insert into refused_messages (task, task_id, field, reason, sealed_content) values"
+        " (left(%(task)s, 200), left(%(task_id)s, 200), left(%(field)s, 200), left(%(reason)s, 2000), %(content)s)",
+        {"task": task, "task_id": task_id, "field": field, "reason": reason, "content": sealed_content},
     )
+
+
+def sealed_content(tx: Transaction, refusal_id: int) -> bytes | None:
+    """What a refused message said, sealed; None when there is no such message, or not any more."""
+    rows = tx.raw("select sealed_content from refused_messages where id = %(id)s", {"id": refusal_id})
+    return bytes(rows[0].sealed_content) if rows else None
+
+
+def purge(tx: Transaction, *, batch: int) -> int:
+    """Delete messages that were refused long ago; returns how many."""
+    return len(tx.run("purge_refused_messages", kept_for=KEPT_FOR, batch=batch))
 
 
 def unknown_types(tx: Transaction, names: Collection[str]) -> frozenset[str]:
@@ -46,7 +62,7 @@ def write_dead_letter(tx: Transaction, job: NewJob) -> UUID:
         project_id=job.project_id,
         job_type=job.job_type,
         payload=Jsonb(job.payload),
-        payload_version=job.payload_version,
+        payload_version=job.payload_version or OLDEST_VERSION,
         key=job.idempotency_key,
         actor_type=origin.actor_type.value,
         actor_id=origin.actor_id,

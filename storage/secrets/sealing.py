@@ -17,6 +17,7 @@ from uuid import UUID
 from pydantic import SecretStr
 
 from domain.jobs.failures import ForOtherWorker, Permanent
+from domain.jobs.job import SYSTEM_ORG
 from settings import Settings
 
 TokenField = Literal["access_token", "refresh_token"]
@@ -76,6 +77,10 @@ class SecretPlace:
     def __str__(self) -> str:
         """The place in words."""
         return f"the secret {self.name} of org {self.org_id}"
+
+
+REFUSED_MESSAGE = SecretPlace(SYSTEM_ORG, "refused_message")
+"""Where the content of a message belongs that could not become a job."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -1,5 +1,5 @@
 -- name: add_run
--- A new run; none where the run of a job that is tried again is there already.
+-- A new run; none where the run is there already: its job begins what an operation has started.
 insert into workflow_runs (id, org_id, project_id, workflow, version, pins, input, nodes_left, deadline_at, parent_run, parent_node, parent_item,
   root_run, depth, actor_type, actor_id, request_id, correlation_id)
 values (%(run_id)s, %(org_id)s, %(project_id)s, %(workflow)s, %(version)s, %(pins)s, %(input)s, %(nodes_left)s, now() + %(deadline)s::interval,

@@ -118,7 +118,7 @@ def test_a_ruling_that_says_nothing_is_refused(org: UUID, unknown: UUID, options
 def test_refused_messages_are_listed_the_newest_first(process: Runtime) -> None:
     with process.database.ledger() as tx:
         for field in ("org_id", "payload.word"):
-            refusals.record(tx, task="probe.run", task_id="a task", field=field, reason="is wrong")
+            refusals.record(tx, task="probe.run", task_id="a task", field=field, reason="is wrong", sealed_content=b"")
     found = [(line["task"], line["field"], line["reason"]) for line in answer(jobs, "refused")]
     assert found == [("probe.run", "payload.word", "is wrong"), ("probe.run", "org_id", "is wrong")]
     assert len(answer(jobs, "refused", "--limit", 1)) == 1

@@ -96,6 +96,23 @@ def test_a_dead_letter_is_told_once_however_often_the_schedule_looks(
     assert raised(env, "dead_letter") == 1
 
 
+def test_refused_messages_raise_one_alert_an_hour_that_says_where_to_look(
+    env: MailEnvironment, discord: EmulatorControl
+) -> None:
+    # All of them in one window, wherever the test's own clock stands in it.
+    query = "insert into refused_messages (at, task, task_id, field, reason, sealed_content)"
+    query += (
+        " values (date_bin('1 hour', now(), 'epoch') + interval '1 second', 'a', 'b', 'sk-ant-api03-x', 'is wrong', '')"
+    )
+    for _ in range(3):
+        env.database.execute(query)
+    assert [tick(env)["raised"], tick(env)["raised"]] == [1, 0]
+    assert said(discord) == ["**A message of a Celery client was refused**"]
+    ((content,),) = [[str(one["content"]) for one in discord.get("/_control/messages")["messages"]]]
+    assert "jobs refused-content 1" in content
+    assert "sk-ant" not in content
+
+
 def test_a_storm_is_one_alert_and_then_a_number(env: MailEnvironment, discord: EmulatorControl) -> None:
     die(env, times=12)
     # All of them in one window, wherever the test's own clock stands in it.

@@ -25,6 +25,8 @@ class AlertKind(StrEnum):
     """A provider refuses all calls, for so long that a person should look."""
     EFFECTS = "effects"
     """Nobody knows whether calls of a job type had their effect, and no provider can be asked."""
+    REFUSED = "refused"
+    """Messages of Celery's clients could not become jobs, the first of them in this window."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,7 @@ TITLES = {
     AlertKind.CONSENT: "A mailbox must be connected again",
     AlertKind.CONSENT_BACK: "A mailbox is connected again",
     AlertKind.CREDENTIALS: "An org needs other credentials",
+    AlertKind.REFUSED: "A message of a Celery client was refused",
 }
 
 
@@ -113,6 +116,11 @@ def text_of(alert: Alert) -> str:
             )
         case AlertKind.DEAD_LETTERS:
             return f"In the hour that began at {since}. See them with `celery -A tasks deadletters list`."
+        case AlertKind.REFUSED:
+            return (
+                "It is kept, and made no job. See why with `celery -A tasks jobs refused`, and what it said with"
+                f" `celery -A tasks jobs refused-content {alert.reference}`. Others within the hour raise no alert."
+            )
         case AlertKind.PROVIDER:
             return (
                 f"{alert.detail}. Its jobs wait. Mend the cause, such as the key or the credit, then open the gate:"

@@ -16,6 +16,8 @@ MOST_TYPES = 20
 is one number when the window is over."""
 
 OTHERS = "(other types)"
+MESSAGES = "messages"
+"""What an alert about refused messages is about. It repeats nothing of them: a name in them may be a secret."""
 
 REMIND_EVERY = timedelta(hours=24)
 """A provider that still refuses is named once a day: a spent month may last for weeks."""
@@ -56,6 +58,14 @@ class Park:
     until: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class FirstRefusal:
+    """The first message of a window that was refused."""
+
+    since: datetime
+    id: int
+
+
 def window_of(moment: datetime, length: timedelta = WINDOW) -> datetime:
     """The begin of the window that a moment falls in; windows are counted from the epoch, so all agree on them."""
     epoch = datetime(1970, 1, 1, tzinfo=UTC)
@@ -67,9 +77,15 @@ def look_from(now: datetime) -> datetime:
     return window_of(now) - WINDOW
 
 
-def alerts_due(counts: Iterable[LetterCount], parks: Iterable[Park], now: datetime) -> tuple[Alert, ...]:
+def alerts_due(
+    counts: Iterable[LetterCount], parks: Iterable[Park], now: datetime, refused: Iterable[FirstRefusal] = ()
+) -> tuple[Alert, ...]:
     """Every alert that should have been raised by now; one that has been is known by its kind, subject and time."""
-    return (*_of_all_letters(counts, now), *(one for each in parks for one in _of_park(each, now)))
+    return (
+        *_of_all_letters(counts, now),
+        *(one for each in parks for one in _of_park(each, now)),
+        *(Alert(AlertKind.REFUSED, MESSAGES, one.since, reference=str(one.id)) for one in refused),
+    )
 
 
 def _of_all_letters(counts: Iterable[LetterCount], now: datetime) -> Iterator[Alert]:

@@ -37,17 +37,19 @@ create table broker_epochs (
 call postroom.erasure_rule('broker_epochs', org_rows => null);
 grant select, insert, update on broker_epochs to postroom_ledger;
 
--- Broker messages that could not become jobs. Their content is not kept: it may be anything.
+-- Broker messages that could not become jobs, for 30 days. Their content may be anything, a secret among it, so it is sealed.
 create table refused_messages (
   id bigint generated always as identity primary key,
   at timestamptz not null default now(),
   task text not null,
   task_id text not null,
   field text not null,
-  reason text not null
+  reason text not null,
+  sealed_content bytea not null
 );
+create index refused_messages_by_time on refused_messages (at);
 call postroom.erasure_rule('refused_messages', org_rows => null);
-grant select, insert on refused_messages to postroom_ledger;
+grant select, insert, delete on refused_messages to postroom_ledger;
 
 -- What must not run now, and until when: an operator's pause, a provider's back-off, lost consent. A gate for each cause: what an operator
 -- closed and what the fleet closed by itself stand side by side, and each is opened by its own.

@@ -13,7 +13,7 @@ from domain.jobs.failures import Failure, Permanent, Transient
 from domain.jobs.gate_causes import Cause
 from domain.jobs.job import Cancel, Done, NewJob, Origin, Outcome, Snooze
 from domain.jobs.lifecycle import settlement_of
-from domain.jobs.metrics import ATTEMPTS, JOB_TYPES, SECONDS, TICKS
+from domain.jobs.metrics import ATTEMPTS, JOB_TYPES, REFUSED_MESSAGES, SECONDS, TICKS
 from domain.jobs.queues import category_of
 from domain.jobs.retry import STANDARD
 from engine.catalogue import catalogue
@@ -250,3 +250,12 @@ def test_ticks_are_overdue_by_the_time_after_their_own_and_none_is_shown_before_
         gates.close(tx, Gate("job_type", "maintenance.raise_alerts", "a test", None, "ann", Cause.PAUSE))
     counter.turn()
     assert overdue(counter) == {"maintenance.full_sync": 0, "maintenance.raise_alerts": 0}
+
+
+def test_refused_messages_of_the_hour_are_shown(counter: JobCounter, database: Connection) -> None:
+    query = "insert into refused_messages (at, task, task_id, field, reason, sealed_content)"
+    for age in ("0 minutes", "59 minutes", "61 minutes"):
+        database.execute(f"{query} values (now() - interval '{age}', 'a', 'b', 'c', 'd', '')")
+    counter.turn()
+    assert counter.counts is not None
+    assert [sample.value for sample in samples_of(counter.counts, 0.0)[REFUSED_MESSAGES]] == [2]

@@ -199,7 +199,8 @@ def test_the_earlier_end_counts_and_two_beginnings_are_refused() -> None:
     soon, later = (datetime.now(UTC) + timedelta(hours=hours) for hours in (1, 2))
     received = read(envelope(body(contract(expires_at=later.isoformat())), task_headers(expires=soon.isoformat())))
     assert isinstance(received, ForeignMessage)
-    assert received.expires_at == soon
+    assert received.contract is not None
+    assert received.contract.expires_at == soon
     twice = body(contract(scheduled_for=later.isoformat()))
     refused = read(envelope(twice, task_headers(eta=soon.isoformat())))
     assert isinstance(refused, RefusedMessage)

@@ -7,23 +7,29 @@ from uuid import UUID, uuid4
 import pytest
 from psycopg import Connection, connect
 
+from commands.operations import AREAS
 from engine.messages import border
+from engine.messages.documents import LARGEST_BODY
 from engine.messages.foreign import ForeignMessage, RefusedMessage
 from engine.runtime import Runtime
 from engine.worker.adoption import Adoption
+from storage.ledger import refusals
 from storage.postgres.database import Database
 from storage.postgres.execution import DatabaseUnavailable
+from tests.commands.calling import answer
 from tests.doubles import probe_jobs
 from tests.doubles.factories import make_settings
-from tests.doubles.odd_messages import as_redis_message, body, contract, envelope, task_headers
+from tests.doubles.odd_messages import EMBED, as_redis_message, body, contract, envelope, task_headers
 from tests.waiting import eventually
 
 
 class Answered:
     """A message, and how it was answered."""
 
-    def __init__(self) -> None:
+    def __init__(self, message: Any = None) -> None:  # noqa: ANN401 - a kombu message
         self.answers: list[str] = []
+        self.headers = message and message.headers
+        self.body = message and message.body
 
     def ack_log_error(self, *_given: object) -> None:
         self.answers.append("ack")
@@ -143,6 +149,96 @@ def test_a_type_that_nobody_knows_is_a_dead_letter_once(adoption: Adoption, org:
     assert [one.answers for one in messages] == [["ack"], ["ack"]]
     assert ("no.such_type", "dead") in jobs(database)
     assert database.execute("select count(*) from dead_letters").fetchone() == (1,)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"payload": {"a": [1, {"b": None}]}},
+        {"priority": 7, "max_attempts": 3, "retry_base_s": 5, "retry_cap_s": 50},
+        {"scheduled_for": "2099-01-01T00:00:00Z", "expires_at": "2099-01-02T00:00:00Z"},
+        {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"},
+        {"payload_version": 7},
+    ],
+)
+def test_a_letter_of_an_unknown_type_keeps_what_was_sent(
+    adoption: Adoption, org: UUID, database: Connection, given: dict[str, Any]
+) -> None:
+    """The how-to's contract names no version."""
+    sent = {name: value for name, value in job(org).items() if name != "payload_version"} | {"payload": {"x": 1}}
+    sent |= given | {"job_type": "no.such_type"}
+    message = receive(adoption, received(sent, "no.such_type"))
+    adoption.write()
+    assert (message.answers, refused(database)) == (["ack"], [])
+    letters = database.execute("select job_id::text, payload, payload_version, error ->> 'code' from dead_letters")
+    version = given.get("payload_version", 1)
+    assert letters.fetchall() == [(sent["job_id"], sent["payload"], version, "unknown_type")]
+
+
+SECRET = "s3cr3t-value"
+
+
+def no_letters() -> dict[str, dict[str, Any]]:
+    """Envelopes that can become neither a job nor a dead letter, each with a word of its own in it."""
+    sent = contract(payload={"word": "kept-word"}, job_type="no.such_type")
+    headers = task_headers("no.such_type")
+    return {
+        "a type and an org that nobody knows": envelope(body(sent), headers),
+        "no org": envelope(body({name: sent[name] for name in sent if name != "org_id"}), headers),
+        "no JSON": envelope(b"kept-word \xff", headers),
+        "another encoding": envelope("kept-word".encode("utf-16"), headers) | {"content-encoding": "utf-16"},
+        "pickled": envelope(b"kept-word", headers) | {"content-type": "application/x-python-serialize"},
+        "too large": envelope(b"kept-word" + b" " * 2_097_152, headers),
+        "too large a payload": envelope(body(sent | {"payload": {"a": "kept-word" + "b" * 300_000}}), headers),
+        "arguments by position": envelope(body({}, args=["kept-word"]), headers),
+        "a field too many": envelope(body(sent | {"colour": "kept-word"}), headers),
+        "no job type": envelope(body(sent), task_headers("my-task")),
+        "a callback": envelope(body(sent, embed=EMBED | {"callbacks": [{"task": "a"}]}), headers),
+        "a header of the client's": envelope(body(sent), headers | {"tenant": "a"}),
+        "too urgent": envelope(body(sent), headers, priority=101),
+        "a secret": envelope(body(sent | {"payload": {"access_token": SECRET, "word": "kept-word"}}), headers),
+    }
+
+
+@pytest.mark.parametrize("name", no_letters())
+def test_what_becomes_no_letter_is_kept_sealed_beside_its_refusal(
+    adoption: Adoption, org: UUID, database: Connection, name: str
+) -> None:
+    document = no_letters()[name]
+    if name == "a secret":
+        document = json.loads(json.dumps(document))
+        sent = job(org, payload={"access_token": SECRET, "word": "kept-word"}, job_type="probe_jobs.ending")
+        document |= {"body": envelope(body(sent), {})["body"], "headers": task_headers("probe_jobs.ending")}
+    message = as_redis_message(json.dumps(document).encode())
+    read = border.read(message)
+    assert isinstance(read, ForeignMessage | RefusedMessage)
+    kept = Answered(message)
+    adoption.receive(kept, read)
+    adoption.write()
+    adoption.write()
+    assert kept.answers == ["reject"]
+    assert (jobs(database), len(refused(database))) == ([], 1)
+    row = database.execute(
+        "select r.*, position('kept-word' in encode(sealed_content, 'escape')) from refused_messages r"
+    )
+    (found,) = row.fetchall()
+    assert (SECRET in str(found[:-2]), found[-1]) == (False, 0)
+    (line,) = answer(AREAS.jobs, "refused")
+    shown = answer(AREAS.jobs, "refused-content", line["id"])["content"]
+    assert "no.such_type" in shown or "my-task" in shown or "probe_jobs.ending" in shown
+    assert "kept-word" in shown.replace("\0", "")
+    assert len(shown) <= LARGEST_BODY
+
+
+def test_refused_messages_leave_after_their_time(adoption: Adoption, database: Connection, process: Runtime) -> None:
+    for _ in range(2):
+        receive(adoption, received(job(uuid4())))
+    adoption.write()
+    database.execute("update refused_messages set at = at - interval '31 days' where id = 1")
+    with process.database.ledger() as tx:
+        assert (refusals.purge(tx, batch=10), refusals.purge(tx, batch=10)) == (1, 0)
+    assert len(refused(database)) == 1
 
 
 def test_a_job_that_has_expired_on_its_way_stands_in_the_ledger(

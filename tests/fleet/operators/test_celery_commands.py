@@ -10,7 +10,9 @@ from uuid import UUID, uuid4
 import psycopg
 import pytest
 from celery import Celery
+from celery.worker.control import Panel
 
+from engine.worker.inspection import REFUSED
 from engine.worker.revocations import REASON
 from tests.doubles.probe_jobs import Noop, Stepping
 from tests.fleet.fleet import END_WITHIN_S, Fleet
@@ -104,3 +106,63 @@ def revoke_by_command(fleet: Fleet, job_id: UUID) -> object:
     (answer,) = json.loads(done.stdout)
     (said,) = answer.values()
     return said
+
+
+PLAIN = (
+    *("report", "conf", "clock", "ping", "stats", "scheduled", "reserved", "active", "revoked", "registered"),
+    *("active_queues", "ledger", "memsample", "memdump", "heartbeat"),
+    *("objgraph", "enable_events", "disable_events", "shutdown"),
+)
+DONE: Mapping[str, dict[str, Any]] = {
+    **{name: {} for name in PLAIN},
+    "hello": {"from_node": "another"},
+    "query_task": {"ids": [str(uuid4())]},
+    "revoke": {"task_id": [str(uuid4())]},
+    "terminate": {"task_id": [str(uuid4())], "signal": "KILL"},
+}
+"""The commands of the panel that a worker does, with what they need."""
+
+UNASKED = ("objgraph", "enable_events", "disable_events", "shutdown")
+"""Not asked here: one needs a package that the fleet does not have, two need events, and one ends the worker."""
+
+
+def test_each_command_of_celery_s_panel_is_done_or_refused_with_what_to_do_instead(fleet: Fleet) -> None:
+    assert set(Panel.meta) == {*DONE, *REFUSED}
+    worker = fleet.worker()
+    worker.ready()
+    with Celery("operator", broker=fleet.broker_url) as operator:
+
+        def answer(name: str, given: dict[str, Any]) -> str:
+            (said,) = operator.control.broadcast(name, given, reply=True, timeout=END_WITHIN_S, limit=1)
+            return json.dumps(list(said.values()))
+
+        queues = answer("active_queues", {})
+        for name in REFUSED:
+            said = answer(name, {"task_name": "probe_jobs.noop", "rate_limit": "1/m", "queue": "default", "n": 1})
+            assert said.startswith(f'[{{"error": "{name} is not done: '), said
+        assert answer("active_queues", {}) == queues
+        assert [name for name in DONE if name not in UNASKED and '"error"' in answer(name, DONE[name])] == []
+        assert fleet.wait_for_end([fleet.enqueue(Noop())]) == {"succeeded": 1}
+        operator.control.shutdown()
+        eventually(lambda: not worker.alive, within=END_WITHIN_S, describe="the end of the worker")
+    fleet.check()
+
+
+def test_the_command_line_prints_the_refusal(fleet: Fleet) -> None:
+    fleet.worker().ready()
+    words = [
+        sys.executable,
+        "-m",
+        "celery",
+        "-A",
+        "tasks",
+        "control",
+        "-t",
+        "10",
+        "rate_limit",
+        "probe_jobs.noop",
+        "1/m",
+    ]
+    done = subprocess.run(words, cwd=ROOT, env=fleet.environment, capture_output=True, text=True, check=False)  # noqa: S603  # the arguments are constants
+    assert "rate_limit is not done" in done.stdout
+    assert "POSTROOM_RATE_LIMITS" in done.stdout
