@@ -56,7 +56,10 @@ NamedOrg = Literal["required", "optional", "never"]
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """In an annotation: the name of a parameter's option, where the command line has its own."""
+    """In an annotation: how the command line spells the two sides of a flag, or one of a list: `--on/--off`, `--name`.
+
+    No other option has a name of its own: commands and HTTP call a parameter the same.
+    """
 
     name: str
 
