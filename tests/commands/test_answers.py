@@ -47,15 +47,8 @@ def test_no_id_and_no_word_is_cut_in_a_narrow_terminal(capsys: pytest.CaptureFix
 
 
 def test_a_document_is_shown_by_what_is_set_and_written_whole(capsys: pytest.CaptureFixture[str]) -> None:
-    facts = {
-        "state": "queued",
-        "attempt": 0,
-        "is_last": False,
-        "parent": None,
-        "reason": "",
-        "left_out": [],
-        "data": {},
-    }
+    is_set = {"state": "queued", "attempt": 0, "is_last": False}
+    facts = is_set | {"parent": None, "reason": "", "left_out": [], "data": {}}
     answers.show_document("job", facts, as_json=False)
     words = capsys.readouterr().out
     assert {name for name in facts if name in words} == set(is_set)
