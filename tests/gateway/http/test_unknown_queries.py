@@ -37,7 +37,7 @@ def test_every_route_with_a_key_refuses_a_parameter_that_it_does_not_have(
     assert len(routes) > 50
     answered = {}
     for route in routes:
-        for verb in route.methods:
+        for verb in route.methods or ():
             path = re.sub(r"\{\w+\}", "1", route.path)
             answer = gateway.request(verb, f"{path}?nonsense=1")
             answered[verb, route.path] = answer.status_code, answer.json().get("field")
