@@ -76,6 +76,7 @@ task_send_sent_event = False
 enable_utc = True
 timezone = "UTC"
 
+worker_concurrency = 3  # what `--concurrency` says counts before it
 worker_consumer = "engine.worker.consumer:FleetConsumer"
 INTERVALS = EVERY | {
     "maintenance.fallback_sync": timedelta(seconds=_settings.fallback_sync_s),

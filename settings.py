@@ -45,7 +45,8 @@ class Settings(BaseSettings):
     )
     database_url: SecretStr = Field(
         SecretStr("postgresql://postgres@127.0.0.1:5432/postroom"),
-        description="The owner's connection, for migrations. From it follow the logins of roles that are not given.",
+        description="The owner's connection, for migrations. The engine's login follows from it where it is not given,"
+        " and from the engine's the other two.",
     )
     ledger_database_url: SecretStr | None = Field(None, description="The engine's login (role postroom_ledger).")
     tenant_database_url: SecretStr | None = Field(None, description="The handlers' login (role postroom_tenant).")

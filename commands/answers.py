@@ -23,6 +23,8 @@ from domain.workflows.faults import Faults
 from observability import logs
 from storage.postgres.execution import DatabaseError, diagnosis_of
 
+NOTHING: tuple[object, ...] = (None, "", [], {})
+"""What a field holds that is not set."""
 WIDTH_WITHOUT_TERMINAL = 200
 LENGTH_OF_ID = 36
 """A pipe has no width; ids must not be folded there."""
@@ -98,7 +100,7 @@ def show_rows(rows: Sequence[object], columns: Sequence[str], *, as_json: bool, 
 
 
 def show_document(title: str, document: object, *, as_json: bool) -> None:
-    """Print one thing with its fields."""
+    """Print one thing: as JSON with all its fields, or as a table of those that are set."""
     facts = _document(document)
     if as_json:
         _print_json(facts)
@@ -106,7 +108,8 @@ def show_document(title: str, document: object, *, as_json: bool) -> None:
     table = Table("", title, header_style="bold")
     table.columns[1].overflow = "fold"
     for name, value in facts.items():
-        table.add_row(name, Text(shown(value)))
+        if value not in NOTHING:
+            table.add_row(name, Text(shown(value)))
     console().print(table)
 
 

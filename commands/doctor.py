@@ -285,7 +285,7 @@ def alert_check(process: Runtime) -> Check:
     with process.database.ledger() as tx:
         lost = alerts.undelivered(tx, within=ALERT_LOST_WITHIN)
     if lost:
-        remedy = "see why: celery -A tasks jobs list --type deadletter.send_alert; then mend POSTROOM_ALERT_URL"
+        remedy = "see why: celery -A tasks jobs list --job-type deadletter.send_alert; then mend POSTROOM_ALERT_URL"
         return Check("alerts", ok=False, finding=f"{lost} could not be delivered", remedy=remedy)
     if not process.settings.alert_url.get_secret_value():
         return Check("alerts", ok=True, finding="only logged and audited: POSTROOM_ALERT_URL is not set")
@@ -381,7 +381,8 @@ def watch_check(process: Runtime) -> Check:
         return Check("watches", ok=True, finding="those of all active mailboxes were renewed in time")
     names = ", ".join(account.email for account in silent[:5]) + (", …" if len(silent) > 5 else "")  # noqa: PLR2004 - a few say enough
     remedy = (
-        "enqueue gmail.renew_watch for them, or see why it fails: celery -A tasks jobs list --type gmail.renew_watch"
+        "enqueue gmail.renew_watch for them, or see why it fails:"
+        " celery -A tasks jobs list --job-type gmail.renew_watch"
     )
     return Check("watches", ok=False, finding=f"{len(silent)} without a fresh watch: {names}", remedy=remedy)
 

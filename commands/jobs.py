@@ -90,7 +90,9 @@ def enqueue_job(  # noqa: PLR0913, PLR0917 - one parameter per option
     """Enqueue a job of a type after checking its payload."""
     known = catalogue.find(job_type)
     if known is None:
-        raise Invalid("type", f"{job_type} is no known job type; known are {', '.join(one.name for one in catalogue)}")
+        raise Invalid(
+            "job_type", f"{job_type} is no known job type; known are {', '.join(one.name for one in catalogue)}"
+        )
     given = known.payload.upcast(json_object(payload, "payload"), payload_version)
     due = parse_time(run_at, "run_at") if run_at else None
     with runtime().database.ledger() as tx:

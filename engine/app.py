@@ -11,6 +11,7 @@ from domain.jobs.failures import Invalid
 from domain.payloads import payload_types
 from domain.urls.one_broker import REMEDY, trouble_with_broker
 from engine.catalogue import Job, catalogue
+from engine.celery_patches.default_pool import take_threads
 from engine.celery_patches.fleet_connection import FleetAmqp
 from engine.celery_patches.request_stack import RequestStack
 from engine.celery_patches.single_events import FleetEvents
@@ -80,6 +81,7 @@ class FleetApp(Celery):  # type: ignore[misc] # Celery ships no types
 
 app = FleetApp("postroom")
 app.config_from_object("celeryconfig")
+take_threads()
 
 
 class JobTask(Task):  # type: ignore[misc] # Celery ships no types

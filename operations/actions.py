@@ -25,7 +25,7 @@ from domain.payloads.outbound import AttachmentField
 from operations.call import Call
 from operations.exchange.attached_files import attached_files
 from operations.mail.accounts import target_to_write
-from operations.operation import Area, Option, Record, Route
+from operations.operation import Area, Record, Route
 from operations.pages import Page, Window
 from storage.accounts import accounts
 from storage.accounts.accounts import Account
@@ -102,9 +102,7 @@ def list_actions(
     ] = None,
     kind: Annotated[ActionKind | None, Field(description="Only this kind.")] = None,
     account_id: Annotated[UUID | None, Field(description="Only this account.")] = None,
-    message_id: Annotated[
-        GmailId | None, Field(description="Only this message, by Gmail's id."), Option("--message")
-    ] = None,
+    message_id: Annotated[GmailId | None, Field(description="Only this message, by Gmail's id.")] = None,
 ) -> Page[ActionView]:
     """List the org's actions, the newest first. `inverse` is `none` for what cannot be undone."""
     wanted = ActionFilter(account_id, message_id, state or (), kind)
@@ -132,7 +130,7 @@ def request_action(
     call: Call,
     *,
     account_id: Annotated[UUID, Field(description="The message's mailbox.")],
-    message_id: Annotated[GmailId, Field(description="Gmail's id of a message that is stored."), Option("--message")],
+    message_id: Annotated[GmailId, Field(description="Gmail's id of a message that is stored.")],
     action: Annotated[dict[str, Any], Field(description=DETAILS)],
 ) -> ActionView:
     """Ask for an action on a message. What is dangerous waits for a person's approval, as `approved_pending`.

@@ -24,7 +24,7 @@ from domain.jobs.job import SYSTEM_ORG, JsonObject
 from domain.payloads.approvals import ShowOutcomePayload
 from operations.actions import ActionView
 from operations.call import Call
-from operations.operation import Area, OperatorsOnly, Option, Reason, Record, Route
+from operations.operation import Area, OperatorsOnly, Reason, Record, Route
 from operations.pages import Page, Window
 from storage.access.users import User
 from storage.accounts import accounts
@@ -164,7 +164,6 @@ def choose_channel(
     channel_id: Annotated[
         str,
         Field(description="The id of the Discord channel; an empty text takes it away."),
-        Option("--discord"),
     ],
 ) -> ChannelView:
     """Say in which Discord channel an org is asked."""

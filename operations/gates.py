@@ -15,7 +15,7 @@ from domain.jobs.job import SYSTEM_ORG
 from domain.jobs.queues import Queue
 from operations.call import Call
 from operations.mail.accounts import account_of, target_to_write
-from operations.operation import Area, OperatorsOnly, Option, Record
+from operations.operation import Area, OperatorsOnly, Record
 from operations.pages import Page, Window
 from storage.ledger import gates, job_types, ledger, orgs
 from storage.ledger.gates import Gate, GatePosition
@@ -77,7 +77,7 @@ def close_gate(
     until: Annotated[
         str | None, Field(description="Until this RFC 3339 time; without it, until somebody opens it.")
     ] = None,
-    seconds: Annotated[int | None, Field(ge=1, description="For so many seconds."), Option("--for")] = None,
+    seconds: Annotated[int | None, Field(ge=1, description="For so many seconds.")] = None,
 ) -> GateView:
     """Keep the jobs of a queue, job type, org, account, provider, org at a provider, or of the whole fleet queued.
 
@@ -188,4 +188,4 @@ def _end(until: str | None, seconds: int | None, now: datetime) -> datetime | No
     try:
         return now + timedelta(seconds=seconds) if seconds else None
     except OverflowError:
-        raise Invalid("for", "ends after the year 9999") from None
+        raise Invalid("seconds", "ends after the year 9999") from None

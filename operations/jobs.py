@@ -14,7 +14,7 @@ from domain.jobs.queues import Queue
 from domain.payloads import payload_types
 from operations import cancellations, replays
 from operations.call import Call
-from operations.operation import Area, OperatorsOnly, Option, Reason, Record, Route
+from operations.operation import Area, OperatorsOnly, Reason, Record, Route
 from operations.pages import Page, Window
 from storage.ledger import job_views, refusals
 from storage.ledger.job_views import JobFilter, Position
@@ -152,9 +152,7 @@ def list_jobs(  # noqa: PLR0913 - one parameter per filter
     window: Window,
     *,
     state: Annotated[list[State] | None, Field(max_length=len(State), description="Only these states.")] = None,
-    job_type: Annotated[
-        str | None, Field(max_length=100, description="Only this job type or alias."), Option("--type")
-    ] = None,
+    job_type: Annotated[str | None, Field(max_length=100, description="Only this job type or alias.")] = None,
     queue: Annotated[Queue | None, Field(description="Only this queue.")] = None,
     since: Annotated[AwareDatetime | None, Field(description="Created then or later.")] = None,
     before: Annotated[AwareDatetime | None, Field(description="Created earlier than that.")] = None,

@@ -30,6 +30,7 @@ from domain.access.api_keys import Role
 from domain.clean_text import UNSTORABLE, clean_text
 from domain.jobs.contract import first_problem
 from domain.jobs.failures import Invalid
+from domain.privacy.secrets import looks_secret
 from operations.call import Call
 from operations.pages import Page, Window
 
@@ -49,6 +50,8 @@ Answer = TypeVar("Answer", bound=Record | Page[Any])
 WORDS = r"\S"
 """The pattern of a text that says something: a blank one is refused by its field before anything is looked for."""
 Reason = Annotated[str | None, Field(pattern=WORDS, max_length=1000, description="Why; the audit log keeps it.")]
+REASON = "reason"
+WITHOUT_SECRET = "must not carry a secret"  # noqa: S105  # it is what is said of one
 DOCUMENT = "document"
 """The parameter that takes the whole body of a request, or a file."""
 NamedOrg = Literal["required", "optional", "never"]
@@ -56,7 +59,10 @@ NamedOrg = Literal["required", "optional", "never"]
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """In an annotation: the name of a parameter's option, where the command line has its own."""
+    """In an annotation: how the command line spells the two sides of a flag, or one of a list: `--on/--off`, `--name`.
+
+    No other option has a name of its own: commands and HTTP call a parameter the same.
+    """
 
     name: str
 
@@ -123,11 +129,14 @@ class Operation(Generic[P, Answer]):
     def __call__(self, call: Call, /, *arguments: P.args, **options: P.kwargs) -> Answer:
         """Do it for the caller; raises `Forbidden` for one whose role does not include the needed role.
 
-        Raises `Invalid` with the field of a text that nobody could keep: PostgreSQL does not say which it was.
+        Raises `Invalid` with the field of a text that nobody could keep: PostgreSQL does not say which it was. So it is
+        with a secret where a reason is kept, and in what the ledger's functions write into the audit log.
         """
         for name, value in (*zip(self.positional, arguments, strict=False), *options.items()):
             if isinstance(value, str) and clean_text(value) != value:
                 raise Invalid(name, UNSTORABLE)
+            if isinstance(value, str) and (name == REASON or self.ledger_audits) and looks_secret(value):
+                raise Invalid(name, WITHOUT_SECRET)
         is_audited, of_org = self.ledger_audits or not self.events, isinstance(self.route, Route)
         call.begin(self.role, self.events, is_audited=is_audited, of_org=of_org)
         return self.function(call, *arguments, **options)

@@ -13,7 +13,7 @@ from tests.house import ROOT
 DEPLOY = ROOT / "deploy"
 COMPOSE = ROOT / "docker-compose.yml"
 KUBERNETES = sorted((DEPLOY / "kubernetes").glob("*.yaml"))
-SYSTEMD = sorted((DEPLOY / "systemd").glob("postroom*"))
+SYSTEMD = [path for path in sorted((DEPLOY / "systemd").glob("postroom*")) if path.is_file()]
 EXAMPLE = DEPLOY / "example.env"
 ALL_FILES = [COMPOSE, EXAMPLE, DEPLOY / "Dockerfile", *KUBERNETES, *SYSTEMD]
 WAYS = ("compose", "kubernetes", "systemd")
@@ -50,12 +50,19 @@ class Process:
     """Whether its supervisor starts it anew, with whatever status it ended."""
     stop_period_s: float = 0.0
     """How long it may take to stop before it is killed."""
+    environment: str = ""
+    """What its supervisor sets for this one process, as its file has it."""
 
     @property
     def queues(self) -> tuple[str, ...]:
         """What a worker consumes; nothing for another process."""
         is_worker = "worker" in self.command and "-Q" in self.command
         return tuple(self.command[self.command.index("-Q") + 1].split(",")) if is_worker else ()
+
+    @property
+    def is_prefork(self) -> bool:
+        """Whether a worker runs its jobs in children."""
+        return self.starts("--pool", "prefork") or "CELERY_WORKER_POOL=prefork" in self.environment
 
     def starts(self, *words: str) -> bool:
         """Whether the command has these words in this order, side by side."""
@@ -114,4 +121,5 @@ def _of_systemd() -> Iterator[Process]:
         # Without a limit on starts, or systemd would leave a worker that ends several times in a row ended.
         restarts = {"Restart=always", "StartLimitIntervalSec=0"} <= set(unit.splitlines())
         words = tuple(shlex.split(command[1].replace("%i", instance)))
-        yield Process(words, 1, restarts, float(stop_period[1]) if stop_period else 90.0)
+        added = "".join(path.read_text() for path in (DEPLOY / "systemd").glob(f"{wished}.d/*.conf"))
+        yield Process(words, 1, restarts, float(stop_period[1]) if stop_period else 90.0, added)

@@ -11,6 +11,7 @@ import pytest
 
 from beat_schedule import EVERY
 from celeryconfig import INTERVALS
+from domain.jobs.metrics import ATTEMPTS, SECONDS
 from domain.jobs.queues import JobCategory, Queue
 from domain.jobs.retry import POLICIES
 from domain.payloads import payload_types
@@ -172,3 +173,8 @@ def test_each_category_is_retried_as_its_source_document_asks() -> None:
     assert policies[JobCategory.IMPORT_EXPORT] == {"exports"}
     assert policies[JobCategory.MAINTENANCE] == policies[JobCategory.AUDIT_ENRICHMENT] == {"standard"}
     assert policies[JobCategory.NOTIFICATION] == {"notifications", "persistent", "engine"}
+
+
+def test_the_histograms_reach_to_the_longest_deadline_and_the_most_attempts() -> None:
+    assert max(job.deadline.total_seconds() for job in catalogue) <= SECONDS[-1]
+    assert max(policy.attempts for policy in POLICIES.values()) <= ATTEMPTS[-1]

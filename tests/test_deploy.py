@@ -43,10 +43,9 @@ NEVER_IN_A_FILE = {
 } | {
     "POSTROOM_LEDGER_DATABASE_URL",
     "POSTROOM_TENANT_DATABASE_URL",
+    "POSTROOM_AUDITOR_DATABASE_URL",
     "POSTGRES_PASSWORD",
     "LEDGER_PASSWORD",
-    "TENANT_PASSWORD",
-    "AUDITOR_PASSWORD",
     FLOWER_PASSWORD,
 }
 MAY_BE_CHOSEN = {
@@ -58,9 +57,10 @@ MAY_BE_CHOSEN = {
 """Without them a part of the product is off: no mailbox by browser, no approval on Discord, no alert."""
 TAKEN_FROM_OUTSIDE = re.compile(r"\$\{[A-Z_]+:\?\}")
 OWNER = "POSTROOM_DATABASE_URL"
-ROLES = {"POSTROOM_LEDGER_DATABASE_URL", "POSTROOM_TENANT_DATABASE_URL"}
+LEDGER = "POSTROOM_LEDGER_DATABASE_URL"
+"""The login from which those of the other roles follow."""
 MUST_BE_CHOSEN = {
-    *ROLES,
+    LEDGER,
     "POSTROOM_SEALING_KEYS",
     "POSTROOM_BROKER_URL",
     "POSTROOM_ANTHROPIC_API_KEY",
@@ -89,6 +89,12 @@ def test_every_queue_has_a_worker(way: str) -> None:
     consumed = [queue for process in processes(way) for queue in process.queues]
     assert set(consumed) == QUEUES, f"{way} lacks workers for {sorted(QUEUES - set(consumed))}"
     assert len(consumed) == len(QUEUES), f"{way} has two services for one queue"
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_jobs_that_compute_have_processes_and_all_others_threads(way: str) -> None:
+    children = {queue for process in processes(way) if process.is_prefork for queue in process.queues}
+    assert children == {"planning", "exports"}
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -173,7 +179,7 @@ def test_only_the_migration_knows_the_owner_in_compose() -> None:
     for name, environment in ours.items():
         given = {key: value for key, value in environment.items() if "POSTGRES_PASSWORD" in str(value)}
         assert given.keys() == ({OWNER} if name == "migrate" else set()), name
-        assert all(f"//postroom_{role.split('_')[1].lower()}:" in environment[role] for role in ROLES), name
+        assert "//postroom_ledger:" in environment[LEDGER], name
 
 
 def test_only_the_migration_knows_the_owner_on_systemd() -> None:

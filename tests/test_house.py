@@ -86,7 +86,7 @@ MAKE_JOBS = {
     "domain.jobs.job",  # a child: the same job with its parent's org and origin
     "domain.jobs.contract",  # what a foreign service hands over
     "storage.schedules.schedules",  # a schedule's own payload, at each of its times
-    "domain.jobs.job_request",  # what a client of the HTTP door asks for
+    "domain.jobs.job_request",  # what a client of the API asks for
     "tasks.runs.work",  # what a definition gives the job of a node, of any type
     "operations.replays",  # the own payload of a dead letter or of an ended job once more
     "bench",  # measures the ledger's verbs by themselves

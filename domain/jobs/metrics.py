@@ -42,9 +42,9 @@ LOG, LEDGER, PROCESS = MetricSource.LOG, MetricSource.LEDGER, MetricSource.PROCE
 JOB = ("job_type", "queue")
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3600.0)
-"""From a job of no length, whose settlement alone takes milliseconds, to the longest deadline, which is an hour."""
+"""From a job of no length, whose settlement alone takes milliseconds, to an hour, which no deadline exceeds."""
 ATTEMPTS = (1.0, 2.0, 3.0, 4.0, 5.0, 10.0, 20.0)
-"""No retry policy has more than ten attempts; a job that names its own number may have up to a hundred."""
+"""No retry policy has more than the last; a job that names its own number may have up to a hundred."""
 
 ENQUEUED = Metric("jobs_enqueued_total", COUNTER, LOG, JOB, "Jobs accepted at any entry point; a replay counts.")
 STARTED = Metric("jobs_started_total", COUNTER, LOG, JOB, "Attempts that began.")

@@ -6,6 +6,8 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from domain.jobs.uniqueness import while_active
+from domain.payloads.budgets import MOST_MICROCENTS
+from domain.payloads.mail_fields import GmailId
 from domain.payloads.other_names import AccountId, LookUp, OtherName
 from domain.payloads.payload import Payload
 
@@ -22,9 +24,14 @@ class ProcessPayload(
     """Which message of which thread, and the agent's profile that looks after it."""
 
     account_id: AccountId
-    thread_id: str
-    message_id: str
+    thread_id: GmailId
+    message_id: GmailId
     profile: ProfileName
+
+
+MOST_TURNS = 1_000
+MOST_SECONDS = 86_400
+"""Far above what any profile may have, which counts besides."""
 
 
 class InvokeConfig(BaseModel):
@@ -32,9 +39,9 @@ class InvokeConfig(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    turns: Annotated[int, Field(ge=1)] | None = None
-    microcents: Annotated[int, Field(ge=1)] | None = None
-    seconds: Annotated[Annotated[int, Field(ge=10)] | None, Field(examples=[60])] = None
+    turns: Annotated[int, Field(ge=1, le=MOST_TURNS)] | None = None
+    microcents: Annotated[int, Field(ge=1, le=MOST_MICROCENTS)] | None = None
+    seconds: Annotated[Annotated[int, Field(ge=10, le=MOST_SECONDS)] | None, Field(examples=[60])] = None
 
 
 class InvokePayload(Payload, job_type="agents.invoke", aliases=("agent_invocation",)):

@@ -10,6 +10,7 @@ from domain.jobs.uniqueness import for_ttl
 from domain.payloads.payload import Payload
 
 LONGEST_SUBJECT = 200
+MOST_COUNTED = 1_000_000_000
 LONGEST_REFERENCE = 100
 LONGEST_DETAIL = 500
 """An alert is read on a telephone; who wants more looks in the ledger."""
@@ -29,6 +30,6 @@ class SendAlertPayload(Payload, job_type="deadletter.send_alert", unique=for_ttl
     ]
     subject: Annotated[str, Field(max_length=LONGEST_SUBJECT)]
     since: Annotated[Instant, Field(examples=["2026-11-24T09:00:00Z"])]
-    count: int = 1
+    count: Annotated[int, Field(ge=1, le=MOST_COUNTED)] = 1
     detail: Annotated[str, Field(max_length=LONGEST_DETAIL)] = ""
     reference: Annotated[str, Field(max_length=LONGEST_REFERENCE)] = ""

@@ -3,6 +3,7 @@
 from typing import Annotated
 
 from domain.jobs.uniqueness import while_queued
+from domain.payloads.mail_fields import GmailId
 from domain.payloads.other_names import EMAIL_MESSAGE, EMAIL_THREAD, AccountId
 from domain.payloads.payload import Payload
 
@@ -17,8 +18,8 @@ class WritePayload(
     """A thread that waits for an answer, and the message that asked for one."""
 
     account_id: AccountId
-    thread_id: Annotated[str, EMAIL_THREAD]
-    message_id: Annotated[str, EMAIL_MESSAGE]
+    thread_id: Annotated[GmailId, EMAIL_THREAD]
+    message_id: Annotated[GmailId, EMAIL_MESSAGE]
 
 
 class WriteManualPayload(
@@ -31,7 +32,7 @@ class WriteManualPayload(
     """A thread whose person asks for a draft by hand, or for which a service orders one."""
 
     account_id: AccountId
-    thread_id: Annotated[str, EMAIL_THREAD]
+    thread_id: Annotated[GmailId, EMAIL_THREAD]
     by_label: bool = False
     """Whether a label on the thread orders it, which its person withdraws by taking the label off.
 
@@ -49,7 +50,7 @@ class ReworkPayload(
     """A thread whose person asks for another draft."""
 
     account_id: AccountId
-    thread_id: Annotated[str, EMAIL_THREAD]
+    thread_id: Annotated[GmailId, EMAIL_THREAD]
     by_label: bool = False
     """Whether a label on the thread orders it, which then withdraws the first draft of a thread that has none.
 

@@ -8,9 +8,10 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from domain.jobs.contract import Instant
 from domain.jobs.uniqueness import while_active, while_queued
+from domain.payloads.mail_fields import GmailId
 from domain.payloads.other_names import AccountId
 from domain.payloads.payload import Payload
-from domain.payloads.shape import DIGITS
+from domain.payloads.shape import DIGITS, LARGEST_DIGITS
 
 
 def read_digits(value: object) -> object:
@@ -21,7 +22,7 @@ def read_digits(value: object) -> object:
 HistoryId = Annotated[
     int,
     BeforeValidator(read_digits),
-    Field(lt=2**64),  # a number that no mailbox will ever reach would be awaited
+    Field(ge=0, le=LARGEST_DIGITS),  # a number that no mailbox will ever reach would be awaited
     WithJsonSchema({"anyOf": DIGITS}),
 ]
 """Gmail writes its 64-bit numbers as text in some answers and as numbers in others; services hand on either."""
@@ -51,8 +52,8 @@ class IngestPayload(
     """One message of one mailbox; the message itself says which thread it belongs to."""
 
     account_id: AccountId
-    message_id: str
-    thread_id: str | None = None
+    message_id: GmailId
+    thread_id: GmailId | None = None
 
 
 class SyncLabelsPayload(
@@ -108,4 +109,4 @@ class BackfillMessagesPayload(
 
     account_id: AccountId
     backfill_id: UUID
-    message_ids: Annotated[list[str], Field(min_length=1, max_length=MOST_AT_ONCE)]
+    message_ids: Annotated[list[GmailId], Field(min_length=1, max_length=MOST_AT_ONCE)]

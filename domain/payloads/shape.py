@@ -9,8 +9,12 @@ from domain.payloads.other_names import IN_SCHEMA
 JSON_TYPES = {"integer": "number"}
 """PostgreSQL's names of JSON types, where JSON Schema has others."""
 
-DIGITS = [{"type": "integer"}, {"type": "string", "pattern": "^[0-9]{1,20}$"}]
-"""The schema of an integer that may come as text."""
+LARGEST_DIGITS = 2**64 - 1
+DIGITS = [
+    {"type": "integer", "minimum": 0, "maximum": LARGEST_DIGITS},
+    {"type": "string", "pattern": "^[0-9]{1,20}$"},
+]
+"""The schema of a number of 64 bits that may come as text."""
 
 NO_DEFINITIONS: Mapping[str, Any] = {}
 

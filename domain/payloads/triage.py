@@ -3,6 +3,7 @@
 from typing import Annotated
 
 from domain.jobs.uniqueness import while_active
+from domain.payloads.mail_fields import GmailId
 from domain.payloads.other_names import AccountId, LookUp, OtherName
 from domain.payloads.payload import Payload
 
@@ -16,5 +17,5 @@ class ClassifyPayload(
     """Which message; `force` decides again although it was decided."""
 
     account_id: AccountId
-    message_id: Annotated[str, OtherName("thread_id", LookUp.MESSAGE_OF_THREAD)]
+    message_id: Annotated[GmailId, OtherName("thread_id", LookUp.MESSAGE_OF_THREAD)]
     force: bool = False

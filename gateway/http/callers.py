@@ -6,11 +6,12 @@ from typing import Annotated
 
 import structlog
 from fastapi import Depends, Header, HTTPException, Request, status
+from fastapi.dependencies.models import Dependant
 from fastapi.security import HTTPBearer
 from fastapi.security.utils import get_authorization_scheme_param
 
 from domain.access.api_keys import Role
-from domain.jobs.failures import Forbidden
+from domain.jobs.failures import Forbidden, Invalid
 from gateway.http.bodies import read_body
 from gateway.http.problems import RefusedPart
 from gateway.http.resources import resources_of
@@ -75,7 +76,26 @@ def known_caller(request: Request, _scheme: Annotated[object, Depends(BEARER)] =
             {"WWW-Authenticate": 'Bearer realm="postroom"'},
         )
     resources.limiter.count(caller.key_id)
+    refuse_unknown_query(request)
     return caller
+
+
+def refuse_unknown_query(request: Request) -> None:
+    """Raise `Invalid` for a parameter of the query that the route does not have: a filter that is ignored shows all.
+
+    Not for routes without a key: Google and mail programs add parameters of their own to the links that they open.
+    """
+    if request.query_params:
+        known = _query_of(request.scope["route"].dependant)
+        for name in request.query_params:
+            if name not in known:
+                there = f"it has {', '.join(sorted(known))}" if known else "it has none"
+                raise Invalid(name, f"is no parameter of the query: {there}")
+
+
+def _query_of(part: Dependant) -> set[str]:
+    """The names of the parameters that a route and its dependencies take of the query."""
+    return {field.alias for field in part.query_params}.union(*map(_query_of, part.dependencies))
 
 
 async def key_holder(request: Request, caller: Annotated[Caller, Depends(known_caller)]) -> AsyncIterator[Caller]:

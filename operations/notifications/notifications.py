@@ -14,7 +14,7 @@ from domain.notifications.channels import Channel
 from domain.notifications.delivery import DeliveryState
 from domain.notifications.template import Template, words_of
 from operations.call import Call
-from operations.operation import Area, Option, Record, Route
+from operations.operation import Area, Record, Route
 from operations.pages import Page, Window
 from storage.notifications import channel_senders, notifications, templates
 from storage.notifications.channel_senders import ChannelSender
@@ -85,7 +85,7 @@ class ChannelView(Record):
 def send_notification(
     call: Call,
     *,
-    recipient_id: Annotated[UUID, Field(description="Who is told: a person of the org."), Option("--to")],
+    recipient_id: Annotated[UUID, Field(description="Who is told: a person of the org.")],
     template: Annotated[str, Field(max_length=100, description="The name of the template.")],
     data: Annotated[dict[str, Any] | None, Field(description="What the template says it of; 16 KB at most.")] = None,
     bucket: Annotated[
@@ -158,12 +158,10 @@ def set_channel(
             pattern=r"^[A-Za-z0-9+:._-]+$",
             description="A number or messaging service of Twilio's, or the Firebase project.",
         ),
-        Option("--from"),
     ],
     secret_name: Annotated[
         str,
         Field(max_length=63, description="Which secret of the org holds the credentials."),
-        Option("--secret"),
     ],
 ) -> ChannelView:
     """Let the org send by a channel from now on; what waited for credentials goes on."""

@@ -31,7 +31,7 @@ from domain.scheduling.reminders import (
     snoozed,
 )
 from operations.call import Call
-from operations.operation import WORDS, Area, Option, Record, Route
+from operations.operation import WORDS, Area, Record, Route
 from operations.pages import Page, Window
 from storage.access import users
 from storage.ledger import ledger
@@ -117,7 +117,7 @@ def show_reminder(call: Call, reminder_id: UUID) -> ReminderView:
 def add_reminder(  # noqa: PLR0913 - one parameter per field
     call: Call,
     *,
-    user_id: Annotated[UUID, Field(description="Who is reminded: a person of the org."), Option("--to")],
+    user_id: Annotated[UUID, Field(description="Who is reminded: a person of the org.")],
     title: Title,
     at: At,
     body: Body = None,

@@ -89,10 +89,19 @@ def list_events(
     subject_id: Annotated[
         UUID | None, Field(description="What changed this thing, such as a run sheet, as far as it has been enriched.")
     ] = None,
+    event: Annotated[
+        str | None,
+        Field(
+            max_length=100,
+            description="Only the org's events of this name, or of a source document's: `email.sent`, `EMAIL_SENT`.",
+        ),
+    ] = None,
 ) -> Page[EventView]:
     """List what people did and what happened besides the moves of jobs, the newest first; or what a request caused."""
-    if correlation is not None and subject_id is not None:
-        raise Invalid("correlation", "cannot be given together with subject_id")
+    asked = {"correlation": correlation, "subject_id": subject_id, "event": event}
+    first, *others = [name for name, value in asked.items() if value is not None] or [""]
+    if others:
+        raise Invalid(first, f"cannot be given together with {others[0]}")
     last = window.after(EventPosition)
     number = last and last.id
     with call.reading() as tx:
@@ -100,6 +109,8 @@ def list_events(
             found = events.of_correlation(tx, correlation, after=number, limit=window.rows)
         elif subject_id is not None:
             found = events.of_subject(tx, call.org, subject_id, before=number, limit=window.rows)
+        elif event is not None:
+            found = events.named(tx, call.org, event, before=number, limit=window.rows)
         else:
             found = events.besides_moves(tx, before=number, limit=window.rows)
         views = _views(tx, found)

@@ -16,7 +16,7 @@ from domain.payloads.payload import Payload
 from domain.scheduling.cron import Missed, Timetable
 from operations.call import Call
 from operations.mail.accounts import target_to_write
-from operations.operation import Area, Option, Record, Route
+from operations.operation import Area, Record, Route
 from operations.pages import Page, Window
 from storage.access import users
 from storage.ledger import payload_names
@@ -73,14 +73,13 @@ def add_schedule(  # noqa: PLR0913 - one parameter per field
     call: Call,
     name: Name,
     *,
-    job_type: Annotated[str, Field(max_length=100, description="The job type."), Option("--type")],
+    job_type: Annotated[str, Field(max_length=100, description="The job type.")],
     cron: Annotated[
         str, Field(max_length=200, description="Minute, hour, day of month, month, day of week: '30 8 * * mon-fri'.")
     ],
     owner_id: Annotated[
         UUID | None,
         Field(description="Whose schedule it is, a person of the org: the actor of its jobs. Left out: the org's own."),
-        Option("--owner"),
     ] = None,
     zone: Annotated[
         str | None,

@@ -9,7 +9,7 @@ from pydantic import Field
 from domain.email.sender import NO_PROVIDER, EmailProvider, checked_sender
 from domain.jobs.failures import Invalid
 from operations.call import Call
-from operations.operation import Area, Option, Record, Route
+from operations.operation import Area, Record, Route
 from storage.notifications.email import senders
 from storage.notifications.email.senders import EmailSender
 from storage.secrets import org_credentials, org_secrets
@@ -58,12 +58,10 @@ def set_sender(
     from_address: Annotated[
         str,
         Field(max_length=1000, description="The From of the mail: `ada@example.org`, or `Ada <ada@example.org>`."),
-        Option("--from"),
     ],
     secret_name: Annotated[
         str,
         Field(max_length=63, description="Which secret of the org holds the credentials."),
-        Option("--secret"),
     ],
     mailbox: Annotated[
         str | None, Field(max_length=320, description="The mailbox from which Graph sends; none for others.")

@@ -9,7 +9,7 @@ from pydantic import Field
 from domain.access.users import UserRole
 from domain.jobs.failures import Invalid
 from operations.call import Call
-from operations.operation import Area, OperatorsOnly, Option, Record
+from operations.operation import Area, OperatorsOnly, Record
 from operations.pages import Page, Window
 from storage.access import users
 from storage.access.users import UserChanges
@@ -17,9 +17,7 @@ from storage.access.users import UserChanges
 USERS = Area("users", "Add, list, change and remove the people of an org.")
 FLEET = OperatorsOnly("a user may approve what the services of an org ask for")
 Role = Annotated[UserRole | None, Field(description="Owners, admins and approvers may approve actions.")]
-DiscordId = Annotated[
-    str | None, Field(description="Their Discord id; an empty text takes it away."), Option("--discord")
-]
+DiscordId = Annotated[str | None, Field(description="Their Discord id; an empty text takes it away.")]
 Zone = Annotated[str | None, Field(description="Their time zone, such as Europe/Berlin.")]
 
 

@@ -21,7 +21,7 @@ from domain.workflows.joins import NodeState
 from domain.workflows.picture import ItemCounts, NodeStatus, draw
 from domain.workflows.references import texts_in
 from operations.call import Call
-from operations.operation import Option, Reason, Record, Route
+from operations.operation import Reason, Record, Route
 from operations.pages import Page, Window
 from operations.workflows.definitions import WORKFLOWS, Version, found_definition
 from storage.postgres.database import Transaction
@@ -207,7 +207,6 @@ def list_workflow_runs(  # noqa: PLR0913 - one parameter per filter
     parent_run: Annotated[
         UUID | None,
         Field(description="Only those of this run's nodes, which are not listed otherwise."),
-        Option("--parent"),
     ] = None,
 ) -> Page[WorkflowRunLine]:
     """List an org's runs, the newest first."""

@@ -58,14 +58,16 @@ def save_workflow(fleet: Fleet, *, org: str) -> None:
 
 def ask_on_discord(fleet: Fleet, *, org: str, owner: str) -> None:
     """Say in which channel the org is asked, and who its owner is on Discord."""
-    fleet.celery("approvals", "channel", "--org", org, "--discord", CHANNEL)
-    fleet.celery("users", "set", owner, "--org", org, "--discord", APPROVER)
+    fleet.celery("approvals", "channel", "--org", org, "--channel-id", CHANNEL)
+    fleet.celery("users", "set", owner, "--org", org, "--discord-user-id", APPROVER)
 
 
 def choose_sender(fleet: Fleet, *, org: str) -> None:
     """Let the org's own e-mail leave by Resend, with a key that the emulator takes."""
     fleet.celery("secrets", "set", SENDER, "--org", org, typed=RESEND_KEY)
-    fleet.celery("senders", "set", "--org", org, "--provider", SENDER, "--from", SENDER_ADDRESS, "--secret", SENDER)
+    fleet.celery(
+        "senders", "set", "--org", org, "--provider", SENDER, "--from-address", SENDER_ADDRESS, "--secret-name", SENDER
+    )
 
 
 def make_label(gmail_url: str, access_token: str, name: str) -> None:

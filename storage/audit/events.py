@@ -6,10 +6,13 @@ from datetime import datetime
 from uuid import UUID
 
 from domain.audit.event_names import OTHER_EVENT_NAMES
+from domain.jobs.failures import Invalid
 from domain.jobs.job import JsonObject
 from storage.postgres.database import TenantTransaction, Transaction
 from storage.postgres.execution import Row
 
+JOB_EVENTS = ("job.replayed", "job.deadlettered")
+"""What is found by its name of all that happens to jobs; `audit_entries_named` has them."""
 LAST = 2**63 - 1
 """No event has a greater number."""
 
@@ -49,6 +52,18 @@ def besides_moves(tx: Transaction, *, before: int | None = None, limit: int) -> 
     """
     is_of_org = isinstance(tx, TenantTransaction)
     rows = tx.run("list_other_events_of_org" if is_of_org else "list_other_events", before=before or LAST, limit=limit)
+    return [_event(row) for row in rows]
+
+
+def named(tx: Transaction, org_id: UUID, event: str, *, before: int | None = None, limit: int) -> Sequence[Event]:
+    """What happened under a name, ours or a source document's: the newest first, before an event's number.
+
+    Raises `Invalid` for a move of jobs other than their death: of these there are too many to be looked for by name.
+    """
+    own = next((ours for ours, other in OTHER_EVENT_NAMES.items() if other == event), event)
+    if own.startswith("job.") and own not in JOB_EVENTS:
+        raise Invalid("event", f"is a move of jobs: list jobs by their state, or name one of {', '.join(JOB_EVENTS)}")
+    rows = tx.run("list_named_events_of_org", org_id=org_id, event=own, before=before or LAST, limit=limit)
     return [_event(row) for row in rows]
 
 

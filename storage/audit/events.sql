@@ -28,6 +28,15 @@ from audit_entries
 where (event not like 'job.%%' or event = 'job.replayed') and id < %(before)s
 order by id desc limit %(limit)s
 
+-- name: list_named_events_of_org
+-- Of these, or of the deaths of jobs, those of one name.
+select id, at, event, org_id, actor_type, actor_id, job_type, job_id, attempt, correlation_id,
+  case when event = 'run_sheet.changed' then data - '{before,after}'::text[] else data end as data
+from audit_entries
+where org_id = %(org_id)s and event = %(event)s and (event not like 'job.%%' or event in ('job.replayed', 'job.deadlettered'))
+  and id < %(before)s
+order by id desc limit %(limit)s
+
 -- name: list_other_events
 -- The same of all orgs: `id > 0` names their index.
 select id, at, event, org_id, actor_type, actor_id, job_type, job_id, attempt, correlation_id,

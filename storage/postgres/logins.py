@@ -42,8 +42,8 @@ REFUSALS = (
         "password authentication failed|no password supplied",
         Diagnosis(
             "the password is wrong, or the role does not exist",
-            f"{MIGRATE} with this process's POSTROOM_SEALING_KEYS, from which the roles' passwords follow; or mend the"
-            " password in the role's own database URL",
+            f"{MIGRATE} with this process's POSTROOM_SEALING_KEYS and database URLs, from which the roles' passwords"
+            " follow; or mend the password in the role's own database URL",
         ),
     ),
     (
@@ -106,16 +106,22 @@ def read_url(given: SecretStr, setting: str) -> URL:
 
 
 def role_url(settings: Settings, role: str) -> URL:
-    """The URL by which a role logs in: its own setting, or the owner's URL with the role's name and password."""
+    """The URL by which a role logs in: its own setting, or the one it follows from with a password that follows, too.
+
+    The engine's follows from the owner's URL and the first sealing key; the other two from the engine's, also where
+    that one is given, so that production names one login. One without a password gives logins without passwords.
+    """
     setting = f"{role.removeprefix('postroom_')}_database_url"
     given: SecretStr | None = getattr(settings, setting)
     if given is not None:
         return read_url(given, setting)
-    owner = read_url(settings.database_url, "database_url")
-    return owner.set(username=role, password=role_password(settings, role))
-
-
-def role_password(settings: Settings, role: str) -> str:
-    """The password that migrations give a role whose URL is derived; follows from the sealing key."""
-    key = settings.sealing_keys.get_secret_value().split(",")[0]
-    return hmac.new(key.encode(), role.encode(), hashlib.sha256).hexdigest()
+    if role == LEDGER_ROLE:
+        source = read_url(settings.database_url, "database_url")
+        secret = settings.sealing_keys.get_secret_value().split(",")[0]
+    else:
+        source = role_url(settings, LEDGER_ROLE)
+        _, options = source.get_dialect()().create_connect_args(source)
+        secret = options.get("password") or ""
+    password = hmac.new(secret.encode(), role.encode(), hashlib.sha256).hexdigest() if secret else None
+    # As options of the query, they would count before the role's own.
+    return source.difference_update_query(("user", "password")).set(username=role, password=password)

@@ -91,7 +91,7 @@ def test_renewed_consent_leaves_a_pause_of_the_same_account(process: Runtime) ->
     account = answer(accounts, *ADD, *GIVEN)["account_id"]
     with process.database.ledger() as tx:
         gates.close(tx, Gate("account", account, "needs_reconsent: revoked", None, "postroom", Cause.CONSENT))
-    answer(AREAS.gates, "close", "account", account, "--reason", "under repair", "--for", 3600, "--as", "ada")
+    answer(AREAS.gates, "close", "account", account, "--reason", "under repair", "--seconds", 3600, "--as", "ada")
     answer(accounts, *ADD, *GIVEN)
     (left,) = answer(AREAS.gates, "list")
     assert (left["cause"], left["reason"], left["actor"]) == ("pause", "under repair", "operator:ada")

@@ -1,5 +1,6 @@
 """What commands say of themselves, of a trouble, and in tables."""
 
+import json
 from collections.abc import Iterator
 from uuid import UUID, uuid4
 
@@ -43,3 +44,13 @@ def test_no_id_and_no_word_is_cut_in_a_narrow_terminal(capsys: pytest.CaptureFix
     shown = capsys.readouterr().out
     assert str(UUID(str(rows[0]["job_id"]))) in shown
     assert "…" not in shown
+
+
+def test_a_document_is_shown_by_what_is_set_and_written_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    is_set = {"state": "queued", "attempt": 0, "is_last": False}
+    facts = is_set | {"parent": None, "reason": "", "left_out": [], "data": {}}
+    answers.show_document("job", facts, as_json=False)
+    words = capsys.readouterr().out
+    assert {name for name in facts if name in words} == set(is_set)
+    answers.show_document("job", facts, as_json=True)
+    assert json.loads(capsys.readouterr().out) == facts

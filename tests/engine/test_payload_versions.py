@@ -61,7 +61,7 @@ def test_a_newer_shape_without_its_version_is_refused_and_not_guessed(
 
 def test_a_schedule_without_a_version_carries_the_oldest_as_the_class_writes_it(process: Runtime, org: UUID) -> None:
     assert process
-    asked = ("--org", org, "--type", PAY.name, "--cron", "0 0 * * *", "--payload")
+    asked = ("--org", org, "--job-type", PAY.name, "--cron", "0 0 * * *", "--payload")
     made = answer(schedules, "add", "old", *asked, json.dumps(OLD))
     newer = answer(schedules, "add", "new", *asked, json.dumps(NEW), "--payload-version", 2)
     assert made["payload"] == newer["payload"] == NEW

@@ -91,7 +91,7 @@ BY_COMMAND: dict[str, tuple[str, ...]] = {
     "accounts sync": ("{}",),
     "accounts reclassify": ("{}", "m1"),
     "accounts disconnect": ("{}", "--reason", "again"),
-    "actions request": ("--account", "{}", "--message", "m1", "--action", '{"kind": "archive"}'),
+    "actions request": ("--account", "{}", "--message-id", "m1", "--action", '{"kind": "archive"}'),
     "agents add": ("desk", "--org", "an org", "--account", "{}", "--profile", PROFILE),
     "agents disable": ("desk", "--org", "an org", "--account", "{}"),
     "agents enable": ("desk", "--org", "an org", "--account", "{}"),

@@ -29,7 +29,7 @@ def test_a_done_action_is_listed_shown_and_taken_back(env: MailEnvironment) -> N
     assert [one["action_id"] for one in answer(AREAS.actions, "list", "--org", ORG, "--state", "done")] == [
         str(done.action_id)
     ]
-    assert answer(AREAS.actions, "list", "--org", ORG, "--message", "other") == []
+    assert answer(AREAS.actions, "list", "--org", ORG, "--message-id", "other") == []
     shown = answer(AREAS.actions, "show", done.action_id)
     assert shown["undo_hint"]["inverse_action"] == "apply_label"
     undone = answer(AREAS.actions, "undo", done.action_id, "--as", "ada")

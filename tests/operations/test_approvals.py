@@ -229,11 +229,11 @@ def test_what_is_refused_names_its_field(
 
 def test_a_channel_is_chosen_and_removed(account: Account, database: Connection) -> None:
     org = ("--org", str(account.org_id))
-    assert answer(COMMANDS, "channel", *org, "--discord", "123")["channel_id"] == "123"
-    assert "channel: " in refusal(COMMANDS, "channel", *org, "--discord", "#general")
+    assert answer(COMMANDS, "channel", *org, "--channel-id", "123")["channel_id"] == "123"
+    assert "channel: " in refusal(COMMANDS, "channel", *org, "--channel-id", "#general")
     assert call(COMMANDS, "channel", *org).exit_code != 0, "what is not named is not taken away"
-    assert answer(COMMANDS, "channel", *org, "--discord", "")["channel_id"] is None
-    assert "no channel" in refusal(COMMANDS, "channel", *org, "--discord", "")
+    assert answer(COMMANDS, "channel", *org, "--channel-id", "")["channel_id"] is None
+    assert "no channel" in refusal(COMMANDS, "channel", *org, "--channel-id", "")
     events = [event for event, _ in audited(database)]
     assert events == ["approval.channel_set", "approval.channel_removed"]
 

@@ -86,7 +86,16 @@ def test_a_reader_orders_no_mail(store: Database, door: str, org: UUID, database
 def test_a_sender_is_set_shown_and_checked_by_command(org: UUID, database: Connection) -> None:
     senders = AREAS.senders
     assert "has no sender" in refusal(senders, "show", "--org", org)
-    told = ["--org", org, "--provider", "resend", "--from", "Desk <desk@example.com>", "--secret", "resend"]
+    told = [
+        "--org",
+        org,
+        "--provider",
+        "resend",
+        "--from-address",
+        "Desk <desk@example.com>",
+        "--secret-name",
+        "resend",
+    ]
     assert "secret_name" in refusal(senders, "set", *told)
     assert answer(senders, "check", "--org", org)["problem"] == "the org has no sender: set one"
     answer(secrets, "set", "resend", "--org", org, typed="re_Abcdefgh_of_an_org")

@@ -56,7 +56,7 @@ def test_a_gate_is_opened_for_one_cause_or_for_all(process: Runtime) -> None:
 
 
 def test_a_gate_may_end_by_itself() -> None:
-    made = answer(AREAS.gates, "close", "fleet", "--reason", "a deploy", "--for", 60)
+    made = answer(AREAS.gates, "close", "fleet", "--reason", "a deploy", "--seconds", 60)
     left = datetime.fromisoformat(made["until"]) - datetime.now(UTC)
     assert timedelta(seconds=50) < left <= timedelta(seconds=60)
     assert "a deploy" in call(AREAS.gates, "list").output
@@ -64,10 +64,10 @@ def test_a_gate_may_end_by_itself() -> None:
 
 def test_of_two_closings_the_answer_is_the_one_that_holds() -> None:
     for_ever = answer(AREAS.gates, "close", "fleet", "--reason", "a fire", "--as", "ada")
-    shorter = answer(AREAS.gates, "close", "fleet", "--reason", "a deploy", "--for", 60, "--as", "bob")
+    shorter = answer(AREAS.gates, "close", "fleet", "--reason", "a deploy", "--seconds", 60, "--as", "bob")
     assert for_ever == shorter == answer(AREAS.gates, "list")[0]
     answer(AREAS.gates, "open", "fleet")
-    short = answer(AREAS.gates, "close", "fleet", "--reason", "a deploy", "--for", 60)
+    short = answer(AREAS.gates, "close", "fleet", "--reason", "a deploy", "--seconds", 60)
     assert answer(AREAS.gates, "close", "fleet", "--reason", "a fire")["until"] is None
     assert short["until"] is not None
 
@@ -84,9 +84,12 @@ def test_of_two_closings_the_answer_is_the_one_that_holds() -> None:
         (("close", "fleet", "x", "--reason", "r"), "the fleet has none"),
         (("close", "fleet", "--reason", "r", "--until", "soon"), "until: is no RFC 3339 time"),
         (("close", "fleet", "--reason", "r", "--until", ""), "until: is no RFC 3339 time"),
-        (("close", "fleet", "--reason", "r", "--until", "", "--for", "60"), "until: give either a time or a number"),
+        (
+            ("close", "fleet", "--reason", "r", "--until", "", "--seconds", "60"),
+            "until: give either a time or a number",
+        ),
         (("close", "fleet", "--reason", "r", "--until", "2020-01-01T00:00:00Z"), "until: is in the past"),
-        (("close", "fleet", "--reason", "r", "--for", "999999999999999"), "for: ends after the year 9999"),
+        (("close", "fleet", "--reason", "r", "--seconds", "999999999999999"), "seconds: ends after the year 9999"),
         (("close", "provider", "gmial", "--reason", "r"), "key: gmial is no known provider; known are a"),
         (("close", "org", NOBODY, "--reason", "r"), f"key: there is no org {NOBODY}"),
         (("close", "org", "nobody", "--reason", "r"), "key: there is no org nobody"),

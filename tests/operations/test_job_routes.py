@@ -7,10 +7,12 @@ from uuid import UUID, uuid4
 import pytest
 from psycopg import Connection
 
+from commands.operations import AREAS
 from engine.runtime import Runtime
 from operations.pages import write_cursor
 from storage.ledger.job_views import LONGEST_FIELD
 from storage.postgres.database import Database
+from tests.commands.calling import refusal
 from tests.doubles import probe_jobs
 from tests.doubles.factories import enqueue_one, make_org
 from tests.doubles.inline_worker import run_job
@@ -143,3 +145,17 @@ def test_times_at_the_ends_of_the_calendar_break_nothing(client: Client) -> None
 def test_the_org_of_a_list_is_made_of_its_own_jobs_only(client: Client, database: Connection, store: Database) -> None:
     enqueue_one(store, make_org(database, "third"), "probe_jobs.noop")
     assert client.get("/v1/jobs").json == {"jobs": [], "next_cursor": None, "looked_back_to": None}
+
+
+SECRETS = ("sk-ant-api03-" + "a1" * 15, "AKIA" + "A" * 16 + " AKIA" + "B" * 16, "password=" + "hunter2hunter2")
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+def test_a_reason_with_a_secret_is_refused_by_the_callers_field(
+    client: Client, store: Database, database: Connection, secret: str
+) -> None:
+    job_id = enqueue_one(store, client.org_id, "probe_jobs.noop")
+    refused = client.post(f"/v1/jobs/{job_id}/cancel", {"reason": f"it had {secret}"}).json
+    assert (refused["field"], refused["reason"]) == ("reason", "must not carry a secret")
+    assert database.execute("select state from jobs where id = %s", (job_id,)).fetchone() == ("queued",)
+    assert "reason: must not carry a secret" in refusal(AREAS.gates, "close", "fleet", "--reason", secret)

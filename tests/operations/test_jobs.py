@@ -72,11 +72,11 @@ def test_an_empty_name_of_an_org_means_no_org_and_not_all_of_them(command: click
 def test_jobs_of_a_misspelt_type_are_refused_and_those_of_a_type_that_has_gone_are_listed(
     org: UUID, database: Connection
 ) -> None:
-    assert "probe_jobs.endng" in refusal(jobs, "list", "--type", "probe_jobs.endng")
-    assert answer(jobs, "list", "--type", "probe_jobs.ending") == []
+    assert "probe_jobs.endng" in refusal(jobs, "list", "--job-type", "probe_jobs.endng")
+    assert answer(jobs, "list", "--job-type", "probe_jobs.ending") == []
     job_id = enqueued(org)
     database.execute("update jobs set job_type = 'gone.type' where id = %s", (job_id,))
-    assert [row["job_id"] for row in answer(jobs, "list", "--type", "gone.type")] == [str(job_id)]
+    assert [row["job_id"] for row in answer(jobs, "list", "--job-type", "gone.type")] == [str(job_id)]
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_a_list_is_narrowed_by_every_filter(process: Runtime, org: UUID, databas
     assert ids("--limit", 1) == [elsewhere]
     assert ids("--state", "succeeded") == [done]
     assert ids("--state", "succeeded", "--state", "queued", "--org", org) == [waiting, done]
-    assert ids("--type", "probe_jobs.noop") == [waiting]
+    assert ids("--job-type", "probe_jobs.noop") == [waiting]
     assert ids("--org", "other") == [elsewhere]
     assert ids("--queue", "critical") == []
 
@@ -152,7 +152,8 @@ def test_a_job_is_shown_with_timeline_steps_effects_and_children(process: Runtim
     assert [(s["name"], s["result"]) for s in answer(jobs, "show", chatty)["steps"]] == [("count", {"attempt": 1})]
     assert [(e["key"], e["status"]) for e in answer(jobs, "show", effect)["effects"]] == [("d", "succeeded")]
     text = call(jobs, "show", parent).output
-    assert text.index("state") < text.index("worker_id") < text.index("guarded"), "the state comes first"
+    assert text.index("state") < text.index("actor_id") < text.index("correlation_id"), "the state comes first"
+    assert "parked_by" not in text, "only what is set is shown"
     assert all(word in text for word in (str(parent), "job.started", "probe_jobs.noop", "children"))
     assert "no job" in refusal(jobs, "show", uuid4())
 

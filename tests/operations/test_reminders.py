@@ -41,7 +41,7 @@ def events(told: ToldPeople) -> list[str]:
 def test_a_reminder_from_its_beginning_to_its_end_by_command(told: ToldPeople) -> None:
     org = ("--org", told.org_id)
     made = answer(
-        COMMANDS, "add", *org, "--to", told.user_id, "--title", "Water the plants", "--at", "2036-07-01T09:00",
+        COMMANDS, "add", *org, "--user-id", told.user_id, "--title", "Water the plants", "--at", "2036-07-01T09:00",
         "--zone", "Europe/Berlin", "--rule", "freq=daily;count=9", "--as", "ada",
     )  # fmt: skip
     assert (made["due_at"], made["rule"]) == ("2036-07-01T07:00:00Z", "FREQ=DAILY;COUNT=9")

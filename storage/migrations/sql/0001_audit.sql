@@ -40,6 +40,8 @@ create index audit_entries_starts on audit_entries using brin ((id - 1)) with (p
 create index audit_entries_other on audit_entries (org_id, id) where event not like 'job.%' or event = 'job.replayed';
 -- Of all orgs. An org's list does not say `id > 0`: it would read the others' events here, where few orgs have any.
 create index audit_entries_deeds on audit_entries (id) where id > 0 and (event not like 'job.%' or event = 'job.replayed');
+-- By name, and the deaths of jobs as well.
+create index audit_entries_named on audit_entries (org_id, event, id) where event not like 'job.%' or event in ('job.replayed', 'job.deadlettered');
 create index audit_entries_correlation on audit_entries (correlation_id)
   where job_id is null or (event = 'job.enqueued' and correlation_id <> job_id::text);
 call postroom.fence_project_table('audit_entries', 'project_id', 'select');

@@ -57,7 +57,8 @@ FILES = st.builds(
     data=st.binary(max_size=20).map(lambda data: base64.b64encode(data).decode()),
 )
 INSTANTS = st.datetimes(min_value=datetime(2, 1, 1), max_value=datetime(9998, 12, 31), timezones=st.timezones())  # noqa: DTZ001  # the zone is drawn
-NARROW = st.none() | st.integers(min_value=10)
+NARROW = st.none() | st.integers(10, 1_000)
+GMAIL_IDS = st.from_regex(r"[A-Za-z0-9_-]{1,100}", fullmatch=True)
 ZONES = st.sampled_from([None, "UTC", "Europe/Berlin"])
 OWN_VALUES: Mapping[str, Mapping[str, st.SearchStrategy[Any]]] = {
     "agents.invoke": {"config": st.builds(InvokeConfig, seconds=NARROW, turns=NARROW, microcents=NARROW)},
@@ -70,6 +71,9 @@ OWN_VALUES: Mapping[str, Mapping[str, st.SearchStrategy[Any]]] = {
     "planning.suggest_assignments": {"weights": st.sampled_from([None, {}, {"stability": 100, "travel": 0}])},
     "exports.project_plan": {"zone": ZONES},
     "imports.availability": {"zone": ZONES, "source": st.sampled_from([None, "holidays.ics"])},
+    "gmail.ingest": {"thread_id": st.none() | GMAIL_IDS},
+    "gmail.backfill_messages": {"message_ids": st.lists(GMAIL_IDS, min_size=1, max_size=20)},
+    "threads.cleanup": {"draft_thread_id": st.none() | GMAIL_IDS},
     "gmail.sync": {"history_id": st.none() | st.integers(1, 2**64 - 1)},
     "workflows.run": {
         "version": st.none() | st.integers(1, 2**31 - 1),

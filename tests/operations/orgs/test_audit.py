@@ -106,3 +106,25 @@ def test_another_orgs_events_and_a_readers_questions_are_refused(client: Client,
     assert "org: must be named" in refusal(audit, "list", "--subject-id", SHEET)
     assert answer(audit, "show", theirs)["org_id"] == str(other)
     assert "there is no such event" in refusal(audit, "show", theirs, "--org", told.org_id)
+
+
+def test_events_are_asked_for_by_their_name_or_a_source_documents(client: Client, told: ToldPeople) -> None:
+    for event in ("email.sent", "gate.closed", "job.deadlettered", "email.sent"):
+        told.database.execute(
+            "insert into audit_entries (event, org_id, actor_type, actor_id, request_id, correlation_id)"
+            " values (%s, %s, 'system', 'x', 'r', 'c')",
+            (event, told.org_id),
+        )
+    sent = client.get("/v1/audit?event=EMAIL_SENT").json["events"]
+    assert [(one["event"], one["known_as"]) for one in sent] == [("email.sent", "EMAIL_SENT")] * 2
+    assert client.get("/v1/audit?event=email.sent").json["events"] == sent
+    (died,) = client.get("/v1/audit?event=JOB_EXHAUSTED_RETRIES").json["events"]
+    assert died["event"] == "job.deadlettered"
+    page = client.get("/v1/audit?event=email.sent&limit=1").json
+    assert page["events"] == sent[:1]
+    assert client.get(f"/v1/audit?event=email.sent&cursor={page['next_cursor']}").json["events"] == sent[1:]
+    listed = answer(AREAS.audit, "list", "--org", told.org_id, "--event", "EMAIL_SENT")
+    assert [one["id"] for one in listed] == [one["id"] for one in sent]
+    assert client.get("/v1/audit?event=job.started").json["field"] == "event"
+    assert client.get("/v1/audit?event=email.sent&correlation=c").json["field"] == "correlation"
+    assert "org" in refusal(AREAS.audit, "list", "--event", "email.sent")

@@ -19,7 +19,7 @@ from tests.gateway.api.conftest import Client
 pytestmark = pytest.mark.usefixtures("process")
 schedules = AREAS.schedules
 WANTED = {"job_type": "probe_jobs.noop", "cron": "0 0 * * *"}
-ADD = ("add", "nightly", "--type", "probe_jobs.ending", "--zone", "Europe/Berlin", "--payload", '{"word": "hello"}')
+ADD = ("add", "nightly", "--job-type", "probe_jobs.ending", "--zone", "Europe/Berlin", "--payload", '{"word": "hello"}')
 
 
 UNREACHABLE = ["a/b", "/", ".", "..", ".hidden", "../..", " a", "a\nb", "a\tb", "a\x7f", "a\x00b", "\x00"]
@@ -51,7 +51,7 @@ def test_a_schedule_from_its_beginning_to_its_end(org: UUID) -> None:
         (("--cron", "soon"), "cron: needs five fields"),
         (("--cron", "0 0 30 2 *"), "cron: Bad day-of-month"),
         (("--cron", "0 0 * * *", "--zone", "Mars"), "zone: Mars is no time zone"),
-        (("--cron", "0 0 * * *", "--type", "no.pe"), "no.pe is no known job type"),
+        (("--cron", "0 0 * * *", "--job-type", "no.pe"), "no.pe is no known job type"),
         (("--cron", "0 0 * * *", "--payload", '{"wrod": "x"}'), "payload.wrod"),
     ],
 )
@@ -65,10 +65,10 @@ def test_a_schedule_belongs_to_a_person_whose_clock_it_follows(org: UUID, databa
     add = (*ADD[:4], *ADD[6:], "--org", org, "--cron", "30 3 * * *")
     assert (answer(schedules, *add)["owner_id"], answer(schedules, "list")[0]["zone"]) == (None, "UTC")
     for name, options in {"own": (), "other": ("--zone", "Europe/Berlin")}.items():
-        made = answer(schedules, "add", name, *add[2:], "--owner", owner, *options)
+        made = answer(schedules, "add", name, *add[2:], "--owner-id", owner, *options)
         assert (made["owner_id"], made["zone"]) == (str(owner), options[-1] if options else zone)
     for stranger in (uuid4(), make_user(database, make_org(database, "another org"))):
-        assert "owner_id: names nobody of the org" in refusal(schedules, "add", "no", *add[2:], "--owner", stranger)
+        assert "owner_id: names nobody of the org" in refusal(schedules, "add", "no", *add[2:], "--owner-id", stranger)
 
 
 def make_user(database: Connection, org: UUID) -> UUID:

@@ -19,9 +19,9 @@ def audited(database: Connection) -> list[tuple[str, dict[str, Any]]]:
 
 @pytest.mark.usefixtures("env")
 def test_people_are_added_listed_changed_and_removed(database: Connection) -> None:
-    added = answer(USERS, "add", "Bob@Example.org", "--org", ORG, "--role", "approver", "--discord", "42")
+    added = answer(USERS, "add", "Bob@Example.org", "--org", ORG, "--role", "approver", "--discord-user-id", "42")
     assert (added["email"], added["role"], added["discord_user_id"]) == ("bob@example.org", "approver", "42")
-    changed = answer(USERS, "set", "bob@example.org", "--org", ORG, "--zone", "Europe/Berlin", "--discord", "")
+    changed = answer(USERS, "set", "bob@example.org", "--org", ORG, "--zone", "Europe/Berlin", "--discord-user-id", "")
     assert (changed["zone"], changed["discord_user_id"], changed["role"]) == ("Europe/Berlin", None, "approver")
     assert [one["email"] for one in answer(USERS, "list", "--org", ORG)] == ["bob@example.org", OWNER]
     shown = call(USERS, "list", "--org", ORG, "--limit", 1)
@@ -52,8 +52,8 @@ def test_a_change_that_changes_nothing_is_refused_and_not_audited(database: Conn
     [
         ("--role", "admin", {"role": "admin"}),
         ("--zone", "Europe/Berlin", {"zone": "Europe/Berlin"}),
-        ("--discord", "42", {"discord_user_id": "42"}),
-        ("--discord", "", {"discord_user_id": None}),
+        ("--discord-user-id", "42", {"discord_user_id": "42"}),
+        ("--discord-user-id", "", {"discord_user_id": None}),
     ],
 )
 def test_a_change_s_event_says_what_was_set(database: Connection, option: str, value: str, kept: object) -> None:

@@ -105,11 +105,13 @@ def test_what_happened_is_found_by_indexes(store: Database, database: Connection
     asked: dict[str, dict[str, Any]] = {
         "list_events_of_correlation": {"correlation_id": "c77", "root_id": None, "after": 0, "limit": 100},
         "list_other_events": {"before": 2**62, "limit": 100},
+        "list_named_events_of_org": {"org_id": org, "event": "email.sent", "before": 2**62, "limit": 100},
     }
     with plans_of(database) as reported:
         for name, given in asked.items():
             database.execute(statement(name).encode(), given)
-    assert {"audit_entries_correlation", "audit_entries_job", "audit_entries_deeds"} <= indexes(reported)
+    used = {"audit_entries_correlation", "audit_entries_job", "audit_entries_deeds", "audit_entries_named"}
+    assert used <= indexes(reported)
     assert not any("Seq Scan" in node["Node Type"] for node in scans(reported))
     assert store
 

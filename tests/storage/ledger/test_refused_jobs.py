@@ -1,6 +1,7 @@
 """What the ledger does not take, and by which field it says so."""
 
 import json
+import re
 from datetime import datetime, timedelta, timezone
 from itertools import product
 from math import inf
@@ -12,7 +13,7 @@ from psycopg.errors import CheckViolation
 from psycopg.types.json import Jsonb
 
 from domain.jobs.failures import Invalid
-from domain.jobs.job import NewJob
+from domain.jobs.job import NewJob, State
 from storage.ledger import ledger
 from storage.postgres.database import Database
 from tests.doubles.factories import HINT_TIMEOUT, claim_one, enqueue_one, make_job_type, make_org
@@ -122,3 +123,15 @@ def test_a_value_that_is_too_long_is_refused_by_the_name_of_its_field(
             f"select postroom.enqueue(job_type => 'probe.run', org_id => %s, {field} => %s)",  # our own words
             (org, "x" * 401),
         )
+
+
+def test_the_table_of_jobs_takes_the_states_of_the_ledger_and_no_other(
+    store: Database, org: UUID, database: Connection
+) -> None:
+    job_id = enqueue_one(store, org)
+    for state in ("pending", "complete", "", "QUEUED"):
+        with pytest.raises(CheckViolation, match="jobs_state_check"):
+            database.execute("update jobs set state = %s where id = %s", (state, job_id))
+    definition = "select pg_get_constraintdef(oid) from pg_constraint where conname = 'jobs_state_check'"
+    (said,) = database.execute(definition).fetchone() or ("",)
+    assert set(re.findall(r"'(\w+)'", said)) == {state.value for state in State}

@@ -15,7 +15,7 @@ from sandbox.servers.postgres_server import PostgresServer
 from settings import Settings
 from storage.postgres.database import Transaction
 from storage.postgres.execution import DatabaseUnavailable, StatementAborted
-from storage.postgres.logins import AUDITOR_ROLE, LEDGER_ROLE, ROLES, TENANT_ROLE, role_password
+from storage.postgres.logins import LEDGER_ROLE, ROLES, role_url
 from storage.postgres.migrate import PAUSE_S, upgrade
 from tests.waiting import until_a_lock_is_waited_for
 
@@ -108,7 +108,7 @@ def test_no_statement_carries_a_password_and_the_password_is_set(own_postgres: P
         upgrade(settings)
         changes = [line for line in own_postgres.process.read_log().splitlines() if "alter role" in line]
         kept = superuser.execute("select rolpassword from pg_authid where rolpassword is not null").fetchall()
-    passwords = PASSWORD, role_password(settings, TENANT_ROLE), role_password(settings, AUDITOR_ROLE)
+    passwords = tuple(str(role_url(settings, role).password) for role in ROLES)
     assert [line for line in changes if any(one in line for one in ("hünter2", *passwords[1:]))] == []
     assert len([line for line in changes if "SCRAM-SHA-256$" in line]) == len(kept) == len(passwords)
     for role, password in zip(ROLES, passwords, strict=True):

@@ -59,8 +59,9 @@ def test_ac_19_agent_invocation_handler(env: MailEnvironment) -> None:
     give_agent(env, **WRITES)
     place = store_letter(env)
     work = {"agent_name": "assistant", "prompt": "What needs an answer?", "config": {"turns": 5}}
-    asked = ("--type", "agent_invocation", "--payload", json.dumps(work), "--cron", "0 7 * * *", "--missed", "run_once")
-    add = ("add", "brief", "--org", env.account.org_id, "--owner", env.account.user_id, *asked)
+    when = ("--cron", "0 7 * * *", "--missed", "run_once")
+    asked = ("--job-type", "agent_invocation", "--payload", json.dumps(work), *when)
+    add = ("add", "brief", "--org", env.account.org_id, "--owner-id", env.account.user_id, *asked)
     made = answer(AREAS.schedules, *add)
     env.database.execute("update schedules set next_run_at = now() - interval '1 minute'")
     DueSchedules(env.process).turn()
