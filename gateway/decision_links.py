@@ -5,6 +5,7 @@ that nobody signed leads nowhere, and one whose question has ended says how; bot
 """
 
 import json
+from dataclasses import dataclass
 from functools import partial
 from html import escape
 from http import HTTPStatus
@@ -23,6 +24,7 @@ from domain.clean_text import clean_text
 from domain.jobs.job import ActorType
 from domain.privacy.redaction import redact
 from gateway.http.bodies import read_body
+from gateway.http.org_places import in_its_place
 from gateway.http.request_ids import origin_of
 from gateway.http.resources import resources_of
 from gateway.oauth.pages import page
@@ -49,7 +51,15 @@ _FORM = (
 )
 
 
-def link_holder(request: Request, approval_id: str, person: str = "", sig: str = "") -> DecisionLink | None:
+@dataclass(frozen=True, slots=True)
+class KnownLink:
+    """A link that we have signed, and whose question it is about."""
+
+    said: DecisionLink
+    org_id: UUID
+
+
+def link_holder(request: Request, approval_id: str, person: str = "", sig: str = "") -> KnownLink | None:
     """Whoever has a link that we have signed; None for any other. 429 above the rate of one key."""
     resources = resources_of(request)
     try:
@@ -59,7 +69,9 @@ def link_holder(request: Request, approval_id: str, person: str = "", sig: str =
     if not link.is_signed_by(sig, Sealer.of(resources.settings).is_signed):
         return None
     resources.limiter.count(link.user_id)
-    return link
+    with resources.database.ledger() as tx:
+        found = subjects.find(tx, link.approval_id)
+    return None if found is None else KnownLink(link, found.org_id)
 
 
 async def form_body(request: Request) -> bytes:
@@ -67,7 +79,7 @@ async def form_body(request: Request) -> bytes:
     return await read_body(request, LONGEST_FORM, LONGEST_FORM, within_s=FORM_WITHIN_S)
 
 
-LinkHolder = Annotated[DecisionLink | None, Depends(link_holder)]
+LinkHolder = Annotated[KnownLink | None, Depends(in_its_place(link_holder), scope="function")]
 
 VERIFIERS = frozenset({link_holder})
 """Every dependency that proves who has a link."""
@@ -79,10 +91,8 @@ def show(request: Request, link: LinkHolder) -> Response:
     if link is None:
         return _unknown()
     with resources_of(request).database.ledger() as tx:
-        found = subjects.find(tx, link.approval_id)
-        if found is None:
-            return _unknown()
-        refusal = refused_to(tx, _presser(link, tx, found), found)
+        found = subjects.get(tx, link.said.approval_id)
+        refusal = refused_to(tx, _presser(link.said, tx, found), found)
         question = subjects.question_about(tx, found, 0)
     if refusal is not None:
         return _refused(refusal, outcome_of(found.standing))
@@ -90,7 +100,7 @@ def show(request: Request, link: LinkHolder) -> Response:
 
 
 @router.post("/d/{approval_id}")  # noqa: FAST003  # as above
-def decide(request: Request, link: LinkHolder, form: Annotated[bytes, Depends(form_body)]) -> Response:
+def decide(request: Request, form: Annotated[bytes, Depends(form_body)], link: LinkHolder) -> Response:
     """Decide as the form says; one that says neither changes nothing."""
     if link is None:
         return _unknown()
@@ -102,14 +112,16 @@ def decide(request: Request, link: LinkHolder, form: Annotated[bytes, Depends(fo
     resources = resources_of(request)
     with resources.database.ledger() as tx:
         call = Call(
-            origin=origin_of(request, f"link:{link.user_id}", ActorType.USER), name="decision link",
+            origin=origin_of(request, f"link:{link.said.user_id}", ActorType.USER), name="decision link",
             role=Role.OPERATOR, database=resources.database, settings=resources.settings,
             enqueue=resources.enqueue, within=tx,
         )  # fmt: skip
-        made = decide_in_person(call, link.approval_id, Choice(pressed), partial(_presser, link), reason=reason)
+        made = decide_in_person(
+            call, link.said.approval_id, Choice(pressed), partial(_presser, link.said), reason=reason
+        )
     if isinstance(made, Refused):
         return _refused(made.refusal, made.outcome)
-    log.info("decided_by_link", approval_id=str(link.approval_id), choice=pressed)
+    log.info("decided_by_link", approval_id=str(link.said.approval_id), choice=pressed)
     return page(HTTPStatus.OK, made.outcome, made.title, "You need do nothing more.")
 
 

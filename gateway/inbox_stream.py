@@ -19,14 +19,11 @@ from starlette.types import Message, Receive, Scope, Send
 from domain.jobs.failures import Failure, Gone, Invalid
 from domain.privacy.redaction import redact_document
 from gateway.http.callers import Reader
-from gateway.http.fairness import SharedPlaces
-from gateway.http.inbox_bells import InboxBells
 from gateway.http.problems import problems
-from gateway.http.resources import resources_of
+from gateway.http.resources import Resources, resources_of
 from operations.notifications.inbox import view_of
 from storage.notifications import inbox, people
 from storage.notifications.inbox import InboxItem
-from storage.postgres.database import Database
 from storage.postgres.execution import DatabaseError
 
 log = structlog.get_logger(__name__)
@@ -45,18 +42,16 @@ class InboxStream(Response):
 
     media_type = "text/event-stream"
 
-    def __init__(
-        self, database: Database, bells: InboxBells, places: SharedPlaces, whose: tuple[UUID, UUID], after: int
-    ) -> None:
+    def __init__(self, resources: Resources, whose: tuple[UUID, UUID], after: int) -> None:
         """`whose` are an org and a person of it."""
         super().__init__()
-        self._database, self._bells, self._places = database, bells, places
+        self._resources = resources
         self._org_id, self._user_id = whose
         self._after = after
 
     async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
         """Send items until the client is gone or the time is over; raises `Throttled` before it begins."""
-        with self._places.hold(self._org_id), self._bells.watch(self._user_id) as bell:
+        with self._resources.streams.hold(self._org_id), self._resources.bells.watch(self._user_id) as bell:
             headers = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-store")]
             await send({"type": "http.response.start", "status": 200, "headers": headers})
             gone = asyncio.create_task(_until_gone(receive))
@@ -73,7 +68,8 @@ class InboxStream(Response):
         await send(_part(": this is the inbox\nretry: 3000\n\n"))
         while not gone.done() and asyncio.get_running_loop().time() < ends_at:
             bell.clear()
-            items = await run_in_threadpool(self._look)
+            async with self._resources.requests.hold(self._org_id):
+                items = await run_in_threadpool(self._look)
             for item in items:
                 await send(_part(event_of(item)))
                 self._after = item.seq
@@ -81,7 +77,7 @@ class InboxStream(Response):
                 await send(_part(": still here\n\n"))
 
     def _look(self) -> Sequence[InboxItem]:
-        with self._database.tenant(self._org_id) as tx:
+        with self._resources.database.tenant(self._org_id) as tx:
             return inbox.after(tx, self._org_id, self._user_id, self._after, limit=PAGE)
 
 
@@ -104,7 +100,7 @@ def stream_inbox(
         if people.person(tx, caller.org_id, user_id) is None:
             raise Gone(f"user_id: the org has nobody of the id {user_id}")
         after = inbox.newest(tx, caller.org_id, user_id) if last_event_id is None else _seq(last_event_id)
-    return InboxStream(resources.database, resources.bells, resources.streams, (caller.org_id, user_id), after)
+    return InboxStream(resources, (caller.org_id, user_id), after)
 
 
 def event_of(item: InboxItem) -> str:

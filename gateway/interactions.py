@@ -6,6 +6,7 @@
 import asyncio
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 import structlog
 from fastapi import APIRouter, Request
@@ -13,7 +14,7 @@ from fastapi import APIRouter, Request
 from domain.access.api_keys import Role
 from domain.approvals.decision import Refusal
 from domain.approvals.question import WORDS, refusal_words
-from domain.jobs.failures import Transient
+from domain.jobs.failures import Busy, Transient
 from domain.jobs.job import ActorType, Origin
 from gateway.http.callers import DiscordCaller
 from gateway.http.request_ids import origin_of
@@ -53,9 +54,7 @@ async def discord(request: Request, body: DiscordCaller) -> dict[str, Any]:
     if interaction.press is None or not interaction.actor_id:
         return whispered(WORDS[Refusal.NOT_HERE])
     origin = origin_of(request, f"discord:{interaction.actor_id}", ActorType.USER)
-    deciding = asyncio.create_task(
-        asyncio.to_thread(_carry_out, resources_of(request), interaction, interaction.press, origin)
-    )
+    deciding = asyncio.create_task(_in_its_place(resources_of(request), interaction, interaction.press, origin))
     done, _ = await asyncio.wait({deciding}, timeout=DECIDED_WITHIN_S)
     if done:
         return deciding.result()
@@ -69,15 +68,31 @@ _LATE_DECISIONS: set[asyncio.Task[dict[str, Any]]] = set()
 """A task that nobody holds could be collected before it ends."""
 
 
-def _carry_out(resources: Resources, interaction: Interaction, press: Press, origin: Origin) -> dict[str, Any]:
-    """Decide in one transaction; a database that does not answer is said to the presser, too."""
+async def _in_its_place(resources: Resources, interaction: Interaction, press: Press, origin: Origin) -> dict[str, Any]:
+    """Decide in a place of the org that is asked; a database that does not answer is said to the presser, too."""
     try:
-        with resources.database.ledger() as tx:
-            approvals.hurry(tx)
-            answer = _decide(tx, resources, interaction, press, origin)
-    except Transient as failure:
+        org_id = await asyncio.to_thread(_org_of, resources, press)
+        if org_id is None:
+            return whispered(WORDS[Refusal.NOT_HERE])
+        async with resources.requests.hold(org_id):
+            return await asyncio.to_thread(_carry_out, resources, interaction, press, origin)
+    except (Transient, Busy) as failure:
         log.warning("approval_press_undecided", approval_id=str(press.approval_id), reason=failure.reason)
         return whispered(LATE)
+
+
+def _org_of(resources: Resources, press: Press) -> UUID | None:
+    with resources.database.ledger() as tx:
+        approvals.hurry(tx)
+        found = subjects.find(tx, press.approval_id)
+    return None if found is None else found.org_id
+
+
+def _carry_out(resources: Resources, interaction: Interaction, press: Press, origin: Origin) -> dict[str, Any]:
+    """Decide in one transaction."""
+    with resources.database.ledger() as tx:
+        approvals.hurry(tx)
+        answer = _decide(tx, resources, interaction, press, origin)
     log.info("approval_pressed", approval_id=str(press.approval_id), answered=answer["type"])
     return answer
 

@@ -4,24 +4,16 @@ A provider sends a callback again that is answered otherwise, for days, and noth
 """
 
 from enum import StrEnum
-from typing import Annotated
 from uuid import UUID
 
 import structlog
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Request, Response
 
 from domain.access.api_keys import Role
 from domain.jobs.job import ActorType
 from domain.notifications.channels import Channel
 from domain.notifications.receipts import SmsReply
-from gateway.http.receipt_callers import (
-    EmailCallback,
-    IncomingSms,
-    SmsCallback,
-    resend_callback,
-    twilio_callback,
-    twilio_reply,
-)
+from gateway.http.receipt_callers import ResendCaller, TwilioCaller, TwilioReply
 from gateway.http.request_ids import origin_of
 from gateway.http.resources import resources_of
 from operations.call import Call
@@ -47,8 +39,8 @@ class ReceiptResult(StrEnum):
 COUNTED = frozenset({ReceiptResult.UNKNOWN, ReceiptResult.MEANINGLESS})
 
 
-@router.post("/webhooks/twilio/{delivery_id}")
-def twilio(request: Request, callback: Annotated[SmsCallback | None, Depends(twilio_callback)]) -> Response:
+@router.post("/webhooks/twilio/{delivery_id}")  # noqa: FAST003  # its caller's dependency takes the id
+def twilio(request: Request, callback: TwilioCaller) -> Response:
     """What became of a text message."""
     with resources_of(request).database.ledger() as tx:
         result = ReceiptResult.UNKNOWN
@@ -63,7 +55,7 @@ def twilio(request: Request, callback: Annotated[SmsCallback | None, Depends(twi
 
 
 @router.post("/webhooks/twilio/replies/{org_id}")
-def twilio_replied(request: Request, org_id: UUID, incoming: Annotated[IncomingSms, Depends(twilio_reply)]) -> Response:
+def twilio_replied(request: Request, org_id: UUID, incoming: TwilioReply) -> Response:
     """A text that came in: STOP ends texts to the number, and START lifts what a STOP has ended, for whoever has it."""
     resources = resources_of(request)
     with resources.database.ledger() as tx:
@@ -90,9 +82,7 @@ def twilio_replied(request: Request, org_id: UUID, incoming: Annotated[IncomingS
 
 
 @router.post("/webhooks/resend/{org_id}")
-def resend(
-    request: Request, org_id: UUID, callback: Annotated[EmailCallback | None, Depends(resend_callback)]
-) -> Response:
+def resend(request: Request, org_id: UUID, callback: ResendCaller) -> Response:
     """What became of an e-mail; it may come before its send is written down, and is kept until then."""
     with resources_of(request).database.ledger() as tx:
         if callback is None:

@@ -4,9 +4,11 @@ Programs that look into mail follow every link; they send no form of ours. A lin
 any other, and nothing comes of it.
 """
 
+from dataclasses import dataclass
 from html import escape
 from http import HTTPStatus
 from typing import Annotated
+from uuid import UUID
 
 import structlog
 from fastapi import APIRouter, Depends, Request, Response
@@ -16,6 +18,7 @@ from domain.jobs.job import ActorType
 from domain.notifications.channels import Channel, Choice, category_of
 from domain.notifications.unsubscribing import Unsubscribe, read_token
 from gateway.http.bodies import read_body
+from gateway.http.org_places import in_its_place
 from gateway.http.request_ids import origin_of
 from gateway.http.resources import resources_of
 from gateway.oauth.pages import page
@@ -38,9 +41,23 @@ _FORM = (
 UNKNOWN = "This link leads nowhere"
 
 
-def link_holder(request: Request, token: str) -> Unsubscribe | None:
+@dataclass(frozen=True, slots=True)
+class KnownLink:
+    """A link that we have signed, of a person who is still of an org."""
+
+    said: Unsubscribe
+    org_id: UUID
+
+
+def link_holder(request: Request, token: str) -> KnownLink | None:
     """Whoever has a link that we have signed: no name, no cookie, as mail programs press it; None for any other."""
-    return read_token(token, Sealer.of(resources_of(request).settings).is_signed)
+    resources = resources_of(request)
+    said = read_token(token, Sealer.of(resources.settings).is_signed)
+    if said is None or not category_of(said.category).is_mutable:
+        return None
+    with resources.database.ledger() as tx:
+        org_id = people.org_of(tx, said.user_id)
+    return None if org_id is None else KnownLink(said, org_id)
 
 
 async def form_body(request: Request) -> bytes:
@@ -48,7 +65,7 @@ async def form_body(request: Request) -> bytes:
     return await read_body(request, LONGEST_FORM, LONGEST_FORM, within_s=FORM_WITHIN_S)
 
 
-LinkHolder = Annotated[Unsubscribe | None, Depends(link_holder)]
+LinkHolder = Annotated[KnownLink | None, Depends(in_its_place(link_holder), scope="function")]
 
 VERIFIERS = frozenset({link_holder})
 """Every dependency that proves who has a link."""
@@ -57,35 +74,32 @@ VERIFIERS = frozenset({link_holder})
 @router.get("/u/{token}")  # noqa: FAST003  # its holder's dependency takes the token
 def show(link: LinkHolder) -> Response:
     """Ask whether e-mail about the category is to stop."""
-    if link is None or not category_of(link.category).is_mutable:
+    if link is None:
         return page(HTTPStatus.OK, UNKNOWN, "Open the link as it stands in the e-mail.")
-    form = _FORM.format(category=escape(link.category))
+    form = _FORM.format(category=escape(link.said.category))
     words = "Other messages, such as those about your account, still come."
-    return page(HTTPStatus.OK, f"Stop e-mail about {link.category}?", words, form=form, targets="'self'")
+    return page(HTTPStatus.OK, f"Stop e-mail about {link.said.category}?", words, form=form, targets="'self'")
 
 
 @router.post("/u/{token}")  # noqa: FAST003  # as above
-def stop(request: Request, link: LinkHolder, form: Annotated[bytes, Depends(form_body)]) -> Response:
+def stop(request: Request, form: Annotated[bytes, Depends(form_body)], link: LinkHolder) -> Response:
     """Turn e-mail about the category off; a form that does not say so changes nothing."""
-    if link is None or not category_of(link.category).is_mutable:
+    if link is None:
         return page(HTTPStatus.OK, UNKNOWN, "Nothing was changed.")
     if FIELD not in form or VALUE not in form:
         return show(link)
-    resources = resources_of(request)
+    resources, said = resources_of(request), link.said
     with resources.database.ledger() as tx:
-        org_id = people.org_of(tx, link.user_id)
-        if org_id is None:
-            return page(HTTPStatus.OK, UNKNOWN, "Nothing was changed.")
         call = Call(
-            origin=origin_of(request, f"unsubscribe:{link.user_id}", ActorType.USER),
+            origin=origin_of(request, f"unsubscribe:{said.user_id}", ActorType.USER),
             name="unsubscribe link",
             role=Role.WRITER,
             database=resources.database,
             settings=resources.settings,
             enqueue=resources.enqueue,
-            org_id=org_id,
+            org_id=link.org_id,
             within=tx,
         )
-        set_preference(call, link.user_id, category=link.category, channel=Channel.EMAIL, choice=Choice.OFF)
-    log.info("unsubscribed", org_id=str(org_id), category=link.category)
-    return page(HTTPStatus.OK, f"E-mail about {link.category} has stopped", "You need do nothing more.")
+        set_preference(call, said.user_id, category=said.category, channel=Channel.EMAIL, choice=Choice.OFF)
+    log.info("unsubscribed", org_id=str(link.org_id), category=said.category)
+    return page(HTTPStatus.OK, f"E-mail about {said.category} has stopped", "You need do nothing more.")

@@ -306,8 +306,8 @@ def _send(ctx: JobContext, payload: SendPayload, channel: Channel, courier: Cour
     """Look once more whether the message may go out now, and hand it over."""
     with ctx.read() as tx:
         delivery = notifications.delivery(tx, ctx.org_id, payload.delivery_id)
-        due = None if delivery is None else due_messages.read(tx, delivery)
-        if delivery is None or due is None:
+        said = None if delivery is None else due_messages.read(tx, delivery)
+        if delivery is None or said is None:
             return Cancel("its recipient or its address was removed")
         if delivery.channel is not channel:
             raise Invalid("payload.delivery_id", f"names a delivery by {delivery.channel.value}")
@@ -315,6 +315,7 @@ def _send(ctx: JobContext, payload: SendPayload, channel: Channel, courier: Cour
         has_begun = key is not None and effects.may_have_happened(tx, ctx.org_id, key)
     if not delivery.may_be_sent:
         return Done({"state": delivery.state.value, "why": "it had ended before"})
+    due = said()
     held = _held_back(ctx, due, has_begun=has_begun)
     if held is not None:
         return held

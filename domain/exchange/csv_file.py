@@ -9,7 +9,6 @@ import csv
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import zip_longest
 from typing import Any
 
 from domain.exchange.csv_columns import Column, Fault, read_field, shown
@@ -37,6 +36,8 @@ BYTE_ORDER_MARKS = (
 DELIMITERS = ",;\t|"
 MOST_BYTES = 20_000_000
 MOST_ROWS = 100_000
+MOST_COLUMNS = 1_000
+"""Fields of a header, most of which are unknown then. A spreadsheet's file may end in some empty ones."""
 LONGEST_FIELD = 65_536
 MOST_FAULTS = 10_000
 """Faults that are listed. A file with more has one that is everywhere, such as a wrong zone."""
@@ -94,9 +95,13 @@ def read_records(data: bytes, columns: Sequence[Column], encoding: str, faults: 
         if not faults:
             faults.add(0, "", "", "the file is empty")
         return
+    width = len(header[1])
+    if width > MOST_COLUMNS:
+        faults.add(header[0], "", "", f"the header has {width} fields, {MOST_COLUMNS} at most")
+        return
     found = _header(*header, columns, faults)
     for row, fields in rows:
-        record = _record(row, fields, found, faults) if _says_something(fields) else None
+        record = _record(row, fields, width, found, faults) if _says_something(fields) else None
         if record is not None:
             yield record
 
@@ -156,33 +161,31 @@ def _rows(text: str, delimiter: str, faults: Faults) -> Iterator[tuple[int, list
         yield row, fields
 
 
-def _header(row: int, names: Sequence[str], columns: Sequence[Column], faults: Faults) -> list[Column | None]:
+def _header(row: int, names: Sequence[str], columns: Sequence[Column], faults: Faults) -> dict[int, Column]:
+    """The columns that are known by their positions, each once; the others are faults, and no row is right then."""
     known = {column.name.casefold(): column for column in columns}
-    found: list[Column | None] = []
-    for name in names:
+    found: dict[str, int] = {}
+    for position, name in enumerate(names):
         column = known.get(name.strip().casefold())
         if column is None:
             why = _unreadable(name) or f"is no column; there are {', '.join(one.name for one in columns)}"
             faults.add(row, shown(name), name, why)
-        elif column in found:
+        elif found.setdefault(column.name, position) != position:
             faults.add(row, column.name, name, "stands twice in the header")
-        found.append(column)
-    return found
+    return {position: known[name.casefold()] for name, position in found.items()}
 
 
-def _record(row: int, fields: Sequence[str], header: Sequence[Column | None], faults: Faults) -> Record | None:
-    if _says_something(fields[len(header) :]):
-        faults.add(row, "", "", f"has {len(fields)} fields, and the header {len(header)}")
+def _record(row: int, fields: Sequence[str], width: int, header: dict[int, Column], faults: Faults) -> Record | None:
+    """A row; of its fields only those of known columns are looked at, however wide the header is."""
+    if _says_something(fields[width:]):
+        faults.add(row, "", "", f"has {len(fields)} fields, and the header {width}")
         return None
     values: dict[str, Any] = {}
     texts: dict[str, str] = {}
-    right = True
-    # Excel leaves out empty fields at the end of a row, but not in each row.
-    for column, text in zip_longest(header, fields[: len(header)], fillvalue=""):
-        if not isinstance(column, Column):
-            right = False
-            continue
-        texts[column.name] = text
+    right = len(header) == width
+    for position, column in header.items():
+        # Excel leaves out empty fields at the end of a row, but not in each row.
+        text = texts[column.name] = fields[position] if position < len(fields) else ""
         why = _unreadable(text)
         try:
             values[column.name] = None if why else read_field(column, text)

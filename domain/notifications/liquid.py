@@ -1,71 +1,174 @@
-"""Liquid for texts that users write: a closed list of tags and filters, every loop and every result bounded.
+"""Liquid for texts that users write: a closed list of tags and filters, cut in one pass, and the work of it counted.
 
 A template sees the values of its data and no attribute of Python. The filters of the replace family are left out: used
-twice on one text they double it, and the library's own limits do not look inside a filter. `join` is bounded here for
-the same reason. There are no ranges, for a test whether one contains a value may count through all of it. Dates are
-shown in the reader's zone.
+twice on one text they double it. There are no ranges, for a test whether one contains a value may count through all of
+it. Dates are shown in the reader's zone.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from functools import lru_cache
 from itertools import chain
-from typing import Any
+from typing import Any, TextIO
 from zoneinfo import ZoneInfo
 
-from liquid import BoundTemplate, Environment, RenderContext, StrictUndefined
-from liquid.ast import Node
+from liquid import BoundTemplate, Environment, RenderContext, StrictUndefined, Token
+from liquid.ast import BlockNode, Node
 from liquid.builtin import content, illegal, output
+from liquid.builtin.expressions import LoopExpression
 from liquid.builtin.expressions.primitive import RangeLiteral
 from liquid.builtin.filters import array, math, misc, string
-from liquid.builtin.tags import assign_tag, capture_tag, case_tag, comment_tag, for_tag, if_tag, unless_tag
-from liquid.exceptions import FilterArgumentError, LiquidError
+from liquid.builtin.tags import assign_tag, capture_tag, case_tag, for_tag, if_tag, unless_tag
+from liquid.exceptions import FilterArgumentError, LiquidError, ResourceLimitError
 from liquid.expression import Expression
-from liquid.filter import liquid_filter, with_environment
+from liquid.filter import liquid_filter, with_context, with_environment
+from liquid.output import LimitedStringIO
+from liquid.undefined import UNDEFINED
 
 from domain.jobs.failures import Invalid
 from domain.jobs.job import JsonObject
+from domain.notifications.liquid_parts import parts
 
 LONGEST_SOURCE = 20_000
 """Characters of a template's text; a long mail has some 5,000."""
 LONGEST_RESULT = 65_536
 """Bytes of what is made of it, and of the values that it keeps meanwhile."""
-MOST_ROUNDS = 1_000
-"""Rounds of a loop, and of loops inside a loop together: a text of 20,000 characters has room for some 400 loops, which
-take half a second then."""
+MOST_WORK = 1_000_000
+"""Of a rendering: characters of the values that are read, filtered and written, and of what loops repeat."""
+WORK_OF_CODE = 10
+"""For each character that a loop repeats: a value of one letter is looked up, filtered and written, too."""
+KEPT_TEMPLATES = 64
+"""The texts that were read last. The tree of the longest takes some MB."""
 LONGEST_FORM = 100
 FORM_WORDS = "the form of a date knows %a %A %b %B %d %e %H %I %j %m %M %p %S %y %Y %Z %z %%"
 _OWN = frozenset({"size", "first", "last"})
 """What Liquid itself knows of a text, a list and a mapping."""
-
-_TAGS = (
-    content.Literal, output.Output, illegal.Illegal, if_tag.IfTag, unless_tag.UnlessTag, case_tag.CaseTag,
-    for_tag.ForTag, for_tag.BreakTag, for_tag.ContinueTag, assign_tag.AssignTag, capture_tag.CaptureTag,
-    comment_tag.CommentTag,
-)  # fmt: skip
 _FORM = re.compile(r"(?:[^%]|%-?[aAbBdeHIjmMpSyYZz]|%%)*")
 """What may stand in the form of a date. `strftime` knows widths, too, and would fill a text up to them."""
 
 
+class _Rendering(RenderContext):
+    """One rendering for a reader in a zone: whatever takes time is counted here."""
+
+    def __init__(self, template: BoundTemplate, data: JsonObject, zone: str) -> None:
+        super().__init__(template, globals=data)
+        self.zone = ZoneInfo(zone)
+        self._work = 0
+        self._sizes: dict[int, int] = {}
+
+    def spend(self, work: int) -> None:
+        """Count work; raises `ResourceLimitError`."""
+        self._work += work
+        if self._work > MOST_WORK:
+            raise ResourceLimitError("takes too much work", token=None)
+
+    def get(self, path: list[object], *, token: Token | None, default: object = UNDEFINED) -> object:
+        """A value of the data: what is done with it takes as long as it is large."""
+        value = super().get(path, token=token, default=default)
+        self.spend(self._size(value))
+        return value
+
+    def filter(self, name: str, token: Token | None) -> Callable[..., object]:
+        """A filter that counts what it takes and what it makes."""
+        apply = super().filter(name, token)
+
+        def counted(value: object, *arguments: object, **named: object) -> object:
+            made = apply(value, *arguments, **named)
+            self.spend(self._size(value) + self._size(made))
+            return made
+
+        return counted
+
+    def assign(self, key: str, val: object) -> None:
+        """Keep a value; the library adds up the sizes of all that are kept."""
+        self.spend(WORK_OF_CODE * len(self.locals))
+        super().assign(key, val)
+
+    def get_buffer(self, buf: TextIO | None = None) -> LimitedStringIO:
+        """What a part is written into: within the longest result, and counted."""
+        return _Written(self, buf.size if isinstance(buf, LimitedStringIO) else 0)
+
+    def _size(self, value: object) -> int:
+        """Characters of a text; of a list or a mapping those of all in it, added up once."""
+        if isinstance(value, str):
+            return len(value)
+        if isinstance(value, tuple):
+            return sum(map(self._size, value))
+        if not isinstance(value, list | dict):
+            return 1
+        known = self._sizes.get(id(value))
+        if known is None:
+            inside = value if isinstance(value, list) else chain.from_iterable(value.items())
+            known = self._sizes[id(value)] = 1 + sum(map(self._size, inside))
+        return known
+
+
+class _Written(LimitedStringIO):
+    """A text that is being made."""
+
+    def __init__(self, rendering: _Rendering, outside: int) -> None:
+        super().__init__(LONGEST_RESULT - outside)
+        self._rendering = rendering
+
+    def write(self, text: str, /) -> int:
+        """Add to the text."""
+        self._rendering.spend(len(text))
+        return super().write(text)
+
+
+class _Body(BlockNode):
+    """The body of a loop: each round is work."""
+
+    def __init__(self, token: Token, nodes: list[Node], work: int) -> None:
+        super().__init__(token, nodes)
+        self._work = work
+
+    def render_to_output(self, context: RenderContext, buffer: TextIO) -> int:
+        """Go once through it."""
+        if isinstance(context, _Rendering):
+            context.spend(self._work)
+        return super().render_to_output(context, buffer)
+
+
+class _For(for_tag.ForNode):
+    """A loop; the token of its block is the tag that ends it."""
+
+    def __init__(
+        self, token: Token, expression: LoopExpression, block: BlockNode, default: BlockNode | None = None
+    ) -> None:
+        work = WORK_OF_CODE * (block.token.start_index - token.start_index)
+        body = _Body(block.token, block.nodes, work)
+        super().__init__(token, expression, body, default)
+
+
+class _ForTag(for_tag.ForTag):
+    node_class = _For
+
+
+_TAGS = (
+    content.Literal, output.Output, illegal.Illegal, if_tag.IfTag, unless_tag.UnlessTag, case_tag.CaseTag,
+    _ForTag, for_tag.BreakTag, for_tag.ContinueTag, assign_tag.AssignTag, capture_tag.CaptureTag,
+)  # fmt: skip
+
+
+@with_context
 @with_environment
 @liquid_filter
-def joined(values: object, separator: object = " ", *, environment: "BoundedLiquid") -> str:
-    """The values of a list in one text; raises when it would be too long."""
+def joined(values: object, separator: object = " ", *, context: _Rendering, environment: Environment) -> str:
+    """The values of a list in one text; raises when it would be too much work."""
     listed: Iterable[object] = values if isinstance(values, list | tuple) else [values]
-    between, parts, length = separator if isinstance(separator, str) else str(separator), [], 0
+    between, texts = separator if isinstance(separator, str) else str(separator), []
     for value in listed:
-        parts.append(value if isinstance(value, str) else str(value))
-        length += len(parts[-1]) + len(between)
-        if length > LONGEST_RESULT or len(parts) > MOST_ROUNDS:
-            raise FilterArgumentError("join makes a text that is too long", token=None)
-    made: str = array.join(parts, between, environment=environment)
+        texts.append(value if isinstance(value, str) else str(value))
+        context.spend(len(texts[-1]) + len(between))
+    made: str = array.join(texts, between, environment=environment)
     return made
 
 
-@with_environment
+@with_context
 @liquid_filter
-def dated(value: object, form: object = "%Y-%m-%d %H:%M", *, environment: "BoundedLiquid") -> str:
+def dated(value: object, form: object = "%Y-%m-%d %H:%M", *, context: _Rendering) -> str:
     """A time of ISO 8601 in the reader's zone, written by a form of `strftime`; a date alone is in no zone."""
     if not isinstance(form, str) or len(form) > LONGEST_FORM or not _FORM.fullmatch(form):
         raise FilterArgumentError(FORM_WORDS, token=None)
@@ -73,7 +176,7 @@ def dated(value: object, form: object = "%Y-%m-%d %H:%M", *, environment: "Bound
         moment = datetime.fromisoformat(str(value))
     except ValueError:
         raise FilterArgumentError("date takes a time as ISO 8601 writes it: 2026-11-24T09:30:00Z", token=None) from None
-    local = moment if moment.tzinfo is None else moment.astimezone(environment.zone)
+    local = moment if moment.tzinfo is None else moment.astimezone(context.zone)
     return local.strftime(form)
 
 
@@ -101,14 +204,11 @@ FILTERS = frozenset(_FILTERS)
 class BoundedLiquid(Environment):
     """An environment with these tags and filters alone."""
 
-    loop_iteration_limit = MOST_ROUNDS
     local_namespace_limit = LONGEST_RESULT
-    output_stream_limit = LONGEST_RESULT
     context_depth_limit = 20
 
-    def __init__(self, zone: str, *, escapes: bool) -> None:
-        """Texts are shown to a reader in that zone; where it `escapes`, values are made harmless in HTML."""
-        self.zone = ZoneInfo(zone)
+    def __init__(self, *, escapes: bool) -> None:
+        """Where it `escapes`, values are made harmless in HTML."""
         super().__init__(undefined=StrictUndefined, strict_filters=True, autoescape=escapes)
 
     def setup_tags_and_filters(self, *, extra: bool = False) -> None:  # noqa: ARG002 - the library's signature
@@ -118,25 +218,30 @@ class BoundedLiquid(Environment):
         for name, function in _FILTERS.items():
             self.add_filter(name, function)
 
+    def tokenizer(self) -> Callable[[str], Iterator[Token]]:
+        """What cuts a text into its parts."""
+        return parts
 
-@lru_cache(maxsize=64)
-def _environment(zone: str, *, escapes: bool) -> BoundedLiquid:
-    return BoundedLiquid(zone, escapes=escapes)
+
+_ENVIRONMENTS = {escapes: BoundedLiquid(escapes=escapes) for escapes in (False, True)}
 
 
 def render(field: str, source: str, data: JsonObject, *, zone: str = "UTC", escapes: bool = False) -> str:
     """What a text says of the data; raises `Invalid` with the field where a value is missing, or it is too much."""
-    template = _parsed(field, source, zone, escapes=escapes)
+    template = _parsed(field, source, escapes=escapes)
     try:
-        return template.render(**{name: value for name, value in data.items() if isinstance(name, str)})
-    except (LiquidError, ArithmeticError, ValueError, TypeError) as error:
+        rendering = _Rendering(template, data, zone)
+        written = rendering.get_buffer()
+        template.render_with_context(rendering, written)
+    except (LiquidError, ArithmeticError, ValueError, TypeError, RecursionError) as error:
         raise Invalid(field, _reason(error)) from None
+    return written.getvalue()
 
 
 def check(field: str, source: str, sample: JsonObject) -> None:
     """Raise `Invalid` for a text that is no template, or names a value that the sample lacks, on whichever branch."""
     try:
-        found = _parsed(field, source, "UTC", escapes=False).analyze()
+        found = _parsed(field, source, escapes=False).analyze()
     except (LiquidError, RecursionError) as error:
         raise Invalid(field, _reason(error)) from None
     unknown = sorted(set(found.filters) - FILTERS)
@@ -146,21 +251,26 @@ def check(field: str, source: str, sample: JsonObject) -> None:
         missing = _missing(list(variable.segments), sample)
         if missing:
             raise Invalid(field, f"{missing} is a value that the sample lacks")
-    render(field, source, sample)
 
 
-def _parsed(field: str, source: str, zone: str, *, escapes: bool) -> BoundTemplate:
+def _parsed(field: str, source: str, *, escapes: bool) -> BoundTemplate:
     if len(source) > LONGEST_SOURCE:
         raise Invalid(field, f"has more than {LONGEST_SOURCE} characters")
     try:
-        template = _environment(zone, escapes=escapes).from_string(source)
-        context = RenderContext(template)
-        has_range = any(_has_range(node, context) for node in template.nodes)
+        template, has_range = _read(source, escapes=escapes)
     except (LiquidError, ValueError, RecursionError) as error:
         raise Invalid(field, _reason(error)) from None
     if has_range:
         raise Invalid(field, "has a range such as (1..3), which is not taken: loop over a list of the data")
     return template
+
+
+@lru_cache(maxsize=KEPT_TEMPLATES)
+def _read(source: str, *, escapes: bool) -> tuple[BoundTemplate, bool]:
+    """A template, and whether it names a range."""
+    template = _ENVIRONMENTS[escapes].from_string(source)
+    context = RenderContext(template)
+    return template, any(_has_range(node, context) for node in template.nodes)
 
 
 def _has_range(node: Node, context: RenderContext) -> bool:

@@ -26,6 +26,8 @@ LONGEST_INBOX = 4_000
 LARGEST_PUSH_TITLE, LARGEST_PUSH_BODY = 400, 1_000
 """Bytes: FCM takes 4,096 in all, with the device's token and the link, which it gets twice. No telephone shows more."""
 LARGEST_PUSH_LINK = 500
+LONGEST_TOGETHER = 2 * liquid.LONGEST_SOURCE
+"""Characters of all texts of a template: an e-mail as text and as HTML is most of them."""
 DAY_S = 86_400
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _BIDI = re.compile("[\u202a-\u202e\u2066-\u2069]")
@@ -70,6 +72,8 @@ class Template(BaseModel):
             raise misfit("html", "an e-mail in HTML has a text, too, for those who read no HTML")
         if not self.channels:
             raise misfit("text", "there is no text for any channel: subject and text, sms, push or inbox")
+        if sum(len(source) for _, source in _sources(self)) > LONGEST_TOGETHER:
+            raise misfit("text", f"all texts together have more than {LONGEST_TOGETHER} characters")
         return self
 
     @property

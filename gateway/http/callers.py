@@ -13,6 +13,7 @@ from fastapi.security.utils import get_authorization_scheme_param
 from domain.access.api_keys import Role
 from domain.jobs.failures import Forbidden, Invalid
 from gateway.http.bodies import read_body
+from gateway.http.org_places import in_its_place
 from gateway.http.problems import RefusedPart
 from gateway.http.resources import resources_of
 from providers.discord.interactions import LONGEST_BODY as LONGEST_INTERACTION
@@ -98,13 +99,7 @@ def _query_of(part: Dependant) -> set[str]:
     return {field.alias for field in part.query_params}.union(*map(_query_of, part.dependencies))
 
 
-async def key_holder(request: Request, caller: Annotated[Caller, Depends(known_caller)]) -> AsyncIterator[Caller]:
-    """A caller that holds a place of its org's until the answer is made; 503 when others of the org hold them all."""
-    async with resources_of(request).requests.hold(caller.org_id):
-        yield caller
-
-
-KeyHolder = Annotated[Caller, Depends(key_holder, scope="function")]
+KeyHolder = Annotated[Caller, Depends(in_its_place(known_caller), scope="function")]
 
 
 def reader(caller: KeyHolder) -> Caller:

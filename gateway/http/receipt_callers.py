@@ -15,6 +15,7 @@ from domain.jobs.failures import Gone
 from domain.notifications.channels import Channel
 from domain.notifications.receipts import Receipt, SmsReply, email_receipt, sms_receipt, sms_reply
 from gateway.http.bodies import read_body
+from gateway.http.org_places import in_its_place
 from gateway.http.resources import Resources, resources_of
 from providers.webhooks import svix, twilio
 from storage.notifications import channel_senders, notifications
@@ -41,11 +42,17 @@ class SmsCallback:
     sid: str
     receipt: Receipt | None
 
+    @property
+    def org_id(self) -> UUID:
+        """Whose delivery it is."""
+        return self.delivery.org_id
+
 
 @dataclass(frozen=True, slots=True)
 class IncomingSms:
     """A text that came to the org's number; what stands in it besides is read by nobody."""
 
+    org_id: UUID
     number: str
     reply: SmsReply | None
 
@@ -54,6 +61,7 @@ class IncomingSms:
 class EmailCallback:
     """What Resend says: of which mail, and what; None for what changes nothing."""
 
+    org_id: UUID
     said: tuple[str, Receipt] | None
 
 
@@ -78,7 +86,7 @@ def twilio_callback(request: Request, delivery_id: UUID, body: CallbackBody) -> 
 def twilio_reply(request: Request, org_id: UUID, body: CallbackBody) -> IncomingSms:
     """Twilio on behalf of the org to whose number a text came; 403 for a forgery."""
     found = _twilio_fields(request, org_id, f"/webhooks/twilio/replies/{org_id}", body)
-    return IncomingSms(found.get("From", "")[:100], sms_reply(found))
+    return IncomingSms(org_id, found.get("From", "")[:100], sms_reply(found))
 
 
 def _twilio_fields(request: Request, org_id: UUID, path: str, body: bytes) -> dict[str, str]:
@@ -121,8 +129,12 @@ def resend_callback(request: Request, org_id: UUID, body: CallbackBody) -> Email
         event = json.loads(body)
     except (ValueError, RecursionError):
         event = None
-    return EmailCallback(email_receipt(event) if isinstance(event, dict) else None)
+    return EmailCallback(org_id, email_receipt(event) if isinstance(event, dict) else None)
 
+
+TwilioCaller = Annotated[SmsCallback | None, Depends(in_its_place(twilio_callback), scope="function")]
+TwilioReply = Annotated[IncomingSms, Depends(in_its_place(twilio_reply), scope="function")]
+ResendCaller = Annotated[EmailCallback | None, Depends(in_its_place(resend_callback), scope="function")]
 
 VERIFIERS = frozenset({twilio_callback, twilio_reply, resend_callback})
 """Every dependency that proves whose callback it is."""

@@ -11,7 +11,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
-from domain.jobs.failures import Failure, ForOtherWorker, Transient
+from domain.jobs.failures import Busy, Failure, ForOtherWorker, Transient
 from domain.mail.consent import START
 from gateway.http.problems import RETRY_AFTER_S
 from observability import logs
@@ -75,7 +75,7 @@ class PageRoute(APIRoute):
 
 def _failed(failure: Failure) -> Response:
     """The reason stays in the log: it tells of our own inside."""
-    if isinstance(failure, Transient | ForOtherWorker):
+    if isinstance(failure, Transient | ForOtherWorker | Busy):
         log.warning("unavailable", code=failure.code, reason=logs.sanitise(failure))
         words = ("Wait a minute and reload this page. Should it still not work then:", NEW_LINK)
         answer = page(HTTPStatus.SERVICE_UNAVAILABLE, "This cannot be done at the moment", *words)

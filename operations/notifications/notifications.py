@@ -97,13 +97,14 @@ def send_notification(
 ) -> ToldView:
     """Tell a person something. The same recipient, template, data and bucket within seven days are one notification."""
     request = Request(recipient_id, template, data or {}, bucket, tuple(channels) if channels else None)
-    with call.writing() as tx:
+    with call.reading() as tx:
         stored = templates.find(tx, call.org, template)
-        if stored is None:
-            raise Invalid("template", "the org has no template of this name")
-        for channel in request.channels or stored.template.channels:
-            if channel in stored.template.channels:
-                _check_words(stored.template, channel, request.data)
+    if stored is None:
+        raise Invalid("template", "the org has no template of this name")
+    for channel in request.channels or stored.template.channels:
+        if channel in stored.template.channels:
+            _check_words(stored.template, channel, request.data)
+    with call.writing() as tx:
         asked = notifications.notify(tx, call.org, request, by=call.origin)
         if asked.notification_id is None:
             field, _, reason = (asked.refusal or "").partition(": ")

@@ -1,5 +1,6 @@
 """A message that is due: what it says to which address, and whether it may go out now."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -28,8 +29,11 @@ class DueMessage:
     """What its reader is asked to decide about."""
 
 
-def read(tx: Transaction, delivery: Delivery) -> DueMessage | None:
-    """What is to be sent; None when its person, its address or what it says is gone. Raises `Invalid` for words."""
+def read(tx: Transaction, delivery: Delivery) -> Callable[[], DueMessage] | None:
+    """What is to be sent, put into words after the transaction; None when its person, address or words are gone.
+
+    The call raises `Invalid` for words that cannot be said.
+    """
     if delivery.contact_id is None:
         return None
     person = people.person(tx, delivery.org_id, delivery.user_id)
@@ -44,22 +48,28 @@ def read(tx: Transaction, delivery: Delivery) -> DueMessage | None:
 
 def _of_notification(
     tx: Transaction, delivery: Delivery, contact: ContactPoint, person: Person, asked: Notification
-) -> DueMessage:
+) -> Callable[[], DueMessage]:
     template = templates.get(tx, delivery.org_id, asked.template, asked.version).template
-    words = words_of(template, delivery.channel, asked.data, zone=person.zone)
     message = message_of(template, asked, (delivery.channel,))
     approval_id = read_uuid(asked.data.get("approval_id")) if asked.template == APPROVAL else None
-    return DueMessage(delivery, contact, person, message, template, words, approval_id)
+
+    def said() -> DueMessage:
+        words = words_of(template, delivery.channel, asked.data, zone=person.zone)
+        return DueMessage(delivery, contact, person, message, template, words, approval_id)
+
+    return said
 
 
-def _of_digest(tx: Transaction, delivery: Delivery, contact: ContactPoint, person: Person) -> DueMessage | None:
+def _of_digest(
+    tx: Transaction, delivery: Delivery, contact: ContactPoint, person: Person
+) -> Callable[[], DueMessage] | None:
     digest = None if delivery.digest_id is None else digests.find(tx, delivery.org_id, delivery.digest_id)
     if digest is None:
         return None
     shown, count = digests.items(tx, digest.org_id, digest.digest_id, limit=MOST_SHOWN)
-    said = [_item(tx, digest.org_id, one, digest.channel, person.zone) for one in shown]
+    asked = [notifications.find(tx, digest.org_id, one) for one in shown]
+    items = [(templates.get(tx, digest.org_id, one.template, one.version).template, one.data) for one in asked if one]
     template = templates.get(tx, digest.org_id, DIGEST).template
-    data = digest_data(digest.category, [one for one in said if one is not None], count)
     message = Message(
         category=category_of(digest.category),
         channels=(digest.channel,),
@@ -69,16 +79,14 @@ def _of_digest(tx: Transaction, delivery: Delivery, contact: ContactPoint, perso
         max_age=template.max_age,
         digest_every=template.digest_every,
     )
-    words = words_of(template, digest.channel, data, zone=person.zone)
-    return DueMessage(delivery, contact, person, message, template, words)
 
+    def said() -> DueMessage:
+        each = [words_of(of_item, digest.channel, data, zone=person.zone) for of_item, data in items]
+        data = digest_data(digest.category, each, count)
+        words = words_of(template, digest.channel, data, zone=person.zone)
+        return DueMessage(delivery, contact, person, message, template, words)
 
-def _item(tx: Transaction, org_id: UUID, notification_id: UUID, channel: Channel, zone: str) -> Words | None:
-    asked = notifications.find(tx, org_id, notification_id)
-    if asked is None:
-        return None
-    template = templates.get(tx, org_id, asked.template, asked.version).template
-    return words_of(template, channel, asked.data, zone=zone)
+    return said
 
 
 def message_of(

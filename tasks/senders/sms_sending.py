@@ -61,13 +61,14 @@ def find_later(ctx: JobContext, delivery_id: UUID, key: str) -> Finding:
     """Whether the message of a job that has ended was sent."""
     with ctx.read() as tx:
         delivery = notifications.delivery(tx, ctx.org_id, delivery_id)
-        due = None if delivery is None else due_messages.read(tx, delivery)
+        said = None if delivery is None else due_messages.read(tx, delivery)
         sender = channel_senders.find(tx, ctx.org_id, Channel.SMS)
-    if due is None or sender is None:
+    if said is None or sender is None:
         return CannotTell("its recipient, its address or the org's sender was removed")
+    message = _message(ctx, said())
     try:
         with _client(ctx, sender) as client:
-            found = _find(ctx, client, _message(ctx, due), key)
+            found = _find(ctx, client, message, key)
     except CredentialsLost as lost:
         # The job that asks is kept back by no gate of the provider's: it would come back each second.
         scope = Scope.ORG_PROVIDER

@@ -16,13 +16,19 @@ from urllib.parse import urlsplit
 
 import psycopg
 import pytest
+from pydantic import SecretStr
 
 from domain.access.api_keys import Role
+from domain.jobs.job import Origin
 from engine.runtime import Runtime
 from gateway.http.bounded_protocol import MOST_CONNECTIONS
+from providers.webhooks.svix import signature_of
 from sandbox.servers.free_port import find_free_port
 from settings import Settings
 from storage.postgres.database import Database
+from storage.secrets import org_secrets
+from storage.secrets.sealing import Sealer, SecretPlace
+from tests.attacks.hostile_texts import SCHEMAS, TEMPLATES
 from tests.doubles.mail_factories import make_account
 from tests.gateway.api.conftest import Client, client_of
 from tests.gateway.serving import ask
@@ -31,6 +37,7 @@ from tests.waiting import eventually
 ROOT = Path(__file__).resolve().parents[2]
 HEALTH_WITHIN_S = 1.0
 OTHERS_WITHIN_S = 2.0
+BESIDE_TEXTS_S = 0.5
 PRIVATE_KEYS = "-----BEGIN " + "PRIVATE KEY" * 5_000
 LONG_KEYS = "-----BEGIN " + "PRIVATE KEY" * 45_000
 TINY_CHUNKS = b"1\r\nx\r\n" * 10_000
@@ -63,6 +70,12 @@ class Attacked:
         thread.start()
         while thread.is_alive() or self.rounds < 3:
             self.look()
+
+    def answers_others(self) -> bool:
+        """While threads of the gateway calculate, with which an examination takes turns at each statement."""
+        slow = {name: took for name, took in self.slowest.items() if took > BESIDE_TEXTS_S and name != "/readyz"}
+        assert slow == {}
+        return True
 
     def is_well(self) -> bool:
         limits = {"/healthz": HEALTH_WITHIN_S, "/readyz": HEALTH_WITHIN_S, "org B": OTHERS_WITHIN_S}
@@ -200,6 +213,46 @@ def test_requests_for_rows_that_the_org_has_locked(attacked: Attacked, settings:
     assert (len(answers), {line.split(b" ")[1] for line in answers}) == (60, {b"503"})
     (after,) = send(attacked.url, request, clients=1, times=1)
     assert after.split(b" ")[1] == b"200"
+
+
+def test_callbacks_for_a_row_that_the_org_has_locked(attacked: Attacked, settings: Settings, store: Database) -> None:
+    """Signed with the org's own secret: they find the org's places taken, as its requests with a key do."""
+    org_id, secret = attacked.attacker.org_id, SecretStr("whsec_" + "c2VjcmV0" * 4)
+    with store.ledger() as tx:
+        org_secrets.keep(tx, Sealer.of(settings), SecretPlace(org_id, "resend_webhook"), secret, by=Origin())
+    body = json.dumps({"type": "email.delivered", "data": {"email_id": "email-1"}}).encode()
+    at = str(int(time.time()))
+    head = (
+        f"POST /webhooks/resend/{org_id} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n"
+        f"svix-id: m\r\nsvix-timestamp: {at}\r\nsvix-signature: {signature_of(secret, 'm', at, body)}\r\n\r\n"
+    )
+    request = head.encode() + body
+    answers: list[bytes] = []
+    with psycopg.connect(settings.database_url.get_secret_value()) as holder:
+        holder.execute("insert into email_receipts (org_id, provider_id) values (%s, 'email-1')", (org_id,))
+        attacked.during(lambda: answers.extend(send(attacked.url, request, clients=60, times=1)))
+        holder.rollback()
+    assert attacked.is_well()
+    assert (len(answers), {line.split(b" ")[1] for line in answers}) == (60, {b"503"})
+    (after,) = send(attacked.url, request, clients=1, times=1)
+    assert after.split(b" ")[1] == b"200"
+
+
+def test_templates_that_were_made_to_cost(attacked: Attacked) -> None:
+    """python-liquid's own lexer took 7 s for the first of them, in which no other thread ran."""
+    for source in TEMPLATES:
+        template = {"category": "bookings", "subject": "x", "text": source, "sample": {"a": "x", "list": ["x"] * 900}}
+        request = request_of(attacked.attacker, "PUT", "/v1/notification-templates/x", template)
+        attacked.during(lambda request=request: send(attacked.url, request, clients=4, times=1))  # type: ignore[misc]  # the loop's own
+    assert attacked.answers_others()
+
+
+def test_schemas_that_were_made_to_cost(attacked: Attacked) -> None:
+    for schema in SCHEMAS:
+        document = {"name": "x", "input": {"type": "object", **schema}, "nodes": {}}
+        request = request_of(attacked.attacker, "POST", "/v1/workflows/validate", document)
+        attacked.during(lambda request=request: send(attacked.url, request, clients=4, times=1))  # type: ignore[misc]  # the loop's own
+    assert attacked.answers_others()
 
 
 def flood(url: str, head: bytes, piece: bytes, *, clients: int, pieces: int) -> None:

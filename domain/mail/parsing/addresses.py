@@ -10,6 +10,7 @@ from domain.mail.parsing.header_text import bare_text, unescape_pairs
 from domain.mail.parsing.limits import (
     LONGEST_HEADER,
     LONGEST_NAME,
+    LONGEST_VALUE,
     MOST_ADDRESS_TOKENS,
     MOST_ADDRESSES,
 )
@@ -91,11 +92,10 @@ def _mailboxes(phrase: list[str], comment: list[str], angle: str) -> Iterator[Ad
     text = angle.strip("<>") if angle else "".join(phrase).strip()
     found = _address(phrase if angle else comment, text)
     words = [] if found or angle else text.split()
-    several = [_address([], word) for word in words if "@" in word]
     if found:
         yield found
-    elif len(several) == len(words):
-        yield from filter(None, several)
+    elif all("@" in word for word in words):
+        yield from filter(None, (_address([], word) for word in words[: MOST_ADDRESSES + 1]))
     elif words and "@" not in "".join(words[:-1]):
         yield from filter(None, [_address([text.rpartition(" ")[0]], words[-1])])
 
@@ -112,7 +112,7 @@ def _never_closed(pieces: list[str]) -> set[int]:
 
 
 def _address(name: list[str], text: str) -> Address | None:
-    if "@" not in text:
+    if "@" not in text or len(text) > LONGEST_VALUE:
         return None
     stripped = _INVISIBLE.sub("", clean_text(text)).strip()
     prefix = _PREFIX.match(stripped)

@@ -1,17 +1,24 @@
 """The text of an HTML mail as a reader sees it, out of the tree that a browser would build."""
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from domain.mail.normal_form import visible
-from domain.mail.parsing.limits import DEEPEST_QUOTE, MOST_ATTRIBUTES, MOST_TAGS
+from domain.mail.parsing.limits import DEEPEST_ELEMENT, DEEPEST_QUOTE, MOST_ATTRIBUTES, MOST_TAGS
 from domain.mail.parsing.page_styles import USUAL_LOOK, Look, StyleSheets
 
-_TAG = re.compile(r"</?[a-zA-Z]")
+_TAG = re.compile(r"<(/?)([a-zA-Z][^\s/>]{0,20})")
+_NEVER_OPEN = re.compile(
+    r"area|base|br|col|embed|hr|img|input|link|meta|param|source|track|wbr|"
+    r"body|colgroup|d[dt]|head|html|li|opt(?:group|ion)|p|r[bpt]|rtc|tbody|td|tfoot|th|thead|tr|"
+    r"a|b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u"
+)
+"""Elements that have no end, that end where the next of their kind begins, or of which `_bounded` keeps few."""
 _CROWDED = re.compile(
     r"<[a-zA-Z][^\s/>]*+(?:[\s/]*+=?[^\s/>=]++(?:\s*+=\s*+(?:\"[^\"]*+\"|'[^']*+'|[^\s>\"'][^\s>]*+)?+)?+)"
     rf"{{{MOST_ATTRIBUTES}}}"
@@ -117,8 +124,8 @@ def html_to_text(markup: str) -> str:
 
 def read_page(markup: str, most_tags: int = MOST_TAGS) -> PageText:
     """The text a reader would see, and what else is in the page; work is bounded by the markup and its tags."""
-    tags = [tag.start() for tag in islice(_TAG.finditer(markup), most_tags + 1)]
-    end = tags[-1] if len(tags) > most_tags else len(markup)
+    tags = list(_tags(markup, most_tags))
+    end = tags.pop() if tags else len(markup)
     # From tag to tag: what looks like another tag in a value ends the look, and such tags are few.
     end = next((tag for tag, following in pairwise([*tags, end]) if _CROWDED.match(markup, tag, following)), end)
     cut = end < len(markup)
@@ -130,6 +137,26 @@ def read_page(markup: str, most_tags: int = MOST_TAGS) -> PageText:
     _walk(tree.root, Look() if _MAY_BE_DARK.search(markup) else USUAL_LOOK, sheets, lines)
     lines.end_line()
     return PageText("\n".join(lines.lines).strip("\n"), lines.hidden, lines.has_words, len(tags), cut)
+
+
+def _tags(markup: str, most: int) -> Iterator[int]:
+    """Where the tags are that are read, and where to stop: before one too many, one too deep, or at the end.
+
+    How deep an element is, is counted by the names that are open. A browser opens at most five for each of them: a
+    table with its body, row and cell, in which the end of what is around the table means nothing.
+    """
+    opened, depth = Counter[str](), 0
+    for number, tag in enumerate(_TAG.finditer(markup)):
+        name = tag[2].lower()
+        if not _NEVER_OPEN.fullmatch(name):
+            step = -1 if tag[1] else 1
+            if opened[name] + step >= 0:
+                opened[name] += step
+                depth += step
+        yield tag.start()
+        if number == most or depth > DEEPEST_ELEMENT:
+            return
+    yield len(markup)
 
 
 def _bounded(markup: str, tags: int) -> str:

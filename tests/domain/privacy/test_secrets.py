@@ -3,7 +3,6 @@
 import json
 import re
 import string
-import time
 from collections.abc import Callable
 from random import Random
 
@@ -171,15 +170,3 @@ def test_a_private_key_is_taken_out_to_its_last_line(key: str, write: Callable[[
 def test_a_quoted_value_is_taken_out_to_its_last_quotation_mark() -> None:
     assert redact_text('password="correct \\"horse\\" staple", n=1') == f'password="{HIDDEN}", n=1'
     assert redact_text("Cookie: sid=abcd; other=efgh\nHost: x") == f"Cookie: {HIDDEN}\nHost: x"
-
-
-@pytest.mark.parametrize(
-    "text", ["page_token=", "key=", "pwd=aaaa ", 'pwd:"', "token:aa ", "-----BEGIN PRIVATE KEY", "password: a"]
-)
-def test_the_search_takes_time_in_proportion_to_a_text_made_to_hold_it(text: str) -> None:
-    def seconds(length: int) -> float:
-        began = time.thread_time()
-        redact_text((text * length)[:length])
-        return time.thread_time() - began
-
-    assert min(seconds(32_000) for _ in range(3)) < 12 * min(seconds(8_000) for _ in range(3)) + 0.05

@@ -31,6 +31,10 @@ class Outside(JournalFolder):
         """Open a gate, for jobs that wait there and for later ones."""
         (self.folder / f"gate-{name}").touch()
 
+    def is_open(self, name: str) -> bool:
+        """Whether a gate is open."""
+        return (self.folder / f"gate-{name}").exists()
+
     def wait_at(self, name: str) -> None:
         """Wait until the gate is open."""
-        wait_until((self.folder / f"gate-{name}").exists, within=GATE_WITHIN_S, describe=f"gate {name}")
+        wait_until(lambda: self.is_open(name), within=GATE_WITHIN_S, describe=f"gate {name}")

@@ -1,7 +1,5 @@
 """Only what the receiving host found out proves who a sender is, whatever words the sender brings into its header."""
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -115,9 +113,7 @@ def test_no_quoted_word_of_a_sender_is_a_verdict(words: str) -> None:
     ids=lambda header: header[:50],
 )
 def test_what_cannot_be_read_or_fails_proves_nothing(header: str) -> None:
-    began = time.thread_time()
     assert not proven(header)
-    assert time.thread_time() - began < 0.5
 
 
 def test_only_the_topmost_header_is_the_receivers() -> None:

@@ -1,6 +1,4 @@
 import html
-import time
-from collections.abc import Callable
 from itertools import product
 
 import pytest
@@ -8,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.mail.parsing.html_text import html_to_text, read_page
-from domain.mail.parsing.limits import LONGEST_HTML, MOST_TAGS
+from domain.mail.parsing.limits import MOST_TAGS
 from domain.mail.parsing.mime import parse_message
 from domain.mail.parsing.parsed_message import Defect
 from domain.mail.triage.automation import detect_automation
@@ -289,51 +287,6 @@ def test_hidden_text_is_a_sign_that_makes_no_mail_automated() -> None:
     found = detect_automation(message)
     assert (found.kind, found.weight) == ("human", "none")
     assert found.evidence == ("text that no reader sees",)
-
-
-PAGES: dict[str, Callable[[int], str]] = {
-    "blocks": lambda size: "<div>" * (size // 5),
-    "lists": lambda size: "<ul><li>" * (size // 8),
-    "ends": lambda size: "<q>" * (size // 6) + "</p>" * (size // 8),
-    "formatting": lambda size: "".join(f"<b a={number}>" for number in range(size // 20)) + "<p>x" * (size // 8),
-    "formatting that stays open": lambda size: "<p>" + "".join(f"<b a={n}>" for n in range(10)) + "<p>x" * (size // 4),
-    "cells in links": lambda size: "".join(f"<a href={number}><table><td>" for number in range(size // 24)),
-    "many classes": lambda size: "<style>" + ".c{top:0}" * 99 + "</style>" + "<p class='c d e f g h'>x" * (size // 24),
-    "rules in others": lambda size: (
-        "<style>"
-        + "".join(f".a{n} p{{top:0}}" for n in range(99))
-        + "</style><p>"
-        + "".join(f"<div class=a{n}>" for n in range(50))
-        + "<p>x" * (size // 9)
-    ),
-    "values": lambda size: '<p style="width:' + "0" * size + 'x">x',
-    "formatting in paragraphs": lambda size: "<i><p></i>" * (size // 10),
-    "attributes": lambda size: "<a " + " ".join(f"a{number}" for number in range(size // 7)),
-    "attributes of a tag that ends": lambda size: (
-        "<p " + "".join(f"a{number}='1'" for number in range(size // 12)) + ">"
-    ),
-    "attributes of many": lambda size: ("<p " + " ".join(f"a{number}" for number in range(190)) + ">") * (size // 900),
-    "tables": lambda size: "<table>x" * (size // 8),
-    "style sheets": lambda size: "<style>" + "a,b.c,#d{color:red}" * (size // 20) + "</style><p class='c'>x",
-    "selectors": lambda size: "<style>" + "a," * (size // 2) + "{color:red}</style>",
-    "braces": lambda size: "<style>" + "{" * size,
-    "declarations": lambda size: '<p style="' + "color:red;" * (size // 10) + '">x',
-    "digits": lambda size: '<p style="font:' + "1" * size + '">x',
-    "lines": lambda size: "<pre>" + "\n" * size,
-    "blanks": lambda size: "<p>" + " " * size + "x",
-    "templates": lambda size: "<template>" * (size // 10),
-    "sections": lambda size: "<![<" * (size // 4),
-    "entities": lambda size: "&#" * (size // 2),
-}
-
-
-@pytest.mark.parametrize("page", PAGES.values(), ids=PAGES.keys())
-def test_a_page_of_the_largest_size_costs_a_bounded_time(page: Callable[[int], str]) -> None:
-    """Lexbor is compiled, so its work shows in no steps; three times the slowest here is the bound."""
-    markup = page(LONGEST_HTML)
-    began = time.thread_time()
-    read_page(markup)
-    assert time.thread_time() - began < 2
 
 
 def test_tags_beyond_the_bound_are_cut_and_noted() -> None:

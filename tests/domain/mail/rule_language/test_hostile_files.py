@@ -1,7 +1,6 @@
 """A file that was made to hurt is refused with its limit, before anything is built from it."""
 
 from contextlib import suppress
-from time import process_time
 
 import pytest
 from hypothesis import given, settings
@@ -48,12 +47,10 @@ HOSTILE = {
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_a_hostile_file_is_refused_with_its_limit(kind: str) -> None:
     data, reason = HOSTILE[kind]
-    started = process_time()
     with pytest.raises(RefusedRules) as refusal:
         read_rule_file(data, "r.yaml")
     assert reason in refusal.value.lines[0]
     assert refusal.value.lines[0].startswith("r.yaml:")
-    assert process_time() - started < 2
 
 
 @settings(max_examples=100)
