@@ -1,8 +1,8 @@
 """What a vendor's error answer means: one reader for the tables of all vendors (docs: vendor-answers.md).
 
 An answer is *about us* (credit, plan, key, quota of the day: whoever would meet it again is parked), *about this
-request* (the job fails), or *about now* (the job waits as long as the answer asks). There is no fourth. Whether the call
-may have had its effect all the same is another question, which the status answers.
+request* (the job fails), or *about now* (the job waits as long as the answer asks). There is no fourth. Whether the
+call may have had its effect all the same is another question, which the status answers.
 """
 
 import re

@@ -21,9 +21,7 @@ def is_signed(auth_token: str, url: str, fields: Iterable[tuple[str, str]], sign
     kept, parts = tuple(fields), urlsplit(url)
     host = parts.netloc.removesuffix(f":{parts.port}")
     signed = {url, urlunsplit(parts._replace(netloc=host))}
-    return any(
-        hmac.compare_digest(signature_of(auth_token, one, kept).encode(), signature.encode()) for one in signed
-    )
+    return any(hmac.compare_digest(signature_of(auth_token, one, kept).encode(), signature.encode()) for one in signed)
 
 
 def signature_of(auth_token: str, url: str, fields: Iterable[tuple[str, str]]) -> str:

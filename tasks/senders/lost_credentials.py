@@ -34,9 +34,9 @@ def credentials_in_use(ctx: JobContext, provider: str, set_at: datetime | None) 
 
     What a vendor says of a key holds for the org's calls of that vendor, and not for all that the org does:
     `Unauthorised` becomes `CredentialsLost`, and a slow-down of the org closes the gate of org and provider. The first
-    job that learns of a loss tells the owner, by an audit event and an alert; a limit that lasts is an alert a day. Raises
-    `Interrupted` in the place of both where others were set meanwhile: the attempt is given back, and the next one uses
-    those.
+    job that learns of a loss tells the owner, by an audit event and an alert; a limit that lasts is an alert a day.
+    Raises `Interrupted` instead of all these where others were set meanwhile: the attempt is given back, and the next
+    one uses those.
     """
     try:
         yield

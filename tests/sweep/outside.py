@@ -158,7 +158,7 @@ class Outside:
             "resend": [(one["to"], one["subject"]) for one in sent],
             "graph": [(one["isDraft"], one["subject"]) for one in written],
             "twilio": [(one["to"], one["body"]) for one in TwilioControl(self.twilio.url).messages()],
-            "fcm": [(one["token"], one["notification"]) for one in FcmControl(self.fcm.url).messages()],
+            "fcm": [(one["token"], one["notification"]) for one in FcmControl(self.fcm.url).shown()],
         }
 
     def files(self, digests: Mapping[str, str]) -> list[str]:

@@ -57,12 +57,12 @@ PUBLISHED = {
     SmsReply.STOP: {"STOP", "STOPALL", "UNSUBSCRIBE", "CANCEL", "END", "QUIT", "REVOKE", "OPTOUT"},
     SmsReply.START: {"START", "YES", "UNSTOP"},
 }
-"""Twilio's words, as its pages listed them on 2026-11-29: https://help.twilio.com/articles/223134027 and, of the two that
-came on 2025-05-14, https://www.twilio.com/en-us/blog/update-to-fcc-s-sms-opt-out-keywords."""
+"""Twilio's words, as its pages listed them on 2026-11-29: https://help.twilio.com/articles/223134027 and, of the two
+that came on 2025-05-14, https://www.twilio.com/en-us/blog/update-to-fcc-s-sms-opt-out-keywords."""
 
 
 def test_every_word_that_twilio_lists_is_heard_and_no_other() -> None:
-    assert PUBLISHED == {SmsReply.STOP: {*STOP_WORDS}, SmsReply.START: {*START_WORDS}}
+    assert {SmsReply.STOP: {*STOP_WORDS}, SmsReply.START: {*START_WORDS}} == PUBLISHED
     for reply, words in PUBLISHED.items():
         for word in words:
             for said in (word, word.lower(), f" {word.title()}\n"):
