@@ -51,12 +51,14 @@ REPEATABLE = frozenset(
         "login.token",
         "objects.delete_many",
         "objects.put",
+        "fcm messages.send",
     }
 )
 """Calls that have the same effect when they are made twice, and alerts, which carry their id.
 
 Every other one may be made once only. `emails.send` has a key: that it made one mail, the state shows. Each attempt's
-`objects.put` has an id of its own: which bytes an artifact has, the state shows."""
+`objects.put` has an id of its own: which bytes an artifact has, the state shows. Of a push that was sent twice, a
+device shows one message, and so does the state."""
 
 PAID = frozenset({"anthropic messages.create"})
 """Nothing changes outside, and each costs money: once, unless the process died before it could keep the answer."""
