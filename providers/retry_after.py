@@ -9,7 +9,9 @@ LONGEST = timedelta(days=31)
 """No answer parks anyone for longer: a wrong header must not stop an account for years."""
 
 _SECONDS = re.compile(r"\d{1,9}(\.\d{1,6})?")
-_IN_WORDS = re.compile(r"retry after (\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:?\d\d)?)", re.IGNORECASE)
+_IN_WORDS = re.compile(
+    r"(?:retry after|regain access on) (\d{4}-\d\d-\d\d)(?:T| at )([\d:.]+(?:Z|[+-]\d\d:?\d\d)?)", re.IGNORECASE
+)
 
 
 def header_wait(value: str | None, now: datetime) -> timedelta | None:
@@ -26,9 +28,12 @@ def header_wait(value: str | None, now: datetime) -> timedelta | None:
 
 
 def worded_wait(text: str, now: datetime) -> timedelta | None:
-    """The wait in a text such as `Retry after 2025-08-22T18:22:38.763Z` (Gmail says it there, not in a header)."""
+    """The wait in a text that names a moment; one without a zone is UTC's.
+
+    Gmail says "Retry after 2025-08-22T18:22:38.763Z", Anthropic "regain access on 2026-12-01 at 00:00 UTC".
+    """
     found = _IN_WORDS.search(text)
-    return None if found is None else _until(lambda: datetime.fromisoformat(found[1].rstrip(".")), now)
+    return None if found is None else _until(lambda: datetime.fromisoformat(f"{found[1]}T{found[2].rstrip('.')}"), now)
 
 
 def day_turn(now: datetime) -> datetime:

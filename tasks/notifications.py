@@ -286,7 +286,7 @@ def send_sms(ctx: JobContext, payload: SendSmsPayload) -> Outcome:
     audits=CREDENTIAL_AUDITS,
 )
 def send_push(ctx: JobContext, payload: SendPushPayload) -> Outcome:
-    """Send a message to a device, at most once."""
+    """Send a message to a device, at least once; a device shows a repetition in the first one's place."""
     return _send(ctx, payload, Channel.PUSH, push_sending.send)
 
 
@@ -328,10 +328,10 @@ def _send(ctx: JobContext, payload: SendPayload, channel: Channel, courier: Cour
 def _held_back(ctx: JobContext, due: DueMessage, *, has_begun: bool) -> Outcome | None:
     """How the job ends where the message must not go out now.
 
-    A text or a push that may have gone out is not sent again, so it is not held back: all that is left is to find out
-    how that call ended. To ask about an e-mail may send it.
+    A text that may have gone out is not sent again, so it is not held back: all that is left is to find out how that
+    call ended. To ask about an e-mail or a push may send it.
     """
-    if has_begun and due.delivery.channel is not Channel.EMAIL:
+    if has_begun and due.delivery.channel is Channel.SMS:
         return None
     step = planning.before_call(due.message, due.person, due.contact.contact_id, ctx.now())
     if isinstance(step, Suppressed):

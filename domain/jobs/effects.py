@@ -22,9 +22,9 @@ class Strategy(StrEnum):
     FIND = "find"
     """The provider can be asked whether it happened (Gmail, Graph, Discord)."""
     IDEMPOTENT = "idempotent"
-    """Doing it twice is the same as once (labels)."""
+    """Doing it twice is the same as once (labels, and pushes, of which a device shows both in one place)."""
     AT_MOST_ONCE = "at_most_once"
-    """Nobody can know, and twice is worse than never (SMS, push)."""
+    """Nobody can know, and twice is worse than never."""
 
 
 class Standing(StrEnum):

@@ -56,13 +56,21 @@ class Throttled(Failure):
     code = "throttled"
 
     def __init__(
-        self, reason: str, *, retry_after: timedelta, scope: Scope, provider: str, code: str | None = None
+        self,
+        reason: str,
+        *,
+        retry_after: timedelta,
+        scope: Scope,
+        provider: str,
+        code: str | None = None,
+        grows: bool = False,
     ) -> None:
-        """Keep how long to wait and for whom."""
+        """Keep how long to wait and for whom; `grows` says that the wait is a guess, and gets longer each time."""
         super().__init__(reason, code=code)
         self.retry_after = retry_after
         self.scope = scope
         self.provider = provider
+        self.grows = grows
 
 
 class Permanent(Failure):

@@ -71,6 +71,8 @@ class CloseGate:
     key: str
     reason: str
     until: datetime | None
+    grows: bool = False
+    """Whether the time is a guess: closed again soon after it, the gate stays closed for twice as long."""
 
 
 class Settlement(NamedTuple):
@@ -307,9 +309,10 @@ def _settlement_of_failure(
 ) -> Settlement:
     error = describe(failure, job.attempt)
     match failure:
-        case Throttled(retry_after=wait, scope=scope, provider=provider):
+        case Throttled(retry_after=wait, scope=scope, provider=provider, grows=grows):
             until = now + max(wait, LEAST_REST)
-            gate = CloseGate(Cause.SLOW_DOWN, scope, _gate_key(job, scope, provider), _gate_reason(failure), until)
+            key = _gate_key(job, scope, provider)
+            gate = CloseGate(Cause.SLOW_DOWN, scope, key, _gate_reason(failure), until, grows)
             rests_until = until if wait <= LONG_WAIT else now + REST_BEHIND_GATE
             return _requeue(
                 job,

@@ -54,11 +54,14 @@ class SmsReply(StrEnum):
     START = "START"
 
 
+STOP_WORDS = ("STOP", "STOPALL", "UNSUBSCRIBE", "CANCEL", "END", "QUIT", "REVOKE", "OPTOUT")
+START_WORDS = ("START", "YES", "UNSTOP")
+"""Twilio's own words, each alone in its message (docs: twilio.md#replies), as of 2026-11-29: REVOKE and OPTOUT came on
+2025-05-14. A service's own words come with `OptOutType`."""
 _REPLIES: Mapping[str, SmsReply] = {
-    **dict.fromkeys(("STOP", "STOPALL", "UNSUBSCRIBE", "CANCEL", "END", "QUIT"), SmsReply.STOP),
-    **dict.fromkeys(("START", "YES", "UNSTOP"), SmsReply.START),
+    **dict.fromkeys(STOP_WORDS, SmsReply.STOP),
+    **dict.fromkeys(START_WORDS, SmsReply.START),
 }
-"""Twilio's own words, each alone in its message (https://help.twilio.com/articles/223134027)."""
 
 
 def sms_reply(fields: Mapping[str, str]) -> SmsReply | None:

@@ -7,7 +7,7 @@ from uuid import UUID
 import structlog
 from pydantic import SecretStr
 
-from domain.jobs.failures import Failure, Permanent, Unauthorised
+from domain.jobs.failures import Failure, Permanent, Throttled, Unauthorised
 from domain.mail.consent import (
     CALLBACK,
     ConsentAnswer,
@@ -135,7 +135,8 @@ def _refused(failure: Failure) -> RefusedConsent:
     why = BY_CODE.get(failure.code)
     if why is not None:
         return RefusedConsent(why)
-    if isinstance(failure, Permanent | Unauthorised):
+    # A guessed wait is for what an operator must mend.
+    if isinstance(failure, Permanent | Unauthorised) or (isinstance(failure, Throttled) and failure.grows):
         return RefusedConsent(ConsentRefusal.CLIENT_REFUSED, failure.code)
     return RefusedConsent(ConsentRefusal.NO_ANSWER, failure.code)
 

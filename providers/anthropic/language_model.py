@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Self, TypeVar
 
 import pydantic
@@ -10,15 +10,16 @@ from anthropic import Anthropic, APIConnectionError, APIStatusError, DefaultHttp
 from anthropic.types import TextBlockParam, ToolParam
 
 from domain.jobs.failures import Failure
-from domain.scheduling.money import tokens_at_most
+from domain.scheduling.money import PROVIDER, tokens_at_most
 from observability.job_spans import call_span
 from providers.anthropic.conversation import conversation_body, kept_content, prompt_body, prompt_tokens_at_most
-from providers.anthropic.failures import failure_of, unreadable
+from providers.anthropic.failures import failure_of
 from providers.anthropic.models import Manner, cost_microcents, manner_of
 from providers.limited_client import limited, shared_tls
 from providers.ports import Meter, ModelAnswer, ModelRequest, Usage
 from providers.ports.conversation import ConversationAnswer, ConversationRequest
 from providers.ports.time_limit import TimeLimit
+from providers.rest_client import unreadable, utc_now
 
 Shape = TypeVar("Shape", bound="_Identified")
 
@@ -31,11 +32,6 @@ DEAREST_INPUT = {None: "input_tokens", "5m": "cache_creation_5m_tokens", "1h": "
 
 CALL_THE_TOOL = "Answer with exactly one call of the tool `{name}` and nothing else."
 """Said to models that refuse a forced call; it is in the system prompt, so mail cannot come after it."""
-
-
-def utc_now() -> datetime:
-    """The wall clock, aware."""
-    return datetime.now(UTC)
 
 
 class AnthropicModel:
@@ -85,7 +81,7 @@ class AnthropicModel:
         """Make one call.
 
         Every 200 is an answer with its usage and cost; `arguments` is None when the model refused, was cut off, called
-        another tool or none. Everything else raises: a spend limit is `Throttled` until the month turns.
+        another tool or none. Everything else raises: what speaks of our key, credit or limits is `Throttled`.
         """
         answer = self._answer(request)
         usage = answer.usage.as_usage()
@@ -171,7 +167,7 @@ class AnthropicModel:
         except (APIStatusError, APIConnectionError) as error:
             failure: Failure = failure_of(error, self._clock(), body["model"], of_installation=of_installation)
         except pydantic.ValidationError:
-            failure = unreadable(response.status_code)
+            failure = unreadable(PROVIDER, response.status_code)
         # Outside the handler, so that no traceback shows the vendor's error, which may quote the mail.
         raise failure
 

@@ -1,48 +1,43 @@
-"""The table that turns Discord's answers to the bot into our failures (docs: discord.md#answers). Pure."""
+"""What Discord's answers to the bot mean (docs: discord.md#answers). Pure: the time is an argument."""
 
 from datetime import datetime, timedelta
 
-from domain.jobs.failures import CallState, Failure, Gone, Permanent, Scope, Throttled, Transient
+from domain.jobs.failures import Failure, Gone, Scope, Throttled, Transient
+from providers.answers import UNPROVEN, ErrorAnswer, Now, Request, Row, Us, VendorCall
+from providers.answers import failure_of as failure_by
 from providers.rest_client import RestAnswer
-from providers.retry_after import LONGEST, header_wait
+from providers.retry_after import LONGEST
 
 PROVIDER = "discord"
 
-RATE_WAIT = timedelta(minutes=1)
-"""For a 429 that names no time."""
 KEY_WAIT = timedelta(minutes=15)
 """For a refused token: Discord refuses every call, and bans a caller after 10,000 refusals in ten minutes."""
-
-UNAUTHENTICATED = 401
-NOT_FOUND = 404
-REQUEST_TIMEOUT = 408
-TOO_MANY_REQUESTS = 429
-SERVER_ERROR = 500
-UNKNOWN_CHANNEL = 10003
-UNKNOWN_MESSAGE = 10008
-CHANNEL_GONE = "discord.channel_gone"
+CHANNEL_GONE = f"{PROVIDER}.channel_gone"
 """The code of a failure that proves that a channel was deleted."""
-_GONE = {UNKNOWN_CHANNEL: CHANNEL_GONE, UNKNOWN_MESSAGE: "discord.message_gone"}
+_GONE = {10003: "channel_gone", 10008: "message_gone"}
+
+TABLE = (
+    # A limit that is not global is a route's of one channel, which is one org's.
+    Row((429,), Now(Scope.ORG, timedelta(minutes=1)), code="rate_limit"),
+    Row((401,), Us(KEY_WAIT), code="unauthorised"),
+    Row(UNPROVEN, Now(Scope.ORG)),
+    *(Row((404,), Request(Gone), word) for word in _GONE.values()),
+    Row((404,), Request(Gone), code="not_found"),
+)
 
 
 def failure_of(answer: RestAnswer, now: datetime) -> Failure | None:
     """Our failure for an answer, None for a 2xx; no reason quotes the body, which may quote what was sent."""
-    status = answer.status
-    reason = f"discord: status {status}"
     if answer.is_success:
         return None
-    if status == TOO_MANY_REQUESTS:
-        wait = worded_wait(answer) or header_wait(answer.headers.get("retry-after"), now) or RATE_WAIT
-        return _throttled(reason, wait, "rate_limit", _scope_of(answer))
-    if status == UNAUTHENTICATED:
-        return _throttled("discord: the bot's token is refused", KEY_WAIT, "unauthorised", Scope.PROVIDER)
-    if status >= SERVER_ERROR or status == REQUEST_TIMEOUT:
-        return Transient(reason, code=f"discord.http_{status}", call_state=CallState.IN_DOUBT)
-    if status == NOT_FOUND:
-        number = answer.field("code")
-        code = _GONE.get(number, "discord.not_found") if isinstance(number, int) else "discord.not_found"
-        return Gone(f"{reason}, {code.removeprefix(f'{PROVIDER}.')}", code=code)
-    return Permanent(reason, code=f"discord.http_{status}")
+    number = answer.field("code")
+    words = (_GONE.get(number) if isinstance(number, int) else None,)
+    read = ErrorAnswer.read(answer.status, words, "", answer.headers.get("retry-after"), now)
+    is_global = answer.field("global") is True or answer.headers.get("x-ratelimit-scope") == "global"
+    error = ErrorAnswer(
+        read.status, read.words, asked=worded_wait(answer) or read.asked, scope=Scope.PROVIDER if is_global else None
+    )
+    return failure_by(TABLE, error, VendorCall(PROVIDER, now))
 
 
 def nonce_elsewhere() -> Failure:
@@ -59,7 +54,8 @@ def exhausted(answer: RestAnswer) -> timedelta | None:
 
 def route_full(wait: timedelta) -> Throttled:
     """For a call that is not made, because its route's window is used up."""
-    return _throttled("discord: the route's window is used up", wait, "rate_limit", Scope.ORG)
+    reason, code = "discord: the route's window is used up", f"{PROVIDER}.rate_limit"
+    return Throttled(reason, retry_after=wait, scope=Scope.ORG, provider=PROVIDER, code=code)
 
 
 def worded_wait(answer: RestAnswer) -> timedelta | None:
@@ -73,13 +69,3 @@ def _seconds(value: object) -> timedelta | None:
     except ValueError:
         return None
     return timedelta(seconds=seconds) if 0 < seconds < LONGEST.total_seconds() else None
-
-
-def _scope_of(answer: RestAnswer) -> Scope:
-    """A global limit holds for the bot; any other for a route of one channel, which is one org's."""
-    is_global = answer.field("global") is True or answer.headers.get("x-ratelimit-scope") == "global"
-    return Scope.PROVIDER if is_global else Scope.ORG
-
-
-def _throttled(reason: str, wait: timedelta, word: str, scope: Scope) -> Throttled:
-    return Throttled(reason, retry_after=wait, scope=scope, provider=PROVIDER, code=f"discord.{word}")

@@ -3,12 +3,12 @@
 import json
 import re
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import datetime
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
+from providers.discord.failures import worded_wait
 from providers.ports import Meter, Notice
-from providers.rest_client import RestAnswer, utc_now
-from providers.retry_after import LONGEST
+from providers.rest_client import utc_now
 from providers.webhooks.post import PostClient
 
 LONGEST_CONTENT = 2000
@@ -33,7 +33,7 @@ class DiscordWebhook(PostClient):
     def send(self, notice: Notice) -> str | None:
         """Post it and wait until Discord has stored it; returns the message's id."""
         message = {"content": content_of(notice), "allowed_mentions": NOBODY, "flags": SUPPRESS_EMBEDS}
-        answer = self.post(json.dumps(message).encode(), {}, wait=_worded_wait)
+        answer = self.post(json.dumps(message).encode(), {}, wait=worded_wait)
         found = answer.field("id")
         return str(found) if found else None
 
@@ -54,11 +54,3 @@ def content_of(notice: Notice) -> str:
 def plain(text: str) -> str:
     """The text as Discord shows it literally: a job's type may be any words, a link under another name among them."""
     return _MARKDOWN.sub(r"\\\1", text)
-
-
-def _worded_wait(answer: RestAnswer) -> timedelta | None:
-    """`retry_after` in seconds, as a fraction where the header is rounded up to a second."""
-    seconds = answer.field("retry_after")
-    if isinstance(seconds, int | float) and not isinstance(seconds, bool) and 0 < seconds < LONGEST.total_seconds():
-        return timedelta(seconds=seconds)
-    return None

@@ -3,14 +3,15 @@
 import json
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from http import HTTPStatus
 from typing import Any, Self
 from urllib.parse import quote
 
 from pydantic import SecretStr
 
-from domain.jobs.failures import CallState, Failure, Transient
-from providers.fcm.failures import PROVIDER, UNAUTHENTICATED, failure_of
-from providers.fcm.tokens import Tokens, TokenStore
+from domain.jobs.failures import CallState, Failure
+from providers.fcm.failures import PROVIDER, failure_of
+from providers.fcm.tokens import AccessToken, Tokens, TokenStore
 from providers.ports import Meter
 from providers.ports.push import OutgoingPush
 from providers.rest_client import RestClient, unreadable, utc_now
@@ -49,15 +50,15 @@ class FcmSender:
         self._client.close()
 
     def send(self, message: OutgoingPush) -> str:
-        """Send it, once: FCM would take the same call again for another message."""
+        """Send it, in one call. FCM takes a repetition for another message, which a device shows in its place."""
         token = self._token()
-        headers = {"Authorization": f"Bearer {token.get_secret_value()}", "Content-Type": "application/json"}
+        headers = {"Authorization": f"Bearer {token.value.get_secret_value()}", "Content-Type": "application/json"}
         # In UTF-8: a letter that is escaped would count twice and thrice against FCM's 4,096 bytes.
         body = json.dumps(document_of(message, self._clock()), ensure_ascii=False).encode()
         answer = self._client.call("messages.send", "POST", self._url, headers=headers, body=body)
-        if answer.status == UNAUTHENTICATED:
+        if answer.status == HTTPStatus.UNAUTHORIZED:
             self._tokens.drop()
-        failure = failure_of(answer, self._clock())
+        failure = failure_of(answer, self._clock(), is_token_fresh=token.is_fresh)
         if failure is not None:
             raise failure
         name = answer.word("name")
@@ -65,26 +66,27 @@ class FcmSender:
             raise unreadable(PROVIDER, answer.status)
         return name
 
-    def _token(self) -> SecretStr:
+    def _token(self) -> AccessToken:
         """The token; where its answer is lost, no message was sent."""
         try:
             return self._tokens.get()
-        except Transient as failure:
-            raise _not_sent(failure) from None
-
-
-def _not_sent(failure: Failure) -> Transient:
-    return Transient(failure.reason, code=failure.code, call_state=CallState.NOT_DONE)
+        except Failure as failure:
+            failure.call_state = CallState.NOT_DONE
+            raise
 
 
 def document_of(message: OutgoingPush, now: datetime) -> dict[str, Any]:
-    """The body of the request; pure. A device that is away gets the message within `ttl` or never."""
+    """The body of the request; pure. A device that is away gets the message within `ttl` or never.
+
+    A tag of the message's own has a device show a repetition in the first one's place. There is no `collapse_key`: FCM
+    keeps four for a device that is away, and drops messages of any others (docs: fcm.md#once).
+    """
     ttl = max(timedelta(0), min(message.ttl, LONGEST_TTL))
     lasts, until = int(ttl.total_seconds()), int((now + ttl).timestamp())
     document: dict[str, Any] = {
         "token": message.token,
         "notification": {"title": message.title, "body": message.body},
-        "android": {"ttl": f"{lasts}s", "collapse_key": message.tag, "notification": {"tag": message.tag}},
+        "android": {"ttl": f"{lasts}s", "notification": {"tag": message.tag}},
         "apns": {"headers": {"apns-expiration": str(until), "apns-collapse-id": message.tag}},
         "webpush": {"headers": {"TTL": str(lasts)}, "notification": {"tag": message.tag}},
     }

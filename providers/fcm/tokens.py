@@ -6,15 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from threading import Lock
-from typing import Self
+from typing import NamedTuple, Self
 from urllib.parse import urlencode
 
 from google.auth import crypt, jwt
 from pydantic import SecretStr
 
-from domain.jobs.failures import CallState, CredentialsLost, Transient
-from providers.fcm.failures import PROVIDER, SERVER_ERROR, TOO_MANY_REQUESTS
-from providers.rest_client import RestAnswer, RestClient
+from domain.jobs.failures import CredentialsLost
+from providers.fcm.failures import PROVIDER, failure_of_tokens
+from providers.rest_client import RestClient, unreadable
 
 SCOPE = "https://www.googleapis.com/auth/firebase.messaging"
 GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
@@ -50,6 +50,13 @@ def bad_secret() -> CredentialsLost:
     """For a secret that is no key of a service account."""
     reason = f"{PROVIDER}: the secret is no key file of a service account"
     return CredentialsLost(reason, provider=PROVIDER, code=f"{PROVIDER}.bad_secret")
+
+
+class AccessToken(NamedTuple):
+    """A token, and whether it came just now or was kept."""
+
+    value: SecretStr
+    is_fresh: bool
 
 
 class TokenStore:
@@ -92,20 +99,23 @@ class Tokens:
         # By the key, too: a new one is not to go on with the old one's token.
         self._key = (self._account.client_email, str(hash(self._account.private_key)))
 
-    def get(self) -> SecretStr:
-        """A token; raises `CredentialsLost` when the account is refused, `Transient` when none can be had now."""
+    def get(self) -> AccessToken:
+        """A token, kept or fresh; raises as the endpoint's table says. Whatever it raises, no message was sent."""
         kept = self._store.find(self._key, self._clock())
         if kept is not None:
-            return kept
+            return AccessToken(kept, is_fresh=False)
         form = urlencode({"grant_type": GRANT, "assertion": self._assertion()}).encode()
         headers = {"Content-Type": "application/x-www-form-urlencoded"}
         answer = self._client.call("token", "POST", self._url, headers=headers, body=form)
         token, lasts = answer.word("access_token"), answer.field("expires_in")
-        if not answer.is_success or not token or not isinstance(lasts, int):
-            raise _refusal(answer)
+        failure = failure_of_tokens(answer, self._clock())
+        if failure is not None:
+            raise failure
+        if not token or not isinstance(lasts, int):
+            raise unreadable(PROVIDER, answer.status)
         made = SecretStr(token)
         self._store.keep(self._key, made, self._clock() + timedelta(seconds=lasts))
-        return made
+        return AccessToken(made, is_fresh=True)
 
     def drop(self) -> None:
         """Forget the token that was refused: the account may be good for another."""
@@ -126,11 +136,3 @@ class Tokens:
         }
         signed: bytes = jwt.encode(signer, claims)  # type: ignore[no-untyped-call] # the package ships no types
         return signed.decode()
-
-
-def _refusal(answer: RestAnswer) -> Transient | CredentialsLost:
-    """Whatever it is, no message was sent."""
-    reason = f"{PROVIDER}: no token, status {answer.status}"
-    if answer.is_success or answer.status >= SERVER_ERROR or answer.status == TOO_MANY_REQUESTS:
-        return Transient(reason, code=f"{PROVIDER}.no_token", call_state=CallState.NOT_DONE)
-    return CredentialsLost(reason, provider=PROVIDER, code=f"{PROVIDER}.token_refused")

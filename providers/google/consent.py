@@ -10,9 +10,9 @@ from typing import Any
 from urllib.parse import urlencode
 
 from domain.jobs.failures import Permanent
-from providers.google.failures import ERRORS, Call, failure_by_table, failure_of
+from providers.answers import ErrorAnswer, VendorCall
+from providers.google.failures import ERRORS, GMAIL, failure_by_table, failure_of
 from providers.google.oauth import OK, USUAL_LIFETIME, utc_now
-from providers.google.refusals import ErrorAnswer
 from providers.google.transport import NoReplayHttp
 
 ISSUERS = frozenset({"https://accounts.google.com", "accounts.google.com"})
@@ -86,8 +86,8 @@ def exchange(  # noqa: PLR0913  # each is a field of the request or a setting, b
 ) -> ConsentGiven:
     """Exchange a code, in one request: a second one would be refused, whatever became of the first.
 
-    Raises `Unauthorised` (`google.invalid_grant`) for a code that is too old, used, or another's; `Permanent` for a
-    client that Google does not know, and for an identity token that is not for us; the rest passes.
+    Raises `Unauthorised` (`google.invalid_grant`) for a code that is too old, used, or another's; a growing `Throttled`
+    for a client that Google does not know; `Permanent` for an identity token that is not for us; the rest passes.
     """
     form = {
         "grant_type": "authorization_code",
@@ -97,7 +97,7 @@ def exchange(  # noqa: PLR0913  # each is a field of the request or a setting, b
         "redirect_uri": client.redirect_uri,
         "code_verifier": verifier,
     }
-    call = Call("google", "oauth2.code", "", writes=True, now=clock())
+    call = VendorCall("google", clock(), "oauth2.code", "", gate=GMAIL)
     http = NoReplayHttp(timeout_s=timeout_s)
     try:
         said = _ask(http, token_uri, form, call)
@@ -119,25 +119,23 @@ def exchange(  # noqa: PLR0913  # each is a field of the request or a setting, b
     raise failure
 
 
-def _ask(http: NoReplayHttp, token_uri: str, form: Mapping[str, str], call: Call) -> dict[str, Any]:
+def _ask(http: NoReplayHttp, token_uri: str, form: Mapping[str, str], call: VendorCall) -> dict[str, Any]:
     headers = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
     response, data = http.request(token_uri, "POST", body=urlencode(form), headers=headers)
     if response.status != OK:
-        raise failure_by_table(_refusal(response.status, data, response.get("retry-after")), call)
+        raise failure_by_table(_refusal(response.status, data, response.get("retry-after"), call.now), call)
     found = json.loads(data)
     if not isinstance(found, dict):
         raise ValueError("the answer is no object")  # noqa: TRY004 - one kind for all that cannot be read
     return found
 
 
-def _refusal(status: int, data: bytes, retry_after: str | None) -> ErrorAnswer:
+def _refusal(status: int, data: bytes, retry_after: str | None, now: datetime) -> ErrorAnswer:
     try:
         found = json.loads(data)
     except (ValueError, RecursionError):
         found = None
-    word = found.get("error") if isinstance(found, dict) else None
-    is_word = isinstance(word, str) and word.isascii() and word.replace("_", "").isalpha() and len(word) <= 64  # noqa: PLR2004 - as Google's words are
-    return ErrorAnswer(status=status, words=(str(word),) if is_word else (), retry_after=retry_after)
+    return ErrorAnswer.read(status, (found.get("error"),) if isinstance(found, dict) else (), "", retry_after, now)
 
 
 def _subject(id_token: str, client_id: str, nonce: str, now: datetime) -> str:

@@ -21,8 +21,9 @@ from domain.mail.mailbox import (
     ThreadFacts,
     Watch,
 )
+from providers.answers import VendorCall
 from providers.google import gmail_answers as answers
-from providers.google.failures import ERRORS, Call, failure_of
+from providers.google.failures import ERRORS, GMAIL, failure_of
 from providers.google.gmail_methods import gmail_methods
 from providers.google.gmail_quota import units
 from providers.google.transport import REPEATABLE, NoReplayHttp
@@ -220,7 +221,7 @@ class GmailMailbox:
         try:
             return read(request.execute(http=self._http, num_retries=0))
         except ERRORS as error:
-            failure = failure_of(error, Call("gmail", request.methodId, self._account, writes, self._clock()))
+            failure = failure_of(error, VendorCall(GMAIL, self._clock(), request.methodId, self._account, writes))
         # Outside the handler, so that no traceback shows the vendor's error with its address and text.
         raise failure
 

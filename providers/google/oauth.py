@@ -9,7 +9,8 @@ from typing import Any
 from google.auth.exceptions import RefreshError
 from google.oauth2.credentials import Credentials
 
-from providers.google.failures import ERRORS, Call, failure_of
+from providers.answers import VendorCall
+from providers.google.failures import ERRORS, GMAIL, failure_of
 from providers.google.transport import NoReplayHttp
 
 OK = 200
@@ -48,7 +49,8 @@ def refresh(  # noqa: PLR0913  # each is a setting or a fact of the account, by 
     """Refresh once. Only one worker per account may do this at a time (docs: google-oauth.md#refreshing).
 
     Raises `Unauthorised` (`google.invalid_grant`) when the consent is gone: re-read the stored token first, another
-    worker may have replaced it. `Permanent` (`google.invalid_client`, …) is the operator's to mend; the rest passes.
+    worker may have replaced it. Where our client is refused (`google.invalid_client`, …), all that needs Google
+    is parked until an operator mends it; the rest passes.
     """
     credentials = Credentials(  # type: ignore[no-untyped-call]  # google-auth leaves it untyped
         token=None, refresh_token=refresh_token, token_uri=token_uri, client_id=client_id, client_secret=client_secret
@@ -58,7 +60,8 @@ def refresh(  # noqa: PLR0913  # each is a setting or a fact of the account, by 
         credentials.refresh(endpoint)  # type: ignore[no-untyped-call]  # google-auth leaves it untyped
         return _fresh(credentials, endpoint.granted, refresh_token, clock())
     except ERRORS as error:
-        failure = failure_of(error, Call("google", "oauth2.token", account, writes=False, now=clock()))
+        call = VendorCall("google", clock(), "oauth2.token", account, writes=False, gate=GMAIL)
+        failure = failure_of(error, call)
     finally:
         endpoint.close()
     # Outside the handler, so that no traceback shows the vendor's error with its text.

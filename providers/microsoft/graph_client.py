@@ -3,11 +3,12 @@
 import json
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from domain.jobs.failures import Failure
-from providers.microsoft.failures import PROVIDER, UNAUTHENTICATED, CallFacts, failure_of
+from providers.microsoft.failures import PROVIDER, CallFacts, failure_of
 from providers.microsoft.tokens import MicrosoftTokens
 from providers.rest_client import RestAnswer, RestClient, unreadable, utc_now
 
@@ -50,7 +51,7 @@ class GraphClient:
         if body is not None:
             headers["Content-Type"] = content_type
         answer = self._rest.call(operation, method, self._url + path, headers=headers, body=body)
-        if answer.status == UNAUTHENTICATED:
+        if answer.status == HTTPStatus.UNAUTHORIZED:
             self._tokens.forget()
         self.check(answer, is_token_fresh=token.is_fresh)
         return answer

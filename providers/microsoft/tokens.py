@@ -18,10 +18,9 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from cryptography.x509 import load_pem_x509_certificate
 from pydantic import SecretStr
 
-from domain.jobs.failures import CallState, Failure, Gone, Invalid, Transient, Unauthorised
-from providers.microsoft.failures import NOT_FOUND, PROVIDER, RATE_WAIT, TOO_MANY_REQUESTS, throttled
+from domain.jobs.failures import Failure, Invalid, Transient, Unauthorised
+from providers.microsoft.failures import PROVIDER, failure_of_tokens
 from providers.rest_client import RestAnswer, RestClient, unreadable, utc_now
-from providers.retry_after import header_wait
 
 AUTHORITY = "https://login.microsoftonline.com"
 """The server that msal is told of: it takes no address without TLS, as an emulator's is."""
@@ -180,15 +179,10 @@ class _LoginServer:
         answer = self._client.call(
             operation, method, self._url + url.removeprefix(AUTHORITY), headers=headers, body=body
         )
-        if answer.is_success or answer.status in REFUSALS:
-            return answer
-        reason = f"{PROVIDER}: no token, status {answer.status}"
-        wait = header_wait(answer.headers.get("retry-after"), self._clock())
-        if answer.status == TOO_MANY_REQUESTS or wait is not None:
-            raise throttled(reason, wait or RATE_WAIT, "tokens_limit")
-        if answer.status == NOT_FOUND:
-            raise Gone(reason, code=f"{PROVIDER}.no_login_server")
-        raise Transient(reason, code=f"{PROVIDER}.tokens_http_{answer.status}", call_state=CallState.NOT_DONE)
+        failure = None if answer.status in REFUSALS else failure_of_tokens(answer, self._clock())
+        if failure is not None:
+            raise failure
+        return answer
 
     @staticmethod
     def _readable(answer: RestAnswer) -> _Response:

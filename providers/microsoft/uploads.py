@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from pydantic import SecretStr
 
 from domain.jobs.failures import Failure, Transient
-from providers.microsoft.failures import CONFLICT, NOT_FOUND, PROVIDER, UNAUTHENTICATED
+from providers.microsoft.failures import PROVIDER
 from providers.microsoft.graph_client import GraphClient, document_of, json_bytes, path_of
 from providers.microsoft.graph_drafts import upload_document
 from providers.ports.email import EmailAttachment
@@ -26,9 +26,9 @@ MOST_KEPT = 100
 KEPT_FOR = timedelta(hours=1)
 """How long an address is kept; Graph says when it expires, and refuses it then, too."""
 CREATED = 201
-GONE = frozenset({UNAUTHENTICATED, 403, NOT_FOUND, 410})
+GONE = frozenset({401, 403, 404, 410})
 """The session is none any more: it is completed, has expired, or was given up."""
-ELSEWHERE = frozenset({CONFLICT, 416})
+ELSEWHERE = frozenset({409, 416})
 """Another part is expected: what was uploaded and what we know of it differ."""
 
 _NEXT = re.compile(r"(\d{1,12})(?:-\d*)?")

@@ -1,44 +1,39 @@
-"""The table that turns Twilio's answers into our failures (docs: twilio.md#answers). Pure: the time is an argument.
-
-The vendor's number (`code`) decides before the status. No reason quotes a message, which may quote a number of a
-person's. Source: https://www.twilio.com/docs/api/errors.
-"""
+"""What Twilio's answers mean (docs: twilio.md#answers). The vendor's number (`code`) decides before the status."""
 
 from datetime import datetime, timedelta
 
-from domain.jobs.failures import CallState, CredentialsLost, Failure, Permanent, Refused, Scope, Throttled, Transient
+from domain.jobs.failures import Failure, Refused, Scope
+from providers.answers import EVERY, HOUR, UNPROVEN, Now, Request, Row, Us, VendorCall, rest_failure
 from providers.rest_client import RestAnswer
-from providers.retry_after import header_wait
 
 PROVIDER = "twilio"
 
-RATE_WAIT = timedelta(seconds=1)
-"""For a 429 that names no time."""
-UNAUTHENTICATED = 401
-FORBIDDEN = 403
-NOT_FOUND = 404
-REQUEST_TIMEOUT = 408
-TOO_MANY_REQUESTS = 429
-SERVER_ERROR = 500
+OF_THE_ACCOUNT = "10001 20003 20005 20006 20008 20403 20404 30002 90010"
+"""The account is unknown, refused, suspended or closed."""
+OF_THE_SENDER = "21212 21603 21606 21659 21660 21701 21702 21703 21704 21705 30127 63007"
+"""The number that messages come from is not the account's own, or the messaging service is none or has no senders."""
+DAYS_LIMIT = "30454 63038"
+"""The account has sent as many messages as it may within 24 hours, a window that slides."""
+QUEUE_FULL = "21611 21730 30001"
+"""The sender has ten hours of messages queued, or the vendor is at maintenance."""
+TOO_FAST = "14107 20429 63017 63018"
 
-OF_THE_ACCOUNT = frozenset({20003, 20005, 20404, 21212, 21606, 21659, 21660})
-"""The account is unknown, refused or closed, or the number that messages come from is not its own. Only the org can
-mend that, and every message would meet it."""
+TABLE = (
+    # Only the org can mend these, and every message would meet them.
+    Row(EVERY, Us(), f"{OF_THE_ACCOUNT} {OF_THE_SENDER}"),
+    Row((401, 404), Us()),
+    Row(EVERY, Us(HOUR, Scope.ORG_PROVIDER), DAYS_LIMIT),
+    Row(EVERY, Now(Scope.ORG_PROVIDER, timedelta(minutes=10)), QUEUE_FULL),
+    Row(EVERY, Now(Scope.ORG_PROVIDER, timedelta(seconds=1)), TOO_FAST),
+    Row((429,), Now(Scope.ORG_PROVIDER, timedelta(seconds=1))),
+    # Twilio says of 20500 that a repeat may send twice (docs: twilio.md#once).
+    Row(UNPROVEN, Now(Scope.ORG_PROVIDER)),
+    Row((403,), Request()),
+    Row(EVERY, Request(Refused)),
+)
 
 
 def failure_of(answer: RestAnswer, now: datetime) -> Failure | None:
-    """Our failure for an answer, None for a 2xx."""
-    if answer.is_success:
-        return None
+    """Our failure for an answer, None for a 2xx. No reason quotes a message, which may quote a number of a person's."""
     number = answer.field("code")
-    code = f"{PROVIDER}.{number}" if isinstance(number, int) else f"{PROVIDER}.http_{answer.status}"
-    reason = f"{PROVIDER}: status {answer.status}, {code.removeprefix(f'{PROVIDER}.')}"
-    if answer.status in {UNAUTHENTICATED, NOT_FOUND} or number in OF_THE_ACCOUNT:
-        return CredentialsLost(reason, provider=PROVIDER, code=code)
-    if answer.status == TOO_MANY_REQUESTS:
-        wait = header_wait(answer.headers.get("retry-after"), now) or RATE_WAIT
-        return Throttled(reason, retry_after=wait, scope=Scope.ORG_PROVIDER, provider=PROVIDER, code=code)
-    if answer.status >= SERVER_ERROR or answer.status == REQUEST_TIMEOUT:
-        # Twilio says of 20500 that a repeat may send twice (docs: twilio.md#once).
-        return Transient(reason, code=code, call_state=CallState.IN_DOUBT)
-    return Permanent(reason, code=code) if answer.status == FORBIDDEN else Refused(reason, code=code)
+    return rest_failure(TABLE, answer, (str(number),) if isinstance(number, int) else (), VendorCall(PROVIDER, now))

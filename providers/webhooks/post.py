@@ -3,21 +3,23 @@
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 
-from domain.jobs.failures import CallState, Failure, Permanent, Scope, Throttled, Transient
+from domain.jobs.failures import Failure, Scope
+from providers.answers import EVERY, UNPROVEN, ErrorAnswer, Now, Request, Row, VendorCall
+from providers.answers import failure_of as failure_by
 from providers.ports import Meter
 from providers.rest_client import RestAnswer, RestClient, utc_now
 from providers.retry_after import header_wait
 
 PROVIDER = "alerts"
 
-RATE_WAIT = timedelta(minutes=1)
-"""For a 429 that names no time."""
-
-REQUEST_TIMEOUT = 408
-TOO_MANY_REQUESTS = 429
-SERVER_ERROR = 500
-GONE = frozenset({401, 403, 404, 410})
-"""The address or the key is none any more: calling it again cannot help, and Discord bans who goes on."""
+TABLE = (
+    Row((429,), Now(Scope.PROVIDER, timedelta(minutes=1)), code="rate_limit"),
+    Row(UNPROVEN, Now(Scope.PROVIDER)),
+    # The address or the key is none any more: calling it again cannot help, and Discord bans who goes on. No alert can
+    # say so; `doctor` does.
+    Row((401, 403, 404, 410), Request(), code="gone"),
+    Row(EVERY, Request(), code="refused"),
+)
 
 Wait = Callable[[RestAnswer], timedelta | None]
 
@@ -48,13 +50,7 @@ class PostClient(RestClient):
 
 def failure_of(answer: RestAnswer, now: datetime, worded: timedelta | None) -> Failure | None:
     """Our failure for an answer, None for a 2xx; pure. `worded` is a wait that the body names."""
-    status = answer.status
-    reason = f"alert: status {status}"
     if answer.is_success:
         return None
-    if status == TOO_MANY_REQUESTS:
-        wait = worded or header_wait(answer.headers.get("retry-after"), now) or RATE_WAIT
-        return Throttled(reason, retry_after=wait, scope=Scope.PROVIDER, provider=PROVIDER, code="alerts.rate_limit")
-    if status >= SERVER_ERROR or status == REQUEST_TIMEOUT:
-        return Transient(reason, code=f"alerts.http_{status}", call_state=CallState.IN_DOUBT)
-    return Permanent(reason, code="alerts.gone" if status in GONE else "alerts.refused")
+    asked = worded or header_wait(answer.headers.get("retry-after"), now)
+    return failure_by(TABLE, ErrorAnswer(answer.status, asked=asked), VendorCall(PROVIDER, now, "alert"))

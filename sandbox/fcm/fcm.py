@@ -43,6 +43,11 @@ class FcmControl(EmulatorControl):
         """Every message that was taken, the oldest first."""
         return list(self.get("/_control/messages")["messages"])
 
+    def shown(self) -> list[dict[str, Any]]:
+        """What devices show: of messages with one tag the last, in the place of the first."""
+        by_tag = {(one["token"], one["android"]["notification"]["tag"]): one for one in self.messages()}
+        return list(by_tag.values())
+
     def service_account(self) -> str:
         """The key file of the service account."""
         return str(self.get("/_control/messages")["service_account"])

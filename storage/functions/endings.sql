@@ -81,7 +81,7 @@ create or replace trigger jobs_dead_on_arrival after insert on jobs for each row
 --   by_actor_type, by_actor_id: the actor of the audit events; by default the job's own.
 --   besides: jobs that the caller's statement is about to update, and that must not be called to a concurrency key here.
 --   return_deltas: 1 for a way back that spends no attempt and is counted (free_returns); NULL is 0.
---   gates: a gate that the job closes as it leaves (scope, key, cause, reason, until); NULL for none.
+--   gates: a gate that the job closes as it leaves (scope, key, cause, reason, until, grows); NULL for none.
 -- Times are the database's: an error gets the time of the settlement, and an attempt began between its claim and its end, whatever the
 -- caller's clock says. A job that dies has job.failed; job.deadlettered follows with its dead letter.
 -- Returns a row per refused job ('refused', job_id), and one per job that got a free slot of a concurrency key, or that a hook has put in
@@ -193,10 +193,10 @@ begin
   ) as found;
 
   if cardinality(gates) > 0 then
-    perform postroom.close_gate(g.scope, g.key, g.cause, g.reason, g.until, 'postroom')
+    perform postroom.close_gate(g.scope, g.key, g.cause, g.reason, g.until, 'postroom', g.grows)
     from (
       select distinct on (g.scope, g.key, g.cause) g.*
-      from unnest(job_ids, gates) as u (id, gate), jsonb_to_record(u.gate) as g (scope text, key text, cause text, reason text, until timestamptz)
+      from unnest(job_ids, gates) as u (id, gate), jsonb_to_record(u.gate) as g (scope text, key text, cause text, reason text, until timestamptz, grows boolean)
       where u.gate is not null and not (u.id = any (coalesce(refused, '{}')))
       order by g.scope, g.key, g.cause, g.until desc nulls first
     ) as g;

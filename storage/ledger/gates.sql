@@ -1,6 +1,7 @@
 -- name: open_gate
 -- Opens a gate for one cause or for all; returns a row for each that was closed, and wakes the relay, which lets out what waits.
-update gates set until = now()
+-- Somebody has looked at the cause: how long the gate was closed is forgotten.
+update gates set until = now(), closed_at = now()
 where scope = %(scope)s and key = %(key)s and (%(cause)s::text is null or cause = %(cause)s) and (until is null or until > now())
 returning cause, pg_notify('postroom_due', 'gate')
 
@@ -13,9 +14,12 @@ order by scope, key, cause
 limit %(limit)s
 
 -- name: forget_ended_gates
--- Removes gates whose time is over. Returns, as parked jobs name them, those that no other cause keeps closed.
+-- Removes gates whose time is over. Returns, as parked jobs name them, those that no other cause keeps closed. A provider's that was
+-- closed for long is remembered for an hour, and keeps nobody back meanwhile: closed again, it stays closed for longer.
 with ended as (
-  delete from gates where until <= now() returning scope, key
+  delete from gates
+  where until <= now() - case when cause = 'slow_down' and until - closed_at >= interval '30 minutes' then interval '1 hour' else interval '0' end
+  returning scope, key
 )
 select distinct 'gate:' || e.scope || ':' || e.key as name from ended e
 where not exists (

@@ -236,6 +236,7 @@ def _gate(gate: CloseGate) -> JsonObject:
             "cause": gate.cause.value,
             "reason": gate.reason,
             "until": gate.until and gate.until.isoformat(),
+            "grows": gate.grows,
         }
     )
 

@@ -8,6 +8,7 @@ from pydantic import SecretStr
 
 from domain.jobs.failures import CredentialsLost, Gone, Scope, Throttled, Unauthorised
 from domain.notifications.alerts.alert import Alert, AlertKind, payload_of
+from domain.notifications.alerts.due import LONG_PARK, alert_of_org
 from engine.context import JobContext
 from engine.interrupts import Interrupted
 from storage.ledger import audit
@@ -33,8 +34,9 @@ def credentials_in_use(ctx: JobContext, provider: str, set_at: datetime | None) 
 
     What a vendor says of a key holds for the org's calls of that vendor, and not for all that the org does:
     `Unauthorised` becomes `CredentialsLost`, and a slow-down of the org closes the gate of org and provider. The first
-    job that learns of a loss tells the owner, by an audit event and an alert. Raises `Interrupted` in the place of both
-    where others were set meanwhile: the attempt is given back, and the next one uses those.
+    job that learns of a loss tells the owner, by an audit event and an alert; a limit that lasts is an alert a day.
+    Raises `Interrupted` instead of all these where others were set meanwhile: the attempt is given back, and the next
+    one uses those.
     """
     try:
         yield
@@ -48,10 +50,14 @@ def credentials_in_use(ctx: JobContext, provider: str, set_at: datetime | None) 
     except Throttled as limit:
         if limit.scope is Scope.PROVIDER:
             raise
-        with ctx.read() as tx:
+        with ctx.tx() as tx:
             _check_current(ctx, tx, provider, set_at)
-        scope, wait = Scope.ORG_PROVIDER, limit.retry_after
-        raise Throttled(limit.reason, retry_after=wait, scope=scope, provider=provider, code=limit.code) from limit
+            if limit.retry_after >= LONG_PARK:
+                alert = alert_of_org(ctx.org_id, provider, limit.reason, ctx.now())
+                # One that was raised before is refused by its key.
+                ctx.enqueue(tx, payload_of(alert))
+        limit.scope, limit.provider = Scope.ORG_PROVIDER, provider
+        raise
 
 
 def _report(ctx: JobContext, lost: CredentialsLost, provider: str, set_at: datetime | None) -> None:

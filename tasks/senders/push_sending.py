@@ -1,7 +1,7 @@
-"""Sends a message to a device at most once, by FCM in the org's name (docs: fcm.md#once).
+"""Sends a message to a device at least once, by FCM in the org's name (docs: fcm.md#once).
 
-FCM knows no key and cannot be asked. A message whose answer was lost is never sent again; its tag lets a device show
-one that came twice on the vendor's side in one place.
+FCM knows no key and cannot be asked. A message whose answer was lost is sent again, under the same tag: a device shows
+both in one place, while one that never comes is lost for good.
 """
 
 from collections.abc import Iterator
@@ -51,7 +51,7 @@ def send(ctx: JobContext, due: DueMessage) -> str | Reason:
         def call() -> JsonObject:
             return {"provider_id": client.send(outgoing)}
 
-        return str(ctx.effect(key_of(delivery_id), call, strategy=Strategy.AT_MOST_ONCE)["provider_id"])
+        return str(ctx.effect(key_of(delivery_id), call, strategy=Strategy.IDEMPOTENT)["provider_id"])
 
 
 @contextmanager

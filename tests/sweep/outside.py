@@ -51,12 +51,14 @@ REPEATABLE = frozenset(
         "login.token",
         "objects.delete_many",
         "objects.put",
+        "fcm messages.send",
     }
 )
 """Calls that have the same effect when they are made twice, and alerts, which carry their id.
 
 Every other one may be made once only. `emails.send` has a key: that it made one mail, the state shows. Each attempt's
-`objects.put` has an id of its own: which bytes an artifact has, the state shows."""
+`objects.put` has an id of its own: which bytes an artifact has, the state shows. Of a push that was sent twice, a
+device shows one message, and so does the state."""
 
 PAID = frozenset({"anthropic messages.create"})
 """Nothing changes outside, and each costs money: once, unless the process died before it could keep the answer."""
@@ -158,7 +160,7 @@ class Outside:
             "resend": [(one["to"], one["subject"]) for one in sent],
             "graph": [(one["isDraft"], one["subject"]) for one in written],
             "twilio": [(one["to"], one["body"]) for one in TwilioControl(self.twilio.url).messages()],
-            "fcm": [(one["token"], one["notification"]) for one in FcmControl(self.fcm.url).messages()],
+            "fcm": [(one["token"], one["notification"]) for one in FcmControl(self.fcm.url).shown()],
         }
 
     def files(self, digests: Mapping[str, str]) -> list[str]:

@@ -1,5 +1,6 @@
 """Slowing down: a provider's refusal closes a gate for whom it concerns (docs: gmail.md#errors, anthropic.md)."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -7,6 +8,7 @@ import pytest
 
 from commands.doctor import provider_check
 from domain.jobs.gate_causes import Cause
+from domain.jobs.job import SYSTEM_ORG
 from domain.mail.correspondence import EmailState
 from sandbox.emulator.control import FaultOrder
 from storage.ledger import gates
@@ -111,6 +113,51 @@ def test_a_spend_limit_closes_the_model_until_the_month_turns(env: MailEnvironme
     assert abs(wait_of(env, "provider", "anthropic") - (turn - now).total_seconds()) < 60
     assert env.run(row[0]) == "not_claimed"
     assert env.run(env.enqueue("gmail.sync")) == "succeeded"
+
+
+LIMITS = "You have reached your specified API usage limits. You will regain access on {} at 00:00 UTC."
+
+
+@pytest.mark.parametrize(
+    ("message", "days"),
+    [
+        ("Your credit balance is too low to access the Anthropic API.", None),
+        ("This organization has been disabled.", None),
+        (LIMITS, 3),
+    ],
+)
+def test_mail_is_decided_when_the_vendor_takes_our_money_again(
+    env: MailEnvironment, message: str, days: int | None
+) -> None:
+    env.sync()
+    env.deliver("Lunch?", QUESTION)
+    env.deliver("Dinner?", QUESTION)
+    env.enqueue("gmail.sync")
+    env.drain(only="gmail.%")
+    day = (datetime.now(UTC) + timedelta(days=days or 0)).replace(hour=0, minute=0, second=0, microsecond=0)
+    order = limit(400, "invalid_request_error", {})
+    env.model.order(replace(order, message=message.format(f"{day:%Y-%m-%d}"), times=None))
+    jobs = [row[0] for row in env.database.execute("select id from jobs where job_type = 'triage.classify'")]
+    assert len(jobs) == 2
+    assert [env.run(one) for one in jobs] == ["queued", "not_claimed"]
+    lasts = 3600 if days is None else (day - datetime.now(UTC)).total_seconds()
+    assert abs(wait_of(env, "provider", "anthropic") - lasts) < 60
+    assert (env.job(jobs[0])["attempt"], env.count("select count(*) from decisions")) == (0, 0)
+    raised = [env.run(look(env)) for _ in range(2)]
+    assert raised == ["succeeded"] * 2
+    assert env.count("select count(*) from jobs where payload ->> 'kind' = 'provider'") == 1, "an alert, once"
+    env.model.clear_faults()
+    pass_time(env.database, timedelta(seconds=lasts + 60))
+    assert [end for job, end in env.drain() if job == "triage.classify"] == ["succeeded"] * 2
+    assert env.count("select count(*) from decisions where needs_review") == 0
+    assert env.count("select count(*) from decisions") == 2
+
+
+def look(env: MailEnvironment) -> UUID:
+    """The schedule's job that raises alerts."""
+    query = "select postroom.enqueue('maintenance.raise_alerts', %s, '{}'::jsonb)"
+    ((made,),) = env.database.execute(query, (SYSTEM_ORG,)).fetchall()
+    return UUID(str(made))
 
 
 @pytest.mark.parametrize(

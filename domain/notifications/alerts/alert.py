@@ -122,9 +122,10 @@ def text_of(alert: Alert) -> str:
                 f" `celery -A tasks jobs refused-content {alert.reference}`. Others within the hour raise no alert."
             )
         case AlertKind.PROVIDER:
+            gate = f"org_provider {alert.reference}" if alert.reference else f"provider {alert.subject}"
             return (
                 f"{alert.detail}. Its jobs wait. Mend the cause, such as the key or the credit, then open the gate:"
-                f" `celery -A tasks gates open provider {alert.subject} --cause slow_down`."
+                f" `celery -A tasks gates open {gate} --cause slow_down`."
             )
         case _:
             return _access_text(alert, since)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from uuid import UUID
 
 from domain.jobs.effects import Doubt
 from domain.notifications.alerts.alert import Alert, AlertKind
@@ -113,6 +114,14 @@ def _of_letters(counted: LetterCount, now: datetime) -> Iterator[Alert]:
 def _of_park(park: Park, now: datetime) -> Iterator[Alert]:
     if is_long(park) and park.until > now:
         yield Alert(AlertKind.PROVIDER, park.provider, window_of(now, REMIND_EVERY), detail=park.reason)
+
+
+def alert_of_org(org_id: UUID, provider: str, reason: str, now: datetime) -> Alert:
+    """The alert of a provider that refuses one org for long, as for a spent quota: once a day while it lasts."""
+    subject = f"{provider} of org {org_id}"
+    return Alert(
+        AlertKind.PROVIDER, subject, window_of(now, REMIND_EVERY), detail=reason, reference=f"{org_id}:{provider}"
+    )
 
 
 def is_long(park: Park) -> bool:

@@ -6,7 +6,15 @@ from uuid import UUID
 import pytest
 
 from domain.notifications.delivery import SUPPRESSING, DeliveryState, states_before
-from domain.notifications.receipts import Receipt, email_receipt, sms_receipt
+from domain.notifications.receipts import (
+    START_WORDS,
+    STOP_WORDS,
+    Receipt,
+    SmsReply,
+    email_receipt,
+    sms_receipt,
+    sms_reply,
+)
 from domain.notifications.unsubscribing import Unsubscribe, read_token
 
 S = DeliveryState
@@ -43,6 +51,25 @@ def test_receipts_in_any_order_end_alike() -> None:
 )
 def test_what_twilio_says(fields: dict[str, str], meant: Receipt | None) -> None:
     assert sms_receipt(fields) == meant
+
+
+PUBLISHED = {
+    SmsReply.STOP: {"STOP", "STOPALL", "UNSUBSCRIBE", "CANCEL", "END", "QUIT", "REVOKE", "OPTOUT"},
+    SmsReply.START: {"START", "YES", "UNSTOP"},
+}
+"""Twilio's words, as its pages listed them on 2026-11-29: https://help.twilio.com/articles/223134027 and, of the two
+that came on 2025-05-14, https://www.twilio.com/en-us/blog/update-to-fcc-s-sms-opt-out-keywords."""
+
+
+def test_every_word_that_twilio_lists_is_heard_and_no_other() -> None:
+    assert {SmsReply.STOP: {*STOP_WORDS}, SmsReply.START: {*START_WORDS}} == PUBLISHED
+    for reply, words in PUBLISHED.items():
+        for word in words:
+            for said in (word, word.lower(), f" {word.title()}\n"):
+                assert sms_reply({"Body": said}) is reply
+            assert sms_reply({"Body": f"{word} please"}) is None
+            assert sms_reply({"Body": "Schluss", "OptOutType": reply.value}) is reply, "a service's own word"
+    assert sms_reply({"Body": "OPT OUT"}) is sms_reply({"Body": "HELP"}) is sms_reply({}) is None
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,11 @@
-"""Every error of the anthropic package, and every silence, as one request and one of our failures."""
+"""Errors of the anthropic package, and every silence, as one request and one of our failures."""
 
 import socket
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pytest
 
-from domain.jobs.failures import CallState, Failure, Permanent, Refused, Scope, Throttled, Transient
+from domain.jobs.failures import CallState, Failure, Permanent, Throttled, Transient
 from providers.anthropic.language_model import AnthropicModel
 from providers.ports import ModelRequest
 from providers.ports.conversation import ConversationRequest
@@ -55,56 +55,6 @@ NEGATIVE = b'{"model": "x", "usage": {"input_tokens": 1, "output_tokens": -10000
 def test_an_unreadable_answer_may_have_been_billed(body: bytes) -> None:
     failure = failed(reply(200, body))
     assert (type(failure), failure.code, failure.call_state) == (Transient, "anthropic.unreadable", CallState.IN_DOUBT)
-
-
-REFUSALS = [
-    (refusal(400, "invalid_request_error"), Refused, "anthropic.invalid_request_error"),
-    (refusal(401, "authentication_error"), Throttled, "anthropic.unauthorised"),
-    (refusal(403, "permission_error"), Throttled, "anthropic.unauthorised"),
-    (refusal(404, "not_found_error"), Throttled, "anthropic.no_such_model"),
-    (reply(403, b"<html>a firewall's page</html>"), Permanent, "anthropic.http_403"),
-    (reply(404, b"<html>a proxy's page</html>"), Permanent, "anthropic.http_404"),
-    (refusal(413, "invalid_request_error"), Refused, "anthropic.invalid_request_error"),
-    (refusal(422, "invalid_request_error"), Refused, "anthropic.invalid_request_error"),
-    (reply(413, b"<html>the page of a proxy that takes no such size</html>"), Refused, "anthropic.http_413"),
-    (reply(307, headers={"Location": "http://127.0.0.1:1/"}), Permanent, "anthropic.http_307"),
-    (refusal(408, "timeout_error"), Transient, "anthropic.timeout_error"),
-    (refusal(409, "conflict_error"), Transient, "anthropic.conflict_error"),
-    (refusal(500, "api_error"), Transient, "anthropic.api_error"),
-    (refusal(503, "api_error"), Transient, "anthropic.api_error"),
-    (refusal(504, "timeout_error"), Transient, "anthropic.timeout_error"),
-    (refusal(529, "overloaded_error"), Transient, "anthropic.overloaded_error"),
-    (reply(529, b"<html>"), Transient, "anthropic.http_529"),
-    (refusal(529, "overloaded_error", retry_after="9"), Throttled, "anthropic.overloaded_error"),
-    (refusal(429, "rate_limit_error"), Throttled, "anthropic.rate_limit"),
-    (refusal(429, "rate_limit_error", "ramp_limit_exceeded"), Throttled, "anthropic.rate_limit"),
-    (refusal(429, "rate_limit_error", "enforced_spend_limit_reached"), Throttled, "anthropic.spend_limit"),
-    (refusal(429, "rate_limit_error", "contract_spend_limit_reached"), Throttled, "anthropic.spend_limit"),
-    (refusal(402, "billing_error", "linked_organization_spend_limit_reached"), Throttled, "anthropic.spend_limit"),
-    (refusal(402, "billing_error"), Throttled, "anthropic.payment_required"),
-]
-
-
-@pytest.mark.parametrize(("conduct", "kind", "code"), REFUSALS)
-def test_each_refusal_is_one_request_and_one_failure(conduct: Conduct, kind: type[Failure], code: str) -> None:
-    failure = failed(conduct)
-    assert (type(failure), failure.code) == (kind, code)
-
-
-@pytest.mark.parametrize(
-    ("conduct", "wait"),
-    [
-        (refusal(429, "rate_limit_error"), timedelta(minutes=1)),
-        (refusal(429, "rate_limit_error", retry_after="7200"), timedelta(hours=2)),
-        (refusal(529, "overloaded_error", retry_after="9"), timedelta(seconds=9)),
-        (refusal(429, "rate_limit_error", "enforced_spend_limit_reached", retry_after="5"), timedelta(hours=6)),
-        (refusal(402, "billing_error"), timedelta(hours=1)),
-    ],
-)
-def test_a_limit_parks_the_provider_as_long_as_it_says(conduct: Conduct, wait: timedelta) -> None:
-    failure = failed(conduct)
-    assert isinstance(failure, Throttled)
-    assert (failure.retry_after, failure.scope, failure.provider) == (wait, Scope.PROVIDER, "anthropic")
 
 
 @pytest.mark.parametrize(("status", "kind"), [(403, "permission_error"), (404, "not_found_error")])

@@ -13,7 +13,7 @@ from sandbox.discord.discord import discord_emulator
 from sandbox.emulator.client import EmulatorControl
 from sandbox.emulator.fault_order import FaultOrder
 from tests.doubles.factories import unmetered
-from tests.providers.wire import Wire, hang, reply, trickle
+from tests.providers.wire import Wire, hang, trickle
 
 NOTICE = Notice(UUID(int=7), "dead_letter", "A job of type gmail.sync died", "Code: invalid.", {})
 PATH = "/api/webhooks/1/token"
@@ -90,28 +90,6 @@ def test_a_dropped_answer_leaves_doubt(control: EmulatorControl) -> None:
     control.order(FaultOrder(operation="webhooks.execute", drop="after"))
     failure = failed(control.url + PATH)
     assert (type(failure), failure.call_state) == (Transient, CallState.IN_DOUBT)
-
-
-@pytest.mark.parametrize(
-    ("status", "kind", "code"),
-    [
-        (302, Permanent, "alerts.refused"), (400, Permanent, "alerts.refused"), (401, Permanent, "alerts.gone"),
-        (408, Transient, "alerts.http_408"), (410, Permanent, "alerts.gone"), (502, Transient, "alerts.http_502"),
-    ],
-)  # fmt: skip
-def test_what_each_status_means(status: int, kind: type[Failure], code: str) -> None:
-    with Wire(reply(status, {}, {"Location": "http://127.0.0.1:1/"})) as wire:
-        failure = failed(wire.url + PATH)
-        assert len(wire.seen) == 1
-    assert (type(failure), failure.code) == (kind, code)
-
-
-@pytest.mark.parametrize("retry_after", [-1, 0, True, "soon", None, 1e300])
-def test_a_wait_that_is_none_falls_back_to_the_header(retry_after: object) -> None:
-    with Wire(reply(429, {"retry_after": retry_after}, {"Retry-After": "7"})) as wire:
-        failure = failed(wire.url + PATH)
-    assert isinstance(failure, Throttled)
-    assert failure.retry_after == timedelta(seconds=7)
 
 
 @pytest.mark.parametrize("conduct", [hang, trickle(0.05)])

@@ -97,7 +97,7 @@ def test_an_identity_that_is_not_for_this_request_is_refused(claims: dict[str, o
     ("status", "body", "kind", "code"),
     [
         (400, {"error": "invalid_grant"}, Unauthorised, "google.invalid_grant"),
-        (401, {"error": "invalid_client"}, Permanent, "google.invalid_client"),
+        (401, {"error": "invalid_client"}, Throttled, "google.invalid_client"),
         (400, {"error": "redirect_uri_mismatch"}, Permanent, "google.redirect_uri_mismatch"),
         (400, {"error": "bad words <4/0Acode>"}, Permanent, "google.http_400"),
         (429, {"error": "rate_limit_exceeded"}, Throttled, "google.rate_limit_exceeded"),

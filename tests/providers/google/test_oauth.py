@@ -66,7 +66,7 @@ def test_a_token_shows_no_secret() -> None:
     [
         (400, {"error": "invalid_grant"}, Unauthorised, "google.invalid_grant"),
         (400, {"error": "invalid_grant", "error_subtype": "invalid_rapt"}, Unauthorised, "google.invalid_grant"),
-        (401, {"error": "invalid_client"}, Permanent, "google.invalid_client"),
+        (401, {"error": "invalid_client"}, Throttled, "google.invalid_client"),
         (400, {"error": "invalid_request"}, Permanent, "google.invalid_request"),
         (400, {"error": "bad words <1//refresh>"}, Permanent, "google.http_400"),
         (500, {"error": "internal_failure"}, Transient, "google.internal_failure"),
@@ -93,7 +93,7 @@ def test_the_account_whose_consent_is_gone_is_named() -> None:
 def test_the_endpoints_wait_is_kept() -> None:
     failure, _ = failed(reply(429, {}, {"Retry-After": "17"}))
     assert isinstance(failure, Throttled)
-    assert (failure.retry_after, failure.provider) == (timedelta(seconds=17), "google")
+    assert (failure.retry_after, failure.provider) == (timedelta(seconds=17), "gmail")
 
 
 @pytest.mark.parametrize(("conduct", "code"), [(drop, "google.connection_lost"), (hang, "google.timeout")])

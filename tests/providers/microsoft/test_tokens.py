@@ -96,7 +96,7 @@ def test_a_fresh_token_that_graph_refuses_is_the_owners_too(control: MicrosoftCo
     ("fault", "kind", "code"),
     [
         (FaultOrder(operation="login.endpoints", status=400, reason="invalid_tenant"), Unauthorised, "no_such_tenant"),
-        (FaultOrder(operation="login.endpoints", status=503), Transient, "tokens_http_503"),
+        (FaultOrder(operation="login.endpoints", status=503), Transient, "http_503"),
         (FaultOrder(operation="login.endpoints", status=404), Gone, "no_login_server"),
         (FaultOrder(operation="login.endpoints", status=200, text="<html>"), Transient, "unreadable"),
         (
@@ -104,7 +104,7 @@ def test_a_fresh_token_that_graph_refuses_is_the_owners_too(control: MicrosoftCo
                 "token_endpoint": "https://example.net/x/token", "authorization_endpoint": "https://example.net/x"}),
             Transient, "unreadable",
         ),
-        (FaultOrder(operation="login.token", status=500), Transient, "tokens_http_500"),
+        (FaultOrder(operation="login.token", status=500), Transient, "http_500"),
         (FaultOrder(operation="login.token", status=429, headers={"Retry-After": "9"}), Throttled, "tokens_limit"),
         (FaultOrder(operation="login.token", status=400, reason="invalid_grant"), Unauthorised, "invalid_grant"),
         (FaultOrder(operation="login.token", status=401, reason="Bad Word"), Unauthorised, "no_token"),

@@ -1,5 +1,6 @@
 """An org without a sender, and one whose key is revoked: its mail waits, its owner hears once, nothing is lost."""
 
+from datetime import timedelta
 from uuid import UUID
 
 import pytest
@@ -18,7 +19,7 @@ from storage.secrets.sealing import SecretPlace
 from tasks import email
 from tests.doubles.calls import call_by
 from tests.doubles.email_orders import MAILBOX, order, set_sender
-from tests.doubles.factories import make_org
+from tests.doubles.factories import make_org, pass_time
 from tests.doubles.inline_worker import run_job
 
 GATES = "select scope, key, cause, until from gates where until is null or until > now() order by key"
@@ -140,6 +141,30 @@ def test_another_org_s_mail_goes_on(process: Runtime, org: UUID, database: Conne
     assert until is not None
     assert run(process, order(process, org)[1]) == "not_claimed"
     assert run(process, order(process, other)[1]) == "succeeded"
+
+
+@pytest.mark.parametrize(
+    ("word", "status"),
+    [
+        ("MailboxNotEnabledForRESTAPI", 404),
+        ("ErrorAccountDisabled", 403),
+        ("ErrorExceededMessageLimit", 403),
+    ],
+)
+def test_a_mailbox_that_takes_no_mail_parks_its_sender_and_is_an_alert_a_day(
+    process: Runtime, org: UUID, database: Connection, microsoft: MicrosoftControl, word: str, status: int
+) -> None:
+    set_sender(process, org, EmailProvider.GRAPH)
+    microsoft.order(FaultOrder(operation="messages.create", status=status, reason=word, times=2))
+    jobs = [order(process, org)[1] for _ in range(3)]
+    assert [run(process, one) for one in jobs] == ["queued", "not_claimed", "not_claimed"]
+    ((scope, key, cause, _),) = database.execute(GATES).fetchall()
+    assert (scope, key, cause) == ("org_provider", f"{org}:graph", "slow_down")
+    pass_time(database, timedelta(hours=1, minutes=1))
+    assert run(process, jobs[0]) == "queued", "an hour later"
+    assert alerts(database) == [(f"graph of org {org}", f"microsoft: status {status}, {word}")], "once"
+    pass_time(database, timedelta(hours=2, minutes=1))
+    assert [run(process, one) for one in jobs] == ["succeeded"] * 3
 
 
 def test_a_refusal_of_credentials_that_were_replaced_meanwhile_closes_no_gate(

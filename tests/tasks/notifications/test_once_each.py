@@ -1,4 +1,4 @@
-"""Whatever is asked, chosen, refused and lost: nobody gets the same message twice by one channel."""
+"""Whatever is asked, chosen, refused and lost: nobody is shown the same message twice by one channel."""
 
 from collections import Counter
 from datetime import timedelta
@@ -39,7 +39,7 @@ def happen(told: ToldPeople, chance: Random) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_each_message_is_in_the_journals_at_most_once(told: ToldPeople, seed: int) -> None:
+def test_each_message_is_shown_at_most_once(told: ToldPeople, seed: int) -> None:
     """Random events, wishes and faults; each (recipient, template, data, bucket) has its own words."""
     chance = Random(seed)  # noqa: S311 - repeatable, no secret
     set_sender(told.process, told.org_id, EmailProvider.RESEND)
@@ -61,7 +61,7 @@ def test_each_message_is_in_the_journals_at_most_once(told: ToldPeople, seed: in
         told.run_due()
     said = {
         "sms": Counter(text for text in told.texts() if text.startswith("Stage")),
-        "push": Counter(one["notification"]["title"] for one in told.fcm.messages() if "about" not in str(one)),
+        "push": Counter(one["notification"]["title"] for one in told.fcm.shown() if "about" not in str(one)),
         "email": Counter(one["mail"]["subject"] for one in told.resend.emails() if "about" not in str(one["subject"])),
         "inbox": Counter(told.inbox()),
     }

@@ -130,15 +130,26 @@ def test_only_what_names_the_token_drops_a_device(
     assert suppressed_for(told) == suppressed
 
 
-def test_a_push_whose_answer_was_lost_ends_unknown_and_is_never_sent_again(told: ToldPeople) -> None:
+@pytest.mark.parametrize(
+    "doubtful",
+    [
+        LOST,
+        FaultOrder(operation="messages.*", status=503, reason="UNAVAILABLE", after_execution=True),
+        FaultOrder(operation="messages.*", status=503, reason="UNAVAILABLE", headers={"Retry-After": "9"}),
+        FaultOrder(operation="messages.*", status=500, reason="INTERNAL"),
+    ],
+)
+def test_a_push_in_doubt_is_sent_again_in_the_first_ones_place(told: ToldPeople, doubtful: FaultOrder) -> None:
     told.add_contact(Channel.PUSH, "device-1")
-    told.fcm.order(LOST)
+    told.fcm.order(doubtful)
     told.notify(channels=(Channel.PUSH,))
-    assert told.run_due()[-1] == ("notifications.send_push", "dead")
+    told.run_due()
     later(told)
     later(told)
-    assert state_of(told) == ("unknown", "uncertain")
-    assert len(told.fcm.messages()) == 1
+    assert state_of(told) == ("handed_over", None)
+    sent = [one["android"]["notification"]["tag"] for one in told.fcm.messages()]
+    assert len(sent) == 1 + (doubtful.drop == "after" or doubtful.after_execution)
+    assert len(set(sent)) == 1
 
 
 def test_a_retry_sends_only_to_the_device_that_has_nothing_yet(told: ToldPeople) -> None:

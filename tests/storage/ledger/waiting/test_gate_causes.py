@@ -15,7 +15,7 @@ from storage.ledger import gates, ledger, relay
 from storage.ledger.gates import Gate
 from storage.ledger.relay import Park
 from storage.postgres.database import Database
-from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_org
+from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_org, pass_time
 from tests.doubles.mail_factories import make_account
 
 KEY = "default"
@@ -125,3 +125,48 @@ def test_no_gate_closes_for_consent_while_somebody_has_the_account(store: Databa
         assert closed_causes(store) == []
     close(store, closing)
     assert closed_causes(store) == [Cause.CONSENT]
+
+
+def park(store: Database, org: UUID, database: Connection, wait: timedelta, *, grows: bool) -> float:
+    """Let a job find that its provider refuses us; returns for how many hours the gate is closed."""
+    job = claim_one(store, enqueue_one(store, org))
+    refused = Throttled("spent", retry_after=wait, scope=Scope.PROVIDER, provider="anthropic", grows=grows)
+    with store.ledger() as tx:
+        ledger.settle(
+            tx,
+            [settlement_of(job, refused, STANDARD, ledger.read_time(tx), 0)],
+            hint_timeout=timedelta(minutes=1),
+            burst=20,
+        )
+    ((hours,),) = database.execute("select extract(epoch from until - now()) / 3600 from gates").fetchall()
+    return round(float(hours), 2)
+
+
+@pytest.mark.parametrize(
+    ("first", "grows", "afterwards"),
+    [(1, True, [1, 2, 4, 8, 16, 24, 24]), (3, True, [3, 6, 12, 24]), (1, False, [1, 1, 1]), (0.25, True, [0.25, 0.25])],
+)
+def test_a_guessed_wait_grows_while_the_cause_stays(
+    store: Database, org: UUID, database: Connection, first: float, grows: bool, afterwards: list[float]
+) -> None:
+    waits = []
+    for _ in afterwards:
+        waits.append(park(store, org, database, timedelta(hours=first), grows=grows))
+        assert park(store, org, database, timedelta(hours=first), grows=grows) == waits[-1], "another job finds it, too"
+        pass_time(database, timedelta(hours=waits[-1], seconds=5))
+        let_out(store)
+        assert closed_causes(store) == []
+    assert waits == afterwards
+
+
+@pytest.mark.parametrize("how", ["opened", "forgotten"])
+def test_a_cause_that_was_mended_is_forgotten(store: Database, org: UUID, database: Connection, how: str) -> None:
+    hour = timedelta(hours=1)
+    assert park(store, org, database, hour, grows=True) == 1
+    if how == "opened":
+        with store.ledger() as tx:
+            gates.open_gate(tx, "provider", "anthropic", Cause.SLOW_DOWN)
+    else:
+        pass_time(database, 2 * hour + timedelta(seconds=5))
+    let_out(store)
+    assert park(store, org, database, hour, grows=True) == 1
