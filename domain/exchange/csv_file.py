@@ -7,9 +7,10 @@ fault of its row and column, and all faults are found at once.
 import codecs
 import csv
 import io
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from typing import Any
 
 from domain.exchange.csv_columns import Column, Fault, read_field, shown
@@ -35,6 +36,14 @@ BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 DELIMITERS = ",;\t|"
+HINT = re.compile(r'\A\ufeff?"?sep=([^"\r\n\w])"?[,;\t| ]*(?:\r\n|\r|\n|\Z)', re.IGNORECASE)
+"""The first line by which Excel takes a delimiter; it shows no row for it."""
+UNSEEN = "\ufeff\u200b\u200e\u200f\u2060"
+MOST_TITLES = 20
+"""Rows among which the header is looked for, those that say nothing not counted."""
+LONGEST_HEAD = 65_536
+NAMELESS = Column("")
+"""A column of which the header has no name: spreadsheets write the empty ones that once were in use."""
 MOST_BYTES = 20_000_000
 MOST_ROWS = 100_000
 LONGEST_FIELD = 65_536
@@ -82,21 +91,26 @@ def encoding_of(data: bytes, named: str) -> tuple[str, int]:
 def read_records(data: bytes, columns: Sequence[Column], encoding: str, faults: Faults) -> Iterator[Record]:
     """The rows of a file that have no fault themselves; the faults of all others are added.
 
-    Header names are compared without regard to case. A column that is not known is a fault: nothing is left out
-    silently. A column that is missing is left out of the values.
+    The header is the row that names the most columns among the first rows; titles may be before it. Names are compared
+    without regard to case. A column that is not known is a fault, and so is a value in a column without a name: nothing
+    is left out silently. A column that is missing is left out of the values.
     """
     text = decoded(data, encoding, faults)
     if text is None:
         return
-    rows = _rows(text, _delimiter(text, columns), faults)
-    header = next((one for one in rows if _says_something(one[1])), None)
+    delimiter, head = _layout(text, columns)
+    rows = ((row, fields) for row, fields in _rows(HINT.sub("", text), delimiter, faults) if _says_something(fields))
+    before, header = list(islice(rows, head)), next(rows, None)
     if header is None:
         if not faults:
             faults.add(0, "", "", "the file is empty")
         return
     found = _header(*header, columns, faults)
+    for row, fields in before:
+        if sum(bool(one.strip()) for one in fields) >= len(found) - found.count(NAMELESS):
+            faults.add(row, "", "", "is before the header, and has as many values as that has columns")
     for row, fields in rows:
-        record = _record(row, fields, found, faults) if _says_something(fields) else None
+        record = _record(row, fields, found, faults)
         if record is not None:
             yield record
 
@@ -119,19 +133,26 @@ def decoded(data: bytes, encoding: str, faults: Faults) -> str | None:
         return None
 
 
-def _delimiter(text: str, columns: Sequence[Column]) -> str:
-    """The delimiter with which the header has the most columns that are known."""
+def _layout(text: str, columns: Sequence[Column]) -> tuple[str, int]:
+    """The delimiter, and how many rows that say something are before the header: where most columns are named.
+
+    Excel takes the delimiter from a first line such as `sep=;`, and so do we.
+    """
+    hint = HINT.match(text)
     names = {column.name.casefold() for column in columns}
-    first = text[:LONGEST_FIELD].lstrip("\r\n")
+    best = (0, DELIMITERS[0], 0)
+    for delimiter in hint[1] if hint else DELIMITERS:
+        rows = _rows(HINT.sub("", text[:LONGEST_HEAD]), delimiter, Faults())
+        for index, fields in enumerate(islice((one for _, one in rows if _says_something(one)), MOST_TITLES)):
+            known = len({_plain(name) for name in fields} & names)
+            if known > best[0]:
+                best = (known, delimiter, index)
+    return best[1:] if best[0] or not hint else (hint[1], 0)
 
-    def known(delimiter: str) -> int:
-        try:
-            header = next(csv.reader(io.StringIO(first, newline=""), delimiter=delimiter), [])
-        except csv.Error:
-            return 0
-        return sum(name.strip().casefold() in names for name in header)
 
-    return max(DELIMITERS, key=known)
+def _plain(name: str) -> str:
+    """A column's name without what is not seen around it."""
+    return name.strip().strip(UNSEEN).strip().casefold()
 
 
 def _rows(text: str, delimiter: str, faults: Faults) -> Iterator[tuple[int, list[str]]]:
@@ -160,8 +181,10 @@ def _header(row: int, names: Sequence[str], columns: Sequence[Column], faults: F
     known = {column.name.casefold(): column for column in columns}
     found: list[Column | None] = []
     for name in names:
-        column = known.get(name.strip().casefold())
-        if column is None:
+        column = known.get(_plain(name))
+        if not _plain(name):
+            column = NAMELESS
+        elif column is None:
             why = _unreadable(name) or f"is no column; there are {', '.join(one.name for one in columns)}"
             faults.add(row, shown(name), name, why)
         elif column in found:
@@ -181,6 +204,11 @@ def _record(row: int, fields: Sequence[str], header: Sequence[Column | None], fa
     for column, text in zip_longest(header, fields[: len(header)], fillvalue=""):
         if not isinstance(column, Column):
             right = False
+            continue
+        if column is NAMELESS:
+            if text.strip():
+                faults.add(row, "", text, "is in a column without a name")
+                right = False
             continue
         texts[column.name] = text
         why = _unreadable(text)

@@ -34,12 +34,12 @@ MARGIN = timedelta(days=2)
 
 
 class Frequency(Enum):
-    """How long a period of a rule is, by its word."""
+    """How long a period of a rule is, with what it costs to look at: the time of so many days."""
 
-    DAILY = "DAILY"
-    WEEKLY = "WEEKLY"
-    MONTHLY = "MONTHLY"
-    YEARLY = "YEARLY"
+    DAILY = 1
+    WEEKLY = 7
+    MONTHLY = 31
+    YEARLY = 100
 
 
 Period = tuple[date, list[date]]
@@ -101,7 +101,7 @@ class Recurrence:
         `start` is the wall-clock time from which the rule counts; it is due where the rule says so. A time that the
         clocks skip counts with the offset before the gap, and of a time that they show twice the first is due (RFC 5545
         3.3.5). So two days may be due at one instant, as where a zone leaves a whole day out: that is one due time.
-        `passes` is called with the days that each step of the search looks at; what it raises ends the search.
+        `passes` is called with what each period costs that the search looks at; what it raises ends the search.
         """
         latest, last = until or after + HORIZON, after
         for local in islice(self._candidates(start, _clock(after, zone), _clock(latest, zone), passes), self._most):
@@ -135,23 +135,11 @@ class Recurrence:
         for first, named in self._months(begin, sought) if in_months else self._weeks(begin, sought):
             if first > last:
                 return
-            passes(self._looks)
+            passes(self.frequency.value)
             chosen = {one - 1 if one > 0 else len(named) + one for one in self.by_set_pos} or set(range(len(named)))
             for index, day in enumerate(named):
                 if index in chosen and day >= sought:
                     yield datetime.combine(day, start.time())
-
-    @property
-    def _looks(self) -> int:
-        """The days that are looked at in a period, at most."""
-        a_month = len(self.by_month_day) or (31 if self.by_day else 1)
-        match self.frequency:
-            case Frequency.YEARLY:
-                return a_month * (len(self.by_month) or (12 if self.by_day or self.by_month_day else 1))
-            case Frequency.MONTHLY:
-                return a_month
-            case _:
-                return len(self.by_day) or 1
 
     def _weeks(self, begin: date, sought: date) -> Iterator[Period]:
         """The periods of a daily or weekly rule, from the last that begins no later than the day that is sought."""
