@@ -87,9 +87,9 @@ class FileZones:
 
     def _onsets(self, part: Component) -> Iterator[datetime]:
         """When a part begins to count, by the clocks before it, written as if these were those of UTC."""
-        (starts, *others) = part.all_of("DTSTART") or [None]
-        if starts is None or others:
+        if len(part.all_of("DTSTART")) != 1:
             raise ValueError("has a part without DTSTART, or with two")
+        (starts,) = part.all_of("DTSTART")
         clocks = Zones(lambda _: IN_UTC, IN_UTC)
         # A zone that has begun in the year 1 has begun before all times that count.
         value = starts.value if starts.value >= str(FIRST_YEAR) else f"{FIRST_YEAR}{starts.value[4:]}"

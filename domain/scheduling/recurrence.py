@@ -178,16 +178,19 @@ class Recurrence:
 
     def _days(self, year: int, month: int, begin: date) -> Iterator[date]:
         """The days of a month that a rule names; what it takes from its first day is said outright."""
-        length = monthrange(year, month)[1]
+        begins_on, length = monthrange(year, month)
         named = self.by_month_day or (() if self.by_day else (begin.day,))
         numbers = sorted({one if one > 0 else length + 1 + one for one in named}) or range(1, length + 1)
-        for day in (date(year, month, one) for one in numbers if 1 <= one <= length):
-            at, of = day.day, length
-            if self.frequency is Frequency.YEARLY and not self.by_month:
-                at, of = day.timetuple().tm_yday, 365 + isleap(year)
-            nth = {None, (at + 6) // 7, -((of - at) // 7 + 1)}
-            if not self.by_day or any(one.weekday == day.weekday() and one.nth in nth for one in self.by_day):
-                yield day
+        is_yearly = self.frequency is Frequency.YEARLY and not self.by_month
+        before, of = (date(year, month, 1).timetuple().tm_yday - 1, 365 + isleap(year)) if is_yearly else (0, length)
+        for number in numbers:
+            weekday, at = (begins_on + number - 1) % 7, before + number
+            is_named = not self.by_day or any(
+                one.weekday == weekday and one.nth in {None, (at + 6) // 7, -((of - at) // 7 + 1)}
+                for one in self.by_day
+            )
+            if is_named and 1 <= number <= length:
+                yield date(year, month, number)
 
 
 def _clock(moment: datetime, zone: ZoneInfo) -> datetime:
