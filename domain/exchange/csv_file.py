@@ -7,8 +7,10 @@ fault of its row and column, and all faults are found at once.
 import codecs
 import csv
 import io
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from domain.exchange.csv_columns import Column, Fault, read_field, shown
@@ -34,6 +36,12 @@ BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 DELIMITERS = ",;\t|"
+HINT = re.compile(r'\A\ufeff?"?sep=([^"\r\n\w])"?[,;\t| ]*(?:\r\n|\r|\n|\Z)', re.IGNORECASE)
+"""The first line by which Excel takes a delimiter; it shows no row for it."""
+UNSEEN = "\ufeff\u200b\u200e\u200f\u2060"
+MOST_TITLES = 20
+"""Rows among which the header is looked for, those that say nothing not counted."""
+LONGEST_HEAD = 65_536
 MOST_BYTES = 20_000_000
 MOST_ROWS = 100_000
 MOST_COLUMNS = 1_000
@@ -83,26 +91,32 @@ def encoding_of(data: bytes, named: str) -> tuple[str, int]:
 def read_records(data: bytes, columns: Sequence[Column], encoding: str, faults: Faults) -> Iterator[Record]:
     """The rows of a file that have no fault themselves; the faults of all others are added.
 
-    Header names are compared without regard to case. A column that is not known is a fault: nothing is left out
-    silently. A column that is missing is left out of the values.
+    The header is the row that names the most columns among the first rows; titles may be before it. Names are compared
+    without regard to case. A column that is not known is a fault, and so is a value in a column without a name: nothing
+    is left out silently. A column that is missing is left out of the values.
     """
     text = decoded(data, encoding, faults)
     if text is None:
         return
-    rows = _rows(text, _delimiter(text, columns), faults)
-    header = next((one for one in rows if _says_something(one[1])), None)
+    delimiter, head = _layout(text, columns)
+    rows = ((row, fields) for row, fields in _rows(HINT.sub("", text), delimiter, faults) if _says_something(fields))
+    before, header = list(islice(rows, head)), next(rows, None)
     if header is None:
         if not faults:
             faults.add(0, "", "", "the file is empty")
         return
-    width = len(header[1])
-    if width > MOST_COLUMNS:
-        faults.add(header[0], "", "", f"the header has {width} fields, {MOST_COLUMNS} at most")
+    number, names = header
+    if len(names) > MOST_COLUMNS:
+        faults.add(number, "", "", f"the header has {len(names)} fields, {MOST_COLUMNS} at most")
         return
-    found = _header(*header, columns, faults)
+    named = sum(bool(_plain(name)) for name in names)
+    found = _header(number, names, columns, faults)
+    for row, fields in before:
+        if sum(bool(one.strip()) for one in fields) >= named:
+            faults.add(row, "", "", "is before the header, and has as many values as that has columns")
     for row, fields in rows:
-        record = _record(row, fields, width, found, faults) if _says_something(fields) else None
-        if record is not None:
+        record = _record(row, fields, names, found, faults)
+        if record is not None and len(found) == named:
             yield record
 
 
@@ -124,19 +138,26 @@ def decoded(data: bytes, encoding: str, faults: Faults) -> str | None:
         return None
 
 
-def _delimiter(text: str, columns: Sequence[Column]) -> str:
-    """The delimiter with which the header has the most columns that are known."""
+def _layout(text: str, columns: Sequence[Column]) -> tuple[str, int]:
+    """The delimiter, and how many rows that say something are before the header: where most columns are named.
+
+    Excel takes the delimiter from a first line such as `sep=;`, and so do we.
+    """
+    hint = HINT.match(text)
     names = {column.name.casefold() for column in columns}
-    first = text[:LONGEST_FIELD].lstrip("\r\n")
+    best = (0, DELIMITERS[0], 0)
+    for delimiter in hint[1] if hint else DELIMITERS:
+        rows = _rows(HINT.sub("", text[:LONGEST_HEAD]), delimiter, Faults())
+        for index, fields in enumerate(islice((one for _, one in rows if _says_something(one)), MOST_TITLES)):
+            known = len({_plain(name) for name in fields} & names)
+            if known > best[0]:
+                best = (known, delimiter, index)
+    return best[1:] if best[0] or not hint else (hint[1], 0)
 
-    def known(delimiter: str) -> int:
-        try:
-            header = next(csv.reader(io.StringIO(first, newline=""), delimiter=delimiter), [])
-        except csv.Error:
-            return 0
-        return sum(name.strip().casefold() in names for name in header)
 
-    return max(DELIMITERS, key=known)
+def _plain(name: str) -> str:
+    """A column's name without what is not seen around it."""
+    return name.strip().strip(UNSEEN).strip().casefold()
 
 
 def _rows(text: str, delimiter: str, faults: Faults) -> Iterator[tuple[int, list[str]]]:
@@ -162,27 +183,33 @@ def _rows(text: str, delimiter: str, faults: Faults) -> Iterator[tuple[int, list
 
 
 def _header(row: int, names: Sequence[str], columns: Sequence[Column], faults: Faults) -> dict[int, Column]:
-    """The columns that are known by their positions, each once; the others are faults, and no row is right then."""
+    """The columns that are known by their positions, each once; the others are faults, and no row is right then.
+
+    A column without a name is no fault: spreadsheets write the empty ones that once were in use.
+    """
     known = {column.name.casefold(): column for column in columns}
     found: dict[str, int] = {}
     for position, name in enumerate(names):
-        column = known.get(name.strip().casefold())
-        if column is None:
+        column = known.get(_plain(name))
+        if column is not None:
+            if found.setdefault(column.name, position) != position:
+                faults.add(row, column.name, name, "stands twice in the header")
+        elif _plain(name):
             why = _unreadable(name) or f"is no column; there are {', '.join(one.name for one in columns)}"
             faults.add(row, shown(name), name, why)
-        elif found.setdefault(column.name, position) != position:
-            faults.add(row, column.name, name, "stands twice in the header")
     return {position: known[name.casefold()] for name, position in found.items()}
 
 
-def _record(row: int, fields: Sequence[str], width: int, header: dict[int, Column], faults: Faults) -> Record | None:
-    """A row; of its fields only those of known columns are looked at, however wide the header is."""
-    if _says_something(fields[width:]):
-        faults.add(row, "", "", f"has {len(fields)} fields, and the header {width}")
+def _record(
+    row: int, fields: Sequence[str], names: Sequence[str], header: dict[int, Column], faults: Faults
+) -> Record | None:
+    """A row; fields are looked at where the row has them or the column is known, however wide the header is."""
+    if _says_something(fields[len(names) :]):
+        faults.add(row, "", "", f"has {len(fields)} fields, and the header {len(names)}")
         return None
     values: dict[str, Any] = {}
     texts: dict[str, str] = {}
-    right = len(header) == width
+    right = True
     for position, column in header.items():
         # Excel leaves out empty fields at the end of a row, but not in each row.
         text = texts[column.name] = fields[position] if position < len(fields) else ""
@@ -193,6 +220,10 @@ def _record(row: int, fields: Sequence[str], width: int, header: dict[int, Colum
             why = str(error)
         if why:
             faults.add(row, column.name, text, why)
+            right = False
+    for name, text in zip(names, fields, strict=False):
+        if text.strip() and not _plain(name):
+            faults.add(row, "", text, "is in a column without a name")
             right = False
     return Record(row, values, texts) if right else None
 

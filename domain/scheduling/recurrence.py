@@ -1,19 +1,17 @@
-"""Recurrence rules, the daily to yearly part of RFC 5545, by the wall clock of a zone.
+"""Recurrence rules, the daily to yearly part of RFC 5545, by the wall clock of a zone: of reminders and of calendars.
 
-`python-dateutil` finds the days. This module is the fence around the package: it takes a closed list of words, bounds
-every search, and attaches the zone to what was found.
+A closed list of words is taken. The days are looked for period by period, so that a search costs what it passes: it
+ends at its latest moment, also where it finds nothing.
 """
 
-from calendar import monthrange
+from calendar import isleap, monthrange
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import MAXYEAR, UTC, date, datetime, timedelta
 from enum import Enum
-from itertools import dropwhile, islice
+from itertools import islice
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
-
-from dateutil import rrule
 
 from domain.jobs.failures import Invalid
 
@@ -25,25 +23,27 @@ MOST_CANDIDATES = 5_000
 """Due times that one search looks at, and the largest COUNT: a daily rule of thirteen years, found in 20 ms."""
 HORIZON = timedelta(days=18_263)
 """50 years: what is not due until then is over."""
-CYCLE_YEARS = 400
-"""After as many years the calendar repeats to the weekday."""
-LAST_YEAR = 9_999
-"""`dateutil` searches until then, however long a rule finds nothing."""
 LEAP_YEAR = 2_024
 MOST_DIGITS = 9
 """Of a number in a rule; Python reads no more than some thousand."""
 MOST_DAYS, MOST_WEEKS = 366, 5
 """Of a year, and of a month: no weekday comes more often."""
 WEEK = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
+MARGIN = timedelta(days=2)
+"""No zone is further from another; what a search looks at more on both sides."""
 
 
 class Frequency(Enum):
-    """How long a period of a rule is."""
+    """How long a period of a rule is, with what it costs to look at: the time of so many days."""
 
-    DAILY = rrule.DAILY
-    WEEKLY = rrule.WEEKLY
-    MONTHLY = rrule.MONTHLY
-    YEARLY = rrule.YEARLY
+    DAILY = 1
+    WEEKLY = 7
+    MONTHLY = 31
+    YEARLY = 100
+
+
+Period = tuple[date, list[date]]
+"""Its first day, and the days of it that a rule names, in order."""
 
 
 class Day(NamedTuple):
@@ -51,6 +51,10 @@ class Day(NamedTuple):
 
     weekday: int
     nth: int | None
+
+
+def uncounted(_: int) -> None:
+    """Count nothing: for a search that is small by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +87,24 @@ class Recurrence:
             parts[name] = value
         return _Reader(field, parts).read()
 
-    def due_times(self, *, start: datetime, zone: ZoneInfo, after: datetime) -> Iterator[datetime]:
-        """The due times after a moment, in UTC, each later than the one before.
+    def due_times(
+        self,
+        *,
+        start: datetime,
+        zone: ZoneInfo,
+        after: datetime,
+        until: datetime | None = None,
+        passes: Callable[[int], None] = uncounted,
+    ) -> Iterator[datetime]:
+        """The due times after a moment, in UTC, each later than the one before; none after `until`, or in 50 years.
 
         `start` is the wall-clock time from which the rule counts; it is due where the rule says so. A time that the
         clocks skip counts with the offset before the gap, and of a time that they show twice the first is due (RFC 5545
         3.3.5). So two days may be due at one instant, as where a zone leaves a whole day out: that is one due time.
+        `passes` is called with what each period costs that the search looks at; what it raises ends the search.
         """
-        latest, last = after + HORIZON, after
-        for local in islice(self._candidates(start, after.astimezone(zone).replace(tzinfo=None)), self._most):
+        latest, last = until or after + HORIZON, after
+        for local in islice(self._candidates(start, _clock(after, zone), _clock(latest, zone), passes), self._most):
             due = local.replace(tzinfo=zone).astimezone(UTC)
             if due > latest or self._is_past_end(local, due):
                 return
@@ -112,63 +125,76 @@ class Recurrence:
             return False
         return (local if self.until.tzinfo is None else due) > self.until
 
-    def _candidates(self, start: datetime, moment: datetime) -> Iterator[datetime]:
-        """Wall-clock times from the start on; a rule without COUNT begins shortly before the moment."""
-        begin = self._first_period(start)
-        # Two days: no zone is further from another.
-        passed = moment - timedelta(days=2) - begin
-        if self.count is None and passed > timedelta(0):
-            begin = self._later_period(begin, moment - timedelta(days=2))
-        # A rule that finds nothing is searched until the last year: in the last cycle, a twentieth of the time.
-        cycles = max(0, (LAST_YEAR - HORIZON // timedelta(days=365) - 1 - begin.year) // CYCLE_YEARS)
-        shift = cycles * CYCLE_YEARS
-        found = self._rule(start, begin.replace(year=begin.year + shift))
-        times = (one.replace(year=one.year - shift) for one in found)
-        return dropwhile(lambda one: one < start, times)
+    def _candidates(
+        self, start: datetime, after: datetime, latest: datetime, passes: Callable[[int], None]
+    ) -> Iterator[datetime]:
+        """Wall-clock times from the start on; a rule without COUNT begins shortly before `after`."""
+        begin, last = start.date(), (latest + MARGIN).date()
+        sought = begin if self.count is not None else max(begin, (after - MARGIN).date())
+        in_months = self.frequency in {Frequency.MONTHLY, Frequency.YEARLY}
+        for first, named in self._months(begin, sought) if in_months else self._weeks(begin, sought):
+            if first > last:
+                return
+            passes(self.frequency.value)
+            chosen = {one - 1 if one > 0 else len(named) + one for one in self.by_set_pos} or set(range(len(named)))
+            for index, day in enumerate(named):
+                if index in chosen and day >= sought:
+                    yield datetime.combine(day, start.time())
 
-    def _rule(self, start: datetime, begin: datetime) -> rrule.rrule:
-        """The package's rule. What it would take from its first day is said outright, for that is a period's first."""
-        days, month_days, months = self.by_day, self.by_month_day, self.by_month
-        if not days and not month_days:
-            if self.frequency is Frequency.WEEKLY:
-                days = (Day(start.weekday(), None),)
-            elif self.frequency is not Frequency.DAILY:
-                month_days = (start.day,)
-                if self.frequency is Frequency.YEARLY and not months:
-                    months = (start.month,)
-        return rrule.rrule(
-            self.frequency.value,
-            dtstart=begin,
-            interval=self.interval,
-            wkst=self.week_start,
-            byweekday=[rrule.weekday(day.weekday, day.nth) for day in days] or None,
-            bymonthday=month_days or None,
-            bymonth=months or None,
-            bysetpos=self.by_set_pos or None,
-        )
+    def _weeks(self, begin: date, sought: date) -> Iterator[Period]:
+        """The periods of a daily or weekly rule, from the last that begins no later than the day that is sought."""
+        weekdays, length, offsets = {one.weekday for one in self.by_day} or set(range(7)), 1, [0]
+        first = begin
+        if self.frequency is Frequency.WEEKLY:
+            weekdays, length = {one.weekday for one in self.by_day} or {begin.weekday()}, 7
+            offsets = sorted((one - self.week_start) % 7 for one in weekdays)
+            first -= timedelta(days=(begin.weekday() - self.week_start) % 7)
+        step = timedelta(days=self.interval * length)
+        first += (sought - first) // step * step
+        while True:
+            days = (first + timedelta(days=one) for one in offsets)
+            yield first, [one for one in days if one.weekday() in weekdays and self._is_of_month(one)]
+            first += step
 
-    def _first_period(self, start: datetime) -> datetime:
-        """Where the period of the start begins, at the start's time of day: BYSETPOS counts in whole periods."""
-        match self.frequency:
-            case Frequency.DAILY:
-                return start
-            case Frequency.WEEKLY:
-                return start - timedelta(days=(start.weekday() - self.week_start) % 7)
-            case Frequency.MONTHLY:
-                return start.replace(day=1)
-            case Frequency.YEARLY:
-                return start.replace(month=1, day=1)
+    def _is_of_month(self, day: date) -> bool:
+        if self.by_month and day.month not in self.by_month:
+            return False
+        length = monthrange(day.year, day.month)[1]
+        return not self.by_month_day or bool({day.day, day.day - length - 1} & set(self.by_month_day))
 
-    def _later_period(self, begin: datetime, before: datetime) -> datetime:
-        """The beginning of the last period of the rule that begins no later than a time after its first."""
-        if self.frequency in {Frequency.DAILY, Frequency.WEEKLY}:
-            length = timedelta(days=self.interval * (7 if self.frequency is Frequency.WEEKLY else 1))
-            return begin + (before - begin) // length * length
-        months = self.interval * (12 if self.frequency is Frequency.YEARLY else 1)
-        # On the first of a month the period may begin later than `before`; nothing is due between the two.
-        passed = (before.year - begin.year) * 12 + before.month - begin.month
-        years, month = divmod(begin.month - 1 + passed // months * months, 12)
-        return begin.replace(year=begin.year + years, month=month + 1)
+    def _months(self, begin: date, sought: date) -> Iterator[Period]:
+        """The periods of a monthly or yearly rule, from the last that begins no later than the day that is sought."""
+        is_yearly = self.frequency is Frequency.YEARLY
+        length = self.interval * (12 if is_yearly else 1)
+        first = 12 * begin.year + (0 if is_yearly else begin.month - 1)
+        first += (12 * sought.year + sought.month - 1 - first) // length * length
+        months = tuple(sorted(set(self.by_month))) or tuple(range(1, 13))
+        if is_yearly and not (self.by_month or self.by_month_day or self.by_day):
+            months = (begin.month,)
+        for number in range(first, 12 * (MAXYEAR + 1), length):
+            year, month = divmod(number, 12)
+            counted = months if is_yearly else tuple({month + 1} & set(months))
+            yield date(year, month + 1, 1), [one for of in counted for one in self._days(year, of, begin)]
+
+    def _days(self, year: int, month: int, begin: date) -> Iterator[date]:
+        """The days of a month that a rule names; what it takes from its first day is said outright."""
+        begins_on, length = monthrange(year, month)
+        named = self.by_month_day or (() if self.by_day else (begin.day,))
+        numbers = sorted({one if one > 0 else length + 1 + one for one in named}) or range(1, length + 1)
+        is_yearly = self.frequency is Frequency.YEARLY and not self.by_month
+        before, of = (date(year, month, 1).timetuple().tm_yday - 1, 365 + isleap(year)) if is_yearly else (0, length)
+        for number in numbers:
+            weekday, at = (begins_on + number - 1) % 7, before + number
+            is_named = not self.by_day or any(
+                one.weekday == weekday and one.nth in {None, (at + 6) // 7, -((of - at) // 7 + 1)}
+                for one in self.by_day
+            )
+            if is_named and 1 <= number <= length:
+                yield date(year, month, number)
+
+
+def _clock(moment: datetime, zone: ZoneInfo) -> datetime:
+    return moment.astimezone(zone).replace(tzinfo=None)
 
 
 class _Reader:

@@ -94,7 +94,7 @@ def import_availability(  # noqa: PLR0913 - one parameter per field
     free_events: Annotated[Counted, Field(description="Free events of a calendar: `ignore` or `busy`.")] = "ignore",
     whole_days: Annotated[Counted, Field(description="Whole days that do not say: `ignore` or `busy`.")] = "busy",
 ) -> FileJob:
-    """Take people's times from a file, all or none. The job's output says what is new, or all faults by row."""
+    """Take people's times from a file, all or none. The job says what is new, or fails and says all faults."""
     if zone is not None:
         check_zone(zone)
     encoding_of(b"", encoding)

@@ -13,7 +13,7 @@ from tests.house import ROOT
 
 HEAVY = (
     *("alembic", "anthropic", "cryptography.hazmat", "googleapiclient"),
-    *("highspy", "numpy", "typst", "icalendar", "recurring_ical_events"),  # of the extras `planning` and `exports`
+    *("highspy", "numpy", "typst"),  # of the extras `planning` and `exports`
 )
 
 
@@ -29,7 +29,6 @@ def test_a_worker_loads_no_package_that_only_some_jobs_need() -> None:
         "storage.secrets.sealing:Sealer",
         "providers.highs.solver:HighsSolver",
         "providers.typst.printer:TypstPrinter",
-        "providers.icalendar.availability:read_calendar",
     ],
 )
 def test_what_is_asked_for_is_loaded(name: str) -> None:
@@ -48,7 +47,6 @@ def test_the_extras_are_those_of_the_package() -> None:
     [
         ("highspy", "planning", "providers.highs.solver:HighsSolver"),
         ("typst", "exports", "providers.typst.printer:TypstPrinter"),
-        ("recurring_ical_events", "exports", "providers.icalendar.availability:read_calendar"),
     ],
 )
 def test_a_job_that_needs_an_extra_that_is_missing_fails_for_good_and_names_it(

@@ -231,3 +231,45 @@ def test_the_same_file_twice_changes_nothing() -> None:
         entries[0].collaborator, entries[0].external_id, Availability(span("2026-03-02", "2026-03-03"))
     )
     assert compare(stored, [moved]).changed == (moved,)
+
+
+ROW = "2026-03-02 10:00;2026-03-02 12:00;busy"
+
+
+@pytest.mark.parametrize(
+    ("text", "row"),
+    [
+        (f"from;until;kind;\n{ROW};\n", 2),
+        (f"from;until;kind;;;\n{ROW};;;\n;;;;;\n;;;;;\n", 2),
+        (f";from;until;kind\n;{ROW}\n", 2),
+        (f"sep=;\nfrom;until;kind\n{ROW}\n", 1 + 1),
+        (f"\ufeffSEP=;\r\n\ufefffrom;until;kind\r\n{ROW}\r\n", 2),
+        (f'"sep=;";;\nfrom;until;kind\n{ROW}\n', 2),
+        (f"sep=^\nfrom^until^kind\n{ROW.replace(';', '^')}\n", 2),
+        (f"\n \n;;;\nfrom;until;kind\n{ROW}\n", 5),
+        (f"Times, of Ana: all\n;;\nMade;on 2026-03-01;\n\nfrom;until;kind\n{ROW}\n", 6),
+        (f"\xa0from ;\u200buntil\u200b; Kind\xa0\n\xa0{ROW}\xa0\n", 2),
+        (f'"from";"until";"kind"\n{ROW}\n"\n";" ";\n', 2),
+    ],
+)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_a_table_is_read_as_spreadsheets_write_it(text: str, row: int, encoding: str) -> None:
+    """Hints, titles, blank rows, closing delimiters and columns without a name; rows are those of the spreadsheet."""
+    found = read(text.encode(encoding), needs_collaborator=False)
+    assert found.faults.listed == []
+    assert [one.availability for one in found.entries] == [Availability(TEN_TO_TWELVE, AvailabilityKind.BUSY)]
+    wrong = read(text.replace("busy", "bus").encode(encoding), needs_collaborator=False)
+    assert [(one.row, one.column) for one in wrong.faults.listed] == [(row, "kind")]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("collaborator,from,until,\nana,2026-03-02,2026-03-02,busy\n", (2, "", "busy")),
+        ("ana,2026-03-02,2026-03-02\ncollaborator,from,until\nben,2026-03-02,2026-03-02\n", (1, "", "")),
+        ("Times of Ana\ncollaborator,from,until,color\n", (2, "color", "color")),
+        ("sep=;\ncollaborator,from\n", (1, "collaborator,from", "collaborator,from")),
+    ],
+)
+def test_what_a_table_has_beside_its_columns_is_a_fault(text: str, expected: tuple[int, str, str]) -> None:
+    assert faults(text) == [expected]

@@ -344,3 +344,39 @@ def test_the_next_due_time_is_later_and_nothing_lies_between(
     for one, other in pairwise([at, *found]):
         # Asked from anywhere before it, and of the same moment again, the answer is the same.
         assert after(one) == after(one) == after(other - timedelta(microseconds=1)) == other
+
+
+WIDE_RULES = st.builds(
+    ";".join,
+    st.tuples(
+        st.sampled_from([f"FREQ={name}" for name in PERIODS]),
+        st.sampled_from(["INTERVAL=1", "INTERVAL=3", "INTERVAL=13"]),
+        st.sampled_from(["WKST=MO", "WKST=SU", "WKST=TH"]),
+        st.sampled_from(["WKST=MO", "COUNT=7", "COUNT=40"]),
+        st.sampled_from(
+            ["", "BYDAY=MO", "BYDAY=TU,SU", "BYDAY=1MO,-1FR", "BYDAY=5SU,-5TU", "BYMONTHDAY=31", "BYMONTHDAY=-1,13,30"]
+        ),
+        st.sampled_from(["", "BYMONTH=2", "BYMONTH=11,3", "BYDAY=FR", "BYMONTHDAY=13"]),
+        st.sampled_from(["", "BYSETPOS=1", "BYSETPOS=-1,2"]),
+    ),
+)
+
+
+@given(rule=WIDE_RULES, start=st.datetimes(wall("2019-01-01T00:00"), wall("2025-01-01T00:00")))
+def test_the_days_are_those_of_dateutil(rule: str, start: datetime) -> None:
+    """Another reader of the same rules finds the same days, from the start and from later on."""
+    words = list(dict.fromkeys(part for part in rule.split(";") if part))
+    if "FREQ=WEEKLY" in words:  # of its first week dateutil counts the days from the start on, and we all
+        words = [word for word in words if not word.startswith("BYSETPOS")]
+    begin = start.replace(microsecond=0)
+    try:
+        parsed = Recurrence.parse(";".join(words))
+    except Invalid:
+        return  # a list is there twice, or has no meaning for the frequency
+    theirs = list(rrulestr(";".join(words) + ("" if parsed.count else ";UNTIL=20320101T000000"), dtstart=begin))
+    later = wall("2026-06-01T00:00").replace(tzinfo=UTC)
+    for after in (begin.replace(tzinfo=UTC) - timedelta(seconds=1), later):
+        ours = parsed.due_times(start=begin, zone=ZoneInfo("UTC"), after=after, until=datetime(2032, 1, 1, tzinfo=UTC))
+        limit = after.replace(tzinfo=None)
+        wanted = [one for one in theirs if limit < one <= wall("2032-01-01T00:00")]
+        assert [one.replace(tzinfo=None) for one in ours] == wanted

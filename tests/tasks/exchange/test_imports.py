@@ -54,6 +54,19 @@ def take(told: ToldPeople, project: Project, file: StoredArtifact, **more: Any) 
     return output
 
 
+def refused(told: ToldPeople, project: Project, file: StoredArtifact, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - fields of a payload
+    """Import a file that cannot be taken; what the job that has failed says."""
+    payload = AvailabilityPayload(project_id=project.project_id, artifact_id=file.artifact_id, **more)
+    state, error = run(told, payload, project.project_id)
+    assert (state, error["code"], error["attempt"]) == ("failed", "imports.refused", 1), error
+    query = "select progress from jobs where state = 'failed' order by finished_at desc limit 1"
+    ((said,),) = told.database.execute(query).fetchall()
+    assert said["result"] == "refused"
+    assert said["artifact_id"] in error["reason"]
+    assert said["faults"][0]["why"] in error["reason"]
+    return dict(said)
+
+
 def kept(told: ToldPeople) -> list[tuple[UUID, str, str, str]]:
     query = (
         "select collaborator_id, kind, to_char(lower(during) at time zone 'UTC', 'MM-DD HH24:MI'),"
@@ -143,8 +156,7 @@ REFUSED_CALENDARS: dict[str, tuple[str, str]] = {
 @pytest.mark.parametrize("what", REFUSED_TABLES)
 def test_a_table_with_a_fault_is_refused_as_a_whole(told: ToldPeople, project: Project, what: str) -> None:
     data, (row, column) = REFUSED_TABLES[what]
-    output = take(told, project, table(told, data))
-    assert output["result"] == "refused"
+    output = refused(told, project, table(told, data))
     first = output["faults"][0]
     assert (first["row"], first["column"]) == (row, column), first
     assert first["why"]
@@ -154,8 +166,8 @@ def test_a_table_with_a_fault_is_refused_as_a_whole(told: ToldPeople, project: P
 @pytest.mark.parametrize("what", REFUSED_CALENDARS)
 def test_a_calendar_with_a_fault_is_refused_as_a_whole(told: ToldPeople, project: Project, what: str) -> None:
     text, column = REFUSED_CALENDARS[what]
-    output = take(told, project, events(told, text), collaborator_id=person_id(1))
-    assert (output["result"], output["faults"][0]["column"]) == ("refused", column), output["faults"]
+    output = refused(told, project, events(told, text), collaborator_id=person_id(1))
+    assert output["faults"][0]["column"] == column, output["faults"]
     assert kept(told) == []
 
 
@@ -168,7 +180,7 @@ def test_what_the_clocks_skip_and_two_calendars_in_a_file_are_taken(told: ToldPe
 
 def test_all_faults_stand_in_an_artifact_and_the_first_in_the_output(told: ToldPeople, project: Project) -> None:
     bad = "".join(f"Nobody,2026-12-01 10:00,later,=1+{number},\n" for number in range(40))
-    output = take(told, project, table(told, TABLE + bad))
+    output = refused(told, project, table(told, TABLE + bad))
     assert (len(output["faults"]), output["left_out"]) == (50, 70)
     assert output["faults"][0] == {
         "row": 5, "column": "collaborator", "value": "Nobody", "why": "is the name or the id of nobody in the project",
@@ -179,6 +191,13 @@ def test_all_faults_stand_in_an_artifact_and_the_first_in_the_output(told: ToldP
     assert {one["value"] for one in rows if one["column"] == "kind"} >= {"'=1+0"}, "text stays text"
 
 
+def test_a_dry_run_that_finds_faults_has_done_its_work(told: ToldPeople, project: Project) -> None:
+    file = table(told, TABLE.replace("Person 1", "Nobody"))
+    output = take(told, project, file, dry_run=True)
+    assert (output["result"], output["faults"][0]["value"]) == ("refused", "Nobody")
+    assert b"Nobody" in kept_file(told, output, project.project_id)
+
+
 def test_nobody_gets_more_times_than_may_be(told: ToldPeople, project: Project) -> None:
     told.database.execute(
         "insert into availabilities (org_id, project_id, collaborator_id, kind, during)"
@@ -186,8 +205,7 @@ def test_nobody_gets_more_times_than_may_be(told: ToldPeople, project: Project) 
         " from generate_series(now(), now() + %s * interval '1 hour', '1 hour') t",
         (project.org_id, project.project_id, person_id(1), MOST_AVAILABILITIES - 2),
     )
-    output = take(told, project, table(told))
-    assert (output["result"], output["faults"][0]["value"]) == ("refused", str(person_id(1)))
+    assert refused(told, project, table(told))["faults"][0]["value"] == str(person_id(1))
     told.database.execute("delete from availabilities where ctid in (select ctid from availabilities limit 1)")
     assert take(told, project, table(told))["result"] == "imported"
 

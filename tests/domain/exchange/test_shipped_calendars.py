@@ -8,7 +8,7 @@ import icalendar
 import recurring_ical_events
 
 from domain.exchange.availability import CalendarOptions
-from providers.icalendar.availability import read_calendar
+from domain.exchange.availability_calendar import read_calendar
 
 FOLDERS = [Path(str(package.__file__)).parent for package in (icalendar, recurring_ical_events)]
 FILES = sorted(path for folder in FOLDERS for path in folder.rglob("*.ics"))

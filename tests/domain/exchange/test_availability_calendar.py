@@ -7,10 +7,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from domain.exchange.availability import CalendarOptions, FoundAvailability
-from domain.exchange.calendar_walk import MOST_BYTES, MOST_COMPONENTS, MOST_STEPS, MOST_ZONE_PARTS
+from domain.exchange.availability_calendar import MOST_BYTES, MOST_OCCURRENCES, read_calendar
+from domain.exchange.calendar_file import MOST_COMPONENTS
+from domain.exchange.calendar_zones import MOST_PARTS
 from domain.jobs.failures import Invalid
 from domain.planning.model import AvailabilityKind
-from providers.icalendar.availability import MOST_OCCURRENCES, read_calendar
 
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
 BERLIN = "Europe/Berlin"
@@ -30,8 +31,17 @@ def calendar(*parts: str) -> str:
     return f"BEGIN:VCALENDAR\nVERSION:2.0\nPRODID:test\n{''.join(parts)}END:VCALENDAR\n"
 
 
+WINTER = "DTSTART:19700101T000000\nTZOFFSETFROM:+0200\nTZOFFSETTO:+0100"
+
+
 def zone_part(lines: str) -> str:
     return f"BEGIN:STANDARD\n{lines}\nEND:STANDARD\n"
+
+
+def in_zone(parts: str) -> str:
+    """A calendar with an event in a zone of its own."""
+    zone = f"BEGIN:VTIMEZONE\nTZID:Mine\n{parts}END:VTIMEZONE\n"
+    return calendar(zone, event("DTSTART;TZID=Mine:20260310T100000", "DURATION:PT1H"))
 
 
 AS_THE_RFC_SAYS = CalendarOptions()
@@ -142,20 +152,25 @@ def test_a_changed_occurrence_without_its_series_is_an_event() -> None:
 
 
 @pytest.mark.parametrize(
-    ("start", "changed", "expected"),
+    ("start", "changed"),
     [
-        ("DTSTART:20260310T100000Z", ";VALUE=DATE:20260311", [(9, "RECURRENCE-ID")]),
-        ("DTSTART;VALUE=DATE:20260310", ":20260311T100000", [(9, "RECURRENCE-ID")]),
-        ("DTSTART;VALUE=DATE:20260310", ";TZID=Europe/London:20260311T000000", []),
-        ("DTSTART;VALUE=DATE:20260310", ";VALUE=DATE:20260311", []),
+        ("DTSTART:20260310T100000Z", ";VALUE=DATE:20260311"),
+        ("DTSTART:20260310T100000Z", ";TZID=America/New_York:20260311T060000"),
+        ("DTSTART;TZID=Europe/Berlin:20260310T100000", ":20260311T100000"),
+        ("DTSTART:20260310T100000", ":20260311T090000Z"),
+        ("DTSTART;VALUE=DATE:20260310", ":20260311T100000"),
+        ("DTSTART;VALUE=DATE:20260310", ":20260310T230000Z"),
+        ("DTSTART;VALUE=DATE:20260310", ";TZID=Europe/London:20260311T000000"),
+        ("DTSTART;VALUE=DATE:20260310", ";VALUE=DATE:20260311"),
     ],
 )
-def test_a_change_names_an_occurrence_by_a_day_or_a_time_as_its_series_begins(
-    start: str, changed: str, expected: list[tuple[int, str]]
-) -> None:
-    found = read(calendar(event(start, "RRULE:FREQ=DAILY;COUNT=2"), event(f"RECURRENCE-ID{changed}", *TEN_TO_ELEVEN)))
-    assert [(one.row, one.column) for one in found.faults.listed] == expected
-    assert len(found.entries) == (0 if expected else 2)
+def test_a_change_and_an_exception_name_an_occurrence_in_any_type_and_zone(start: str, changed: str) -> None:
+    """Its day or its moment, whatever the series begins with (RFC 5545 sections 3.8.4.4 and 3.8.5.1)."""
+    series = (start, "DURATION:P1D", "RRULE:FREQ=DAILY;COUNT=3")
+    later = event(f"RECURRENCE-ID{changed}", "DTSTART:20260320T100000Z", "DURATION:PT1H")
+    before, after = spans(read(calendar(event(*series)))), spans(read(calendar(event(*series), later)))
+    assert after == [before[0], before[2], "03-20 10:00 03-20 11:00"]
+    assert busy(*series, f"EXDATE{changed}") == [before[0], before[2]]
 
 
 def test_a_canceled_occurrence_is_free() -> None:
@@ -260,10 +275,14 @@ def test_a_zone_of_two_hundred_lines_is_read() -> None:
         ((*TEN_TO_ELEVEN, "RRULE:FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30"), "RRULE"),
         (("DTSTART:20260310T100000Z", "DTEND:29990310T110000Z", "RRULE:FREQ=DAILY"), "DTEND"),
         (("DTSTART:20260310T100000Z", "DTEND:20290310T110000Z", "RRULE:FREQ=DAILY"), "DTEND"),
-        ((*TEN_TO_ELEVEN, "RECURRENCE-ID:20160310T100000Z"), "DTEND"),
         ((*TEN_TO_ELEVEN, "RECURRENCE-ID;RANGE=THISANDFUTURE:20260310T100000Z"), "RECURRENCE-ID"),
         ((*TEN_TO_ELEVEN, "RECURRENCE-ID;range=thisandprior:20260310T100000Z"), "RECURRENCE-ID"),
-        ((*TEN_TO_ELEVEN, "RDATE;VALUE=PERIOD:20260311T100000Z/PT1H"), "RDATE"),
+        ((*TEN_TO_ELEVEN, "RDATE;VALUE=PERIOD:20260311T100000Z/-PT1H"), "RDATE"),
+        ((*TEN_TO_ELEVEN, "RDATE;VALUE=PERIOD:20260311T100000Z/20260311T090000Z"), "RDATE"),
+        ((*TEN_TO_ELEVEN, "RDATE;VALUE=PERIOD:20260311T100000Z/P401D"), "RDATE"),
+        ((*TEN_TO_ELEVEN, "RRULE:FREQ=DAILY;COUNT=9", "EXDATE:20260311T100001Z"), "EXDATE"),
+        ((*TEN_TO_ELEVEN, "RRULE:FREQ=WEEKLY;COUNT=9", "EXDATE;VALUE=DATE:20260312"), "EXDATE"),
+        ((*TEN_TO_ELEVEN, "EXRULE:FREQ=DAILY"), "EXRULE"),
         ((*TEN_TO_ELEVEN, "EXDATE:never"), "EXDATE"),
         ((*TEN_TO_ELEVEN, "EXDATE;TZID=Mars/Olympus:20260310T100000"), "EXDATE"),
     ],
@@ -299,31 +318,35 @@ def test_the_same_name_for_two_events_is_a_fault() -> None:
         ("", (0, "")),
         ("name,from,until\n", (0, "")),
         (calendar(event(*TEN_TO_ELEVEN))[:-20], (0, "END")),
-        (calendar("X-WITHOUT-VALUE\n", event(*TEN_TO_ELEVEN)), (0, "")),
-        (calendar("CALSCALE:HEBREW\n", event(*TEN_TO_ELEVEN)), (0, "CALSCALE")),
-        (calendar(event(*TEN_TO_ELEVEN, "EXRULE:FREQ=DAILY")), (8, "EXRULE")),
+        (calendar(event(*TEN_TO_ELEVEN)).replace("END:VEVENT\n", ""), (8, "END")),
+        (calendar(event(*TEN_TO_ELEVEN, "TRANSP")), (8, "TRANSP")),
+        ("END:VCALENDAR\n" + calendar(event(*TEN_TO_ELEVEN)), (1, "END")),
+        (calendar("CALSCALE:HEBREW\n", event(*TEN_TO_ELEVEN)), (1, "CALSCALE")),
+        (in_zone(zone_part("RRULE:FREQ=SECONDLY\n" + WINTER)), (4 + 9, "DTSTART")),
+        (in_zone(zone_part("RRULE:FREQ=YEA\n\n RLY;INTERVAL=0\n" + WINTER)), (4 + 11, "DTSTART")),
         (
-            calendar("BEGIN:VTIMEZONE\nTZID:Bomb\nBEGIN:STANDARD\nDTSTART:16010101T000000\nRRULE:FREQ=SECONDLY\n"),
-            (8, "RRULE"),
+            in_zone(zone_part("RRULE:FREQ=YEARLY;BYDAY=-1SU;BYMONTH=3\n" + WINTER) * 1_300),
+            (4 + 1_300 * 6 + 3, "DTSTART"),
         ),
-        (calendar("BEGIN:VTIMEZONE\nTZID:Bomb\nBEGIN:STANDARD\nRRULE:FREQ=YEARLY;INTERVAL=0\n"), (7, "RRULE")),
-        (calendar("BEGIN:VTIMEZONE\nTZID:Bomb\nBEGIN:STANDARD\nRRULE:FREQ=YEA\n\n RLY;INTERVAL=0\n"), (7, "RRULE")),
-        (calendar(zone_part("DTSTART:19700101T000000") * (MOST_ZONE_PARTS + 1)), (4 + 3 * MOST_ZONE_PARTS, "BEGIN")),
-        (calendar(zone_part("DTSTART:16010101T000000\nRRULE:FREQ=YEARLY") * 84), (4 + 84 * 4 - 1, "RRULE")),
-        (calendar(zone_part("RDATE:" + ",".join(["20260101T000000"] * (MOST_STEPS + 1)))), (6, "RRULE")),
+        (in_zone(zone_part(WINTER) * (MOST_PARTS + 1)), (4 + 5 * MOST_PARTS + 8, "DTSTART")),
+        (in_zone(zone_part(WINTER.replace("+0100", "soon"))), (4 + 8, "DTSTART")),
+        (in_zone(zone_part(WINTER.replace("+0100", "+2400"))), (4 + 8, "DTSTART")),
+        (in_zone(""), (4 + 3, "DTSTART")),
         (calendar("BEGIN:X\n" * 11), (13, "BEGIN")),
         (calendar("BEGIN:X\nEND:X\n" * MOST_COMPONENTS), (2 * MOST_COMPONENTS + 2, "BEGIN")),
-        (calendar("SUMMARY:a\0b\n"), (4, "")),
+        (calendar(event(*TEN_TO_ELEVEN, uid="a\0b")), (5, "UID")),
+        (calendar(event(*TEN_TO_ELEVEN)).encode("utf-16-le"), (0, "")),
         ("BEGIN:VCALENDAR\n" + "X" * MOST_BYTES, (0, "")),
     ],
 )
-def test_a_file_that_cannot_be_read_is_refused_by_name(text: str, expected: tuple[int, str]) -> None:
+def test_a_file_that_cannot_be_read_is_refused_by_name(text: str | bytes, expected: tuple[int, str]) -> None:
     assert faults(text) == [expected]
 
 
-def test_bytes_of_another_encoding_are_a_fault_by_line() -> None:
-    text = calendar(event(*TEN_TO_ELEVEN, "SUMMARY:Café"))
-    assert faults(text.encode("cp1252")) == [(8, "")]
+def test_bytes_of_another_encoding_are_a_fault_where_they_decide_about_a_time() -> None:
+    text = calendar(event(*TEN_TO_ELEVEN, uid="Café"))
+    assert faults(text.encode("cp1252")) == [(5, "UID")]
+    assert len(read(calendar(event(*TEN_TO_ELEVEN, "SUMMARY:Café")).encode("cp1252")).entries) == 1
     assert len(read(text.encode("cp1252"), encoding="windows-1252").entries) == 1
     assert len(read(text.encode("utf-16")).entries) == 1
     with pytest.raises(Invalid, match="encoding"):

@@ -1,1 +1,0 @@
-"""Calendars in files, read by the packages icalendar and recurring-ical-events (RFC 5545)."""
