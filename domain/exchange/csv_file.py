@@ -111,9 +111,8 @@ def read_records(data: bytes, columns: Sequence[Column], encoding: str, faults: 
         return
     named = sum(bool(_plain(name)) for name in names)
     found = _header(number, names, columns, faults)
-    for row, fields in before:
-        if sum(bool(one.strip()) for one in fields) >= named:
-            faults.add(row, "", "", "is before the header, and has as many values as that has columns")
+    for row in (row for row, fields in before if sum(bool(one.strip()) for one in fields) >= named):
+        faults.add(row, "", "", "is before the header, and has as many values as that has columns")
     for row, fields in rows:
         record = _record(row, fields, names, found, faults)
         if record is not None and len(found) == named:

@@ -13,6 +13,7 @@ from pydantic_core import from_json
 
 from bench.mail_bombs import BOMBS
 from domain.exchange.availability import CalendarOptions
+from domain.exchange.availability_calendar import read_calendar
 from domain.exchange.availability_csv import read_table
 from domain.exchange.digests import read_content_digest
 from domain.exchange.ranges import wanted_range
@@ -65,7 +66,6 @@ from providers.discord.interactions import parse as parse_press
 from providers.discord.messages import code, read_custom_id
 from providers.google.push import LONGEST_BODY as LONGEST_PUSH
 from providers.google.push import parse_push
-from providers.icalendar.availability import read_calendar
 
 NOW = datetime(2026, 11, 29, tzinfo=UTC)
 ZONE = "Europe/Berlin"
