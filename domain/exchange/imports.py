@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from uuid import UUID
 
 from domain.jobs.failures import Invalid
-from domain.person_names import name_key
+from domain.spelling.person_names import name_key
 
 BY_NAME = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".ics": "icalendar", ".ical": "icalendar"}
 BY_MEDIA_TYPE = {

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from domain.mail.mailbox import MailboxLabel
-from domain.mail.normal_form import normal_form
+from domain.spelling.normal_form import normal_form
 
 DEFAULT_PARENT = "Postroom"
 MOST_REWORKS = 3

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from domain.mail.normal_form import normalized
 from domain.notifications.cutting import cut
-from domain.typography import ASCII_TWINS
+from domain.spelling.normal_form import normalized
+from domain.spelling.typography import ASCII_TWINS
 
 _BASIC = (
     "@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !\"#¤%&'()*+,-./0123456789:;<=>?¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿"

@@ -1,7 +1,7 @@
 """By what a person is found in texts, and what stands there once the person is erased (docs: erase-a-person.md).
 
 The patterns are PostgreSQL's: `storage` looks through its tables with them, regardless of case. They find each spelling
-(`domain.privacy.spellings`).
+(`domain.spelling.spellings`).
 """
 
 import re
@@ -13,9 +13,9 @@ from uuid import UUID
 
 from domain.jobs.failures import Invalid
 from domain.payloads.mail_address import address_key, domain_in_letters
-from domain.person_names import name_key
-from domain.phone_numbers import number_parts
-from domain.privacy.spellings import BETWEEN_DIGITS, UNSEEN, behind, spelled, spelled_digits, spelled_name, word
+from domain.spelling.person_names import name_key
+from domain.spelling.phone_numbers import number_parts
+from domain.spelling.spellings import BETWEEN_DIGITS, UNSEEN, behind, spelled, spelled_digits, spelled_name, word
 
 SHORTEST_NAME = 2
 """Letters: a single one stands in every text."""

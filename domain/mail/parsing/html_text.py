@@ -7,9 +7,9 @@ from itertools import islice, pairwise
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from domain.mail.normal_form import visible
 from domain.mail.parsing.limits import DEEPEST_QUOTE, MOST_ATTRIBUTES, MOST_TAGS
 from domain.mail.parsing.page_styles import USUAL_LOOK, Look, StyleSheets
+from domain.spelling.normal_form import visible
 
 _TAG = re.compile(r"</?[a-zA-Z]")
 _CROWDED = re.compile(

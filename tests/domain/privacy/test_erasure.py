@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.jobs.failures import Invalid
-from domain.person_names import name_key
 from domain.privacy.erasure import Mark, MarkKind, named, search_for
+from domain.spelling.person_names import name_key
 from tests.domain.privacy.ways_to_write import ADDRESSES, NAMES, NUMBERS, Way
 
 UUID_TEXT = "3f2b8c1d-9e4a-4b6f-8d2c-1a2b3c4d5e6f"

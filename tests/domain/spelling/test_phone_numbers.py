@@ -2,13 +2,11 @@
 
 import pytest
 
-from domain.phone_numbers import NumberParts, number_parts, read_number
+from domain.spelling.phone_numbers import NumberParts, number_parts, read_number
 from tests.domain.privacy.ways_to_write import NUMBERS
 
 NUMBER = "+491701234567"
-WITH_COUNTRY = sorted(
-    {"groups", "dots", "hyphens", "no-break blanks", "two zeros", "a zero in parentheses", "full width"} & set(NUMBERS)
-)
+WITH_COUNTRY = ["groups", "dots", "hyphens", "no-break blanks", "two zeros", "a zero in parentheses", "full width"]
 
 
 @pytest.mark.parametrize("way", WITH_COUNTRY)

@@ -1,7 +1,7 @@
 """People's names as they are compared: the only notion of two names that are the same."""
 
-from domain.mail.normal_form import normal_form
-from domain.typography import ASCII_TWINS
+from domain.spelling.normal_form import normal_form
+from domain.spelling.typography import ASCII_TWINS
 
 _MARKS = str.maketrans({letter: twin for letter, twin in ASCII_TWINS.items() if twin in "'-\""})
 

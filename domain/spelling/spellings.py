@@ -14,8 +14,8 @@ from functools import cache, lru_cache
 from html.entities import codepoint2name
 from itertools import permutations
 
-from domain.person_names import name_key
-from domain.typography import ASCII_TWINS
+from domain.spelling.person_names import name_key
+from domain.spelling.typography import ASCII_TWINS
 
 LAST_LETTER = 0x1FFFF
 """Letters of all scripts are before it, but for rare signs of Chinese that have no other form."""

@@ -1,8 +1,10 @@
 """Names that are the same to a reader are the same, and no others."""
 
+# ruff: noqa: RUF001 - letters of other scripts
+
 import pytest
 
-from domain.person_names import name_key
+from domain.spelling.person_names import name_key
 
 JOERG = "Jörg Müller"
 SAME = [
