@@ -162,7 +162,7 @@ def _coded(letters: str) -> Iterator[str]:
 
 def _in_parts(letter: str) -> Iterator[tuple[str, tuple[str, ...]]]:
     """A letter as another one with marks behind it, in any order."""
-    base, *marks = unicodedata.normalize("NFD", letter)
+    base, *marks = list(unicodedata.normalize("NFD", letter))
     any_order = len(marks) <= _MOST_MARKS and all(map(unicodedata.combining, marks))
     for order in dict.fromkeys(permutations(marks) if any_order else [tuple(marks)]):
         for kept in range(len(order)):

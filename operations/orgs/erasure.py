@@ -197,7 +197,7 @@ def _erase(work: Work, event: str) -> ErasureView:
 def _begun(call: Call, tx: Transaction, org_id: UUID, whom: Person | None, given: Sequence[Mark], reason: str) -> Work:
     known = [] if whom is None else erasing.known(tx, org_id)
     marks = [*given] if whom is None else [*marks_of(known, whom.user_id), *given]
-    search = search_for(marks, addresses_of_others(known, whom and whom.user_id))
+    search = search_for(marks, addresses_of_others(known, None if whom is None else whom.user_id))
     why = without_addresses(search.without(reason))
     erasure_id = erasing.begin(tx, org_id, whom, marks, reason=why, by=call.origin.actor_id)
     return Work(call, erasure_id, org_id, marks, search, why)
