@@ -11,11 +11,11 @@ from datetime import datetime
 from domain.agents.profile import AgentProfile
 from domain.clean_text import clean_text
 from domain.mail.mail_fence import fence, one_line
-from domain.mail.normal_form import visible
 from domain.mail.parsing.parsed_message import ParsedMessage
 from domain.mail.replies.drafting import LONGEST_MESSAGE, LONGEST_THREAD, thread_context
 from domain.mail.triage.automation import Automation
 from domain.mail.triage.prompts import NO_GUIDANCE, Guidance
+from domain.spelling.normal_form import visible
 
 LONGEST_RESULT = 12_000
 """Of a tool's result, in characters."""

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from uuid import UUID
 
 from domain.jobs.failures import Invalid
+from domain.spelling.person_names import name_key
 
 BY_NAME = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".ics": "icalendar", ".ical": "icalendar"}
 BY_MEDIA_TYPE = {
@@ -36,13 +37,13 @@ def source_of(named: str | None, name: str) -> str:
 
 
 class People:
-    """The people of a project, as a file names them: by their ids, or by names without regard to case."""
+    """The people of a project, as a file names them: by their ids, or by names as names are compared."""
 
     def __init__(self, people: Iterable[tuple[UUID, str]]) -> None:
         """Keep ids and names."""
         by_name: dict[str, list[UUID]] = defaultdict(list)
         for collaborator_id, name in people:
-            by_name[_plain(name)].append(collaborator_id)
+            by_name[name_key(name)].append(collaborator_id)
         self._by_name: Mapping[str, list[UUID]] = by_name
         self._ids = {one for ids in by_name.values() for one in ids}
 
@@ -51,7 +52,7 @@ class People:
         try:
             named = UUID(text)
         except ValueError:
-            found = self._by_name.get(_plain(text), [])
+            found = self._by_name.get(name_key(text), [])
         else:
             found = [named] if named in self._ids else []
         if not found:
@@ -59,7 +60,3 @@ class People:
         if len(found) > 1:
             raise ValueError(f"is the name of {len(found)} people in the project: give the id")
         return str(found[0])
-
-
-def _plain(name: str) -> str:
-    return " ".join(name.split()).casefold()

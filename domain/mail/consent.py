@@ -7,6 +7,7 @@ from enum import StrEnum
 from urllib.parse import urlencode
 
 from domain.jobs.failures import Conflict
+from domain.payloads.mail_address import address_key
 
 MODIFY = "https://www.googleapis.com/auth/gmail.modify"
 """Read, label, draft, send and watch; not the deletion for good (docs: gmail.md#trash)."""
@@ -167,10 +168,9 @@ def refusal_of(expected: Expected, granted: ConsentAnswer) -> RefusedConsent | N
     incomplete = refused_scopes(expected.scopes, granted.scopes)
     if incomplete is not None:
         return incomplete
-    if granted.email.lower() != expected.email.lower():
-        return RefusedConsent(
-            ConsentRefusal.OTHER_MAILBOX, f"{granted.email.lower()} instead of {expected.email.lower()}"
-        )
+    theirs, wanted = address_key(granted.email), address_key(expected.email)
+    if theirs != wanted:
+        return RefusedConsent(ConsentRefusal.OTHER_MAILBOX, f"{theirs} instead of {wanted}")
     return None
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from domain.mail.mailbox import MailboxLabel
+from domain.spelling.normal_form import normal_form
 
 DEFAULT_PARENT = "Postroom"
 MOST_REWORKS = 3
@@ -114,7 +115,6 @@ _PLANS = {
     EmailEvent.REWORKS_EXHAUSTED: LabelPlan(add=frozenset({LabelRole.ACTION_REQUIRED}), remove=_WORKING),
     EmailEvent.REOPENED: LabelPlan(remove=frozenset({LabelRole.DONE})),
 }
-_SPACES = re.compile(r"\s+")
 _SLASHES = re.compile(" ?/ ?")
 
 
@@ -139,8 +139,8 @@ def label_name(role: LabelRole, parent: str = DEFAULT_PARENT) -> str:
 
 
 def label_key(name: str) -> str:
-    """A label name as Gmail compares it, nearly: without case, spaces run together, none around the slash."""
-    return _SLASHES.sub("/", _SPACES.sub(" ", name)).strip().casefold()
+    """A label name as it is compared: as texts are, and without blanks around the slash."""
+    return _SLASHES.sub("/", normal_form(name)).strip()
 
 
 def match_roles(labels: Iterable[MailboxLabel], parent: str = DEFAULT_PARENT) -> dict[LabelRole, str]:

@@ -2,11 +2,10 @@
 
 import re
 
-import phonenumbers
-
 from domain.jobs.failures import Invalid
 from domain.notifications.channels import Channel
 from domain.payloads.mail_address import check_address
+from domain.spelling.phone_numbers import read_number
 
 _TOKEN = re.compile(r"[A-Za-z0-9_:%.-]{8,4096}")
 """Firebase documents no length; 4,096 is as much as its whole message may have. Rows are found by a hash of it."""
@@ -18,23 +17,15 @@ def checked_contact(channel: Channel, address: str) -> str:
     if channel is Channel.EMAIL:
         return check_address("address", address).lower()
     if channel is Channel.SMS:
-        return _number(address)
+        try:
+            return read_number(address)
+        except ValueError as refusal:
+            raise Invalid("address", str(refusal)) from None
     if channel is Channel.PUSH:
         if not _TOKEN.fullmatch(address):
             raise Invalid("address", "is no token of a device, as Firebase's library gives it to the app")
         return address
     raise Invalid("channel", "must be email, sms or push: the inbox needs no address")
-
-
-def _number(text: str) -> str:
-    """A number as E.164 writes it; which numbers there are in a country, the library knows."""
-    try:
-        number = phonenumbers.parse(text, None)
-    except phonenumbers.NumberParseException:
-        raise Invalid("address", "is no number with its country, such as +49 30 123456") from None
-    if not phonenumbers.is_valid_number(number):
-        raise Invalid("address", "is no number that there is in its country")
-    return str(phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164))
 
 
 def shown_contact(channel: Channel, address: str) -> str:

@@ -28,7 +28,7 @@ class Reason(StrEnum):
     """The address has bounced, complained, said STOP, or its device is gone."""
     TOO_OLD = "too_old"
     UNSAYABLE = "unsayable"
-    """The template cannot say the data there, such as in so few segments."""
+    """The template cannot say the data there, such as without a value that it names."""
 
 
 CLOSES_WITHIN = timedelta(minutes=5)

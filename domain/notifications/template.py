@@ -17,7 +17,8 @@ from domain.jobs.failures import Invalid
 from domain.jobs.job import JsonObject
 from domain.notifications import liquid
 from domain.notifications.channels import Channel, check_category
-from domain.notifications.sms_text import SmsText, measure
+from domain.notifications.cutting import cut
+from domain.notifications.sms_text import SmsText, cheapest, in_segments, measure
 
 LONGEST_TITLE = 200
 """Characters of a subject or a title: mail programs and telephones show fewer."""
@@ -114,6 +115,11 @@ def read_template(document: object) -> Template:
         liquid.check(field, source, template.sample)
     for channel in template.channels:
         words_of(template, channel, template.sample)
+    cost = None if template.sms is None else measure(_sms(template, template.sample, "UTC"))
+    if cost is not None and cost.segments > template.most_segments:
+        raise Invalid(
+            "sms", f"has {cost.segments} segments ({cost.encoding}), and may have 1 to {template.most_segments}"
+        )
     return template
 
 
@@ -127,7 +133,7 @@ def words_of(template: Template, channel: Channel, data: JsonObject, *, zone: st
         html = None if template.html is None else rendered("html", template.html, escapes=True)
         return Words(_title("subject", rendered("subject", template.subject)), rendered("text", template.text), html)
     if channel is Channel.SMS:
-        return Words("", _sms(rendered("sms", template.sms).strip(), template))
+        return Words("", in_segments(_sms(template, data, zone), template.most_segments))
     titled = template.push if channel is Channel.PUSH else template.inbox
     if titled is None:
         raise Invalid("channel", f"the template has no text for {channel.value}")
@@ -150,13 +156,12 @@ def one_line(text: str) -> str:
 
 def shortened(text: str, most: int) -> str:
     """The text, cut where it is too long; the cut is seen."""
-    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
+    return cut(text, lambda some: len(some) <= most)
 
 
 def in_bytes(text: str, most: int) -> str:
     """The text, cut where it has more bytes in UTF-8; the cut is seen."""
-    written = text.encode()
-    return text if len(written) <= most else written[: most - 3].decode(errors="ignore").rstrip() + "…"
+    return cut(text, lambda some: len(some.encode()) <= most)
 
 
 def _title(field: str, text: str) -> str:
@@ -166,12 +171,11 @@ def _title(field: str, text: str) -> str:
     return title
 
 
-def _sms(text: str, template: Template) -> str:
-    cost = measure(text)
-    if not 1 <= cost.segments <= template.most_segments:
-        raise Invalid(
-            "sms", f"has {cost.segments} segments ({cost.encoding}), and may have 1 to {template.most_segments}"
-        )
+def _sms(template: Template, data: JsonObject, zone: str) -> str:
+    """The whole text of the SMS, however long."""
+    text = cheapest(liquid.render("sms", template.sms or "", data, zone=zone).strip())
+    if not text:
+        raise Invalid("sms", "says nothing")
     return text
 
 

@@ -92,6 +92,14 @@ def domain_key(text: str) -> str:
         return text.casefold().strip().rstrip(".")
 
 
+def domain_in_letters(domain: str) -> str:
+    """A domain as a reader sees it, its A-labels in their own letters; one that says nothing in them stays."""
+    try:
+        return idna.decode(domain)
+    except (idna.IDNAError, UnicodeError):
+        return domain
+
+
 def _local_part(local: str) -> str:
     quoted = _QUOTED.fullmatch(local)
     if quoted is not None:

@@ -1,14 +1,21 @@
 """By what a person is found in texts, and what stands there once the person is erased (docs: erase-a-person.md).
 
-The patterns are PostgreSQL's: `storage` looks through its tables with them, regardless of case.
+The patterns are PostgreSQL's: `storage` looks through its tables with them, regardless of case. They find each spelling
+(`domain.spelling.spellings`).
 """
 
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
+from uuid import UUID
 
 from domain.jobs.failures import Invalid
+from domain.payloads.mail_address import address_key, domain_in_letters
+from domain.spelling.person_names import name_key
+from domain.spelling.phone_numbers import number_parts
+from domain.spelling.spellings import BETWEEN_DIGITS, UNSEEN, behind, spelled, spelled_digits, spelled_name, word
 
 SHORTEST_NAME = 2
 """Letters: a single one stands in every text."""
@@ -19,10 +26,6 @@ SHORTEST_TOKEN = 16
 ERASED = "erased"
 NOTHING = r"(?!.|$)"
 """A pattern that finds nothing."""
-_ESCAPED = r"\\[bfnrt]"
-"""White space as a text writes it that is JSON itself."""
-_BEGINS = rf"(?:(?<!\w)|(?<={_ESCAPED}))"
-"""Before a word."""
 
 
 class MarkKind(StrEnum):
@@ -32,7 +35,9 @@ class MarkKind(StrEnum):
     ID = "id"
     """A UUID of ours."""
     NUMBER = "number"
-    """A telephone number, or an id that is made of digits."""
+    """An id that is made of digits."""
+    PHONE = "phone"
+    """A telephone's number, as E.164 writes it."""
     TOKEN = "token"  # noqa: S105 - the name of a kind
     """Of a device."""
     NAME = "name"
@@ -45,10 +50,17 @@ class Mark:
     kind: MarkKind
     text: str
 
+    @property
+    def key(self) -> str:
+        """The text as it is compared: the same for each way to write it."""
+        return _KEYS.get(self.kind, str.lower)(self.text)
+
 
 @dataclass(frozen=True, slots=True)
 class Search:
     """What marks are found by: exact patterns, what comes in the place of each, and one that finds at least as much.
+
+    The first group of a pattern is what is before the mark, and stays.
 
     `identity` finds what is exactly the person's, and so no name, which others may have, too, or other words.
     Nothing is longer than what it replaces, so that no bounded column overflows. An address stays one in its form, and
@@ -63,8 +75,12 @@ class Search:
     def without(self, text: str) -> str:
         """A text without the marks."""
         for pattern, instead in zip(self.patterns, self.instead, strict=True):
-            text = re.sub(pattern, instead, text, flags=re.IGNORECASE)
+            text = re.sub(pattern, partial(_with, instead), text, flags=re.IGNORECASE)
         return text
+
+
+def _with(instead: str, found: re.Match[str]) -> str:
+    return found[1] + instead
 
 
 def named(names: Iterable[str]) -> Sequence[Mark]:
@@ -83,8 +99,9 @@ def search_for(marks: Iterable[Mark], others: Iterable[str] = ()) -> Search:
 
     An address of others is not found, though it be a person's address with a part behind a plus sign.
     """
-    ordered = sorted(set(marks), key=lambda one: (-len(one.text), one.text))
-    spared = sorted({address.lower() for address in others})
+    by_key = {(one.kind, one.key): one for one in marks}
+    ordered = sorted(by_key.values(), key=lambda one: (-len(one.text), one.text))
+    spared = sorted(set(map(address_key, others)))
     found = [
         (one.kind, *(_address(one.text, spared) if one.kind is MarkKind.ADDRESS else _PATTERNS[one.kind](one.text)))
         for one in ordered
@@ -96,6 +113,31 @@ def search_for(marks: Iterable[Mark], others: Iterable[str] = ()) -> Search:
     return Search(tuple(one[0] for one in exact), tuple(one[1] for one in exact), loose, identity or NOTHING)
 
 
+Known = tuple[UUID, str, str]
+"""Something by which somebody is known: whose it is, its kind, its text."""
+
+
+def marks_of(known: Iterable[Known], user_id: UUID) -> Sequence[Mark]:
+    """By what a person is found, of what an org knows of each of its people.
+
+    Not what another person has, too, such as the address of a team, nor a name that is a single word, which may be any.
+    """
+    found: list[Mark] = []
+    of_others: set[str] = set()
+    for owner, kind, text in known:
+        mark = Mark(MarkKind(kind), text)
+        if owner != user_id:
+            of_others.add(mark.key)
+        elif mark.kind is not MarkKind.NAME or " " in mark.key:
+            found.append(mark)
+    return [mark for mark in found if mark.key not in of_others]
+
+
+def addresses_of_others(known: Iterable[Known], user_id: UUID | None) -> Sequence[str]:
+    """Addresses that are somebody else's than the person's."""
+    return [text for owner, kind, text in known if owner != user_id and kind == MarkKind.ADDRESS]
+
+
 def pattern_of_ids(ids: Iterable[str]) -> str:
     """A pattern that finds each of these UUIDs as we write them."""
     return "|".join(sorted(ids))
@@ -104,7 +146,7 @@ def pattern_of_ids(ids: Iterable[str]) -> str:
 def _tells(mark: Mark) -> bool:
     if mark.kind is MarkKind.TOKEN:
         return len(mark.text) >= SHORTEST_TOKEN
-    return mark.kind is not MarkKind.NUMBER or sum(map(str.isdigit, mark.text)) >= SHORTEST_NUMBER
+    return mark.kind not in {MarkKind.NUMBER, MarkKind.PHONE} or sum(map(str.isdigit, mark.text)) >= SHORTEST_NUMBER
 
 
 _Found = tuple[list[tuple[str, str]], str]
@@ -112,46 +154,62 @@ _Found = tuple[list[tuple[str, str]], str]
 
 
 def _address(text: str, others: Sequence[str]) -> _Found:
-    """An address, with a part behind a plus sign or without it, as it stands in a text or in a link."""
-    local, _, domain = text.rpartition("@")
-    start, end = f"{local}+".lower(), f"@{domain}".lower()
+    """An address, with a part behind a plus sign or without it, in whatever form a text or a link has it."""
+    local, _, domain = address_key(text).rpartition("@")
+    start, end = f"{local}+", f"@{domain}"
     theirs = [
         one.removeprefix(start).removesuffix(end) for one in others if one.startswith(start) and one.endswith(end)
     ]
-    spared = rf"(?!\+(?:{'|'.join(map(re.escape, theirs))})(?:@|%40))" if theirs else ""
-    inner = rf"{re.escape(local)}{spared}(?:\+[A-Za-z0-9._%-]+)?(?:@|%40){re.escape(domain)}"
-    before = rf"(?:(?<![A-Za-z0-9._+-])|(?<=%[0-9A-Fa-f][0-9A-Fa-f])|(?<={_ESCAPED}))"
-    exact = rf"{before}{inner}(?![A-Za-z0-9-]|\.[A-Za-z0-9])"
+    at, plus, before_at = (spelled(one) for one in ("@", "+", local))
+    spared = rf"(?!{plus.pattern}(?:{'|'.join(map(re.escape, theirs))}){at.pattern})" if theirs else ""
+    after_at = [spelled(one) for one in dict.fromkeys((domain, domain_in_letters(domain)))]
+    domains = "|".join(one.pattern for one in after_at)
+    part = f"(?:{plus.pattern}[A-Za-z0-9._%-]+)?"
+    inner = f"{before_at.pattern}{UNSEEN}{spared}{part}{at.pattern}{UNSEEN}(?:{domains})"
+    exact = behind("[^A-Za-z0-9._+-]", inner) + r"(?![A-Za-z0-9-]|\.[A-Za-z0-9])"
     form = "x@x.invalid"
-    return [(exact, form if len(text) >= len(form) else "x@x")], inner
+    shortest = before_at.shortest + 1 + min(one.shortest for one in after_at)
+    return [(exact, form if shortest >= len(form) else "x@x")], inner
 
 
 def _id(text: str) -> _Found:
     plain = text.replace("-", "")
-    edges = "(?<![0-9A-Fa-f]){}(?![0-9A-Fa-f])"
+    edges = "(^|[^0-9A-Fa-f]){}(?![0-9A-Fa-f])"
     pairs = [(edges.format(one), re.sub("[0-9a-f]", "0", one, flags=re.IGNORECASE)) for one in (text, plain)]
     return pairs, f"{text}|{plain}"
 
 
 def _number(text: str) -> _Found:
     digits = text.removeprefix("+")
-    return [(rf"(?<![0-9]){re.escape(digits)}(?![0-9])", "0" * len(digits))], re.escape(digits)
+    return [(rf"(^|[^0-9]){re.escape(digits)}(?![0-9])", "0" * len(digits))], re.escape(digits)
+
+
+def _phone(text: str) -> _Found:
+    """A number with its country, and as it is dialed within the country."""
+    parts = number_parts(text)
+    national, trunk, country = map(spelled_digits, (parts.national, parts.trunk, parts.country))
+    trunk = f"{trunk}{BETWEEN_DIGITS}" if trunk else ""
+    abroad = f"(?:(?:00|011){BETWEEN_DIGITS})?{country}{BETWEEN_DIGITS}(?:{trunk})?{national}"
+    found = [(abroad, parts.country + parts.national), (trunk + national, parts.trunk + parts.national)]
+    pairs = [(behind("[^0-9]", one) + "(?![0-9])", digits) for one, digits in found]
+    return [(one, "0" * len(digits)) for one, digits in pairs if len(digits) >= SHORTEST_NUMBER], national
 
 
 def _token(text: str) -> _Found:
-    return [(rf"{_BEGINS}{re.escape(text)}(?!\w)", ERASED[: len(text)])], re.escape(text)
+    return [(word(re.escape(text)), ERASED[: len(text)])], re.escape(text)
 
 
 def _name(text: str) -> _Found:
-    """A name as whole words, whatever white space stands between them, and with its quotes as JSON has them."""
-    words = [re.sub(r'\\\\|"', lambda found: rf"\\*{found[0]}", re.escape(word)) for word in text.split()]
-    inner = rf"(?:\s|{_ESCAPED})+".join(words)
-    return [(rf"{_BEGINS}{inner}(?!\w)", ERASED[: len(text)])], inner
+    """A name as whole words, as it stands in a list, too: the last words first, with a comma behind them."""
+    found = spelled_name(text)
+    return [(word(found.pattern), ERASED[: found.shortest])], found.pattern
 
 
+_KEYS = {MarkKind.ADDRESS: address_key, MarkKind.NAME: name_key}
 _PATTERNS = {
     MarkKind.ID: _id,
     MarkKind.NUMBER: _number,
+    MarkKind.PHONE: _phone,
     MarkKind.TOKEN: _token,
     MarkKind.NAME: _name,
 }

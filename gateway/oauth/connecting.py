@@ -17,6 +17,7 @@ from domain.mail.consent import (
     refusal_of,
     refused_scopes,
 )
+from domain.payloads.mail_address import address_key
 from gateway.http.resources import Resources
 from observability.on_demand import on_demand
 from storage.accounts import connecting, consents
@@ -107,7 +108,7 @@ def _prove(resources: Resources, request: ConsentRequest, code: str, verifier: s
         meter=_unmetered,
         endpoint=settings.google_url,
     ) as mailbox:
-        email = mailbox.profile().email.lower()
+        email = address_key(mailbox.profile().email)
     consent = Consent(
         access_token=SecretStr(given.access_token),
         refresh_token=SecretStr(given.refresh_token),

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from domain.jobs.failures import Conflict, Gone, Invalid, Transient
 from domain.jobs.job import SYSTEM_ORG, JsonObject
-from domain.privacy.erasure import Mark, MarkKind, Search, named, search_for
+from domain.privacy.erasure import Mark, MarkKind, Search, addresses_of_others, marks_of, named, search_for
 from domain.privacy.personal_data import without_addresses
 from operations import cancellations
 from operations.call import Call
@@ -89,7 +89,7 @@ def erase_user(
         return _view(known)
     with call.writing() as tx:
         if whom is not None:
-            begun = _begun(call, tx, whom.org_id, whom, [*erasing.marks_of(tx, whom), *given], reason)
+            begun = _begun(call, tx, whom.org_id, whom, given, reason)
         elif known is not None:
             begun = _gone_on(call, tx, known, [*{*known.marks, *given}], reason)
             erasing.look_for(tx, known.erasure_id, begun.marks)
@@ -194,15 +194,18 @@ def _erase(work: Work, event: str) -> ErasureView:
     raise Transient("somebody writes about whom is erased as fast as it goes; ask again", code="erasure.waits")
 
 
-def _begun(call: Call, tx: Transaction, org_id: UUID, whom: Person | None, marks: Sequence[Mark], reason: str) -> Work:
-    search = search_for(marks, erasing.addresses_of_others(tx, org_id, None if whom is None else whom.user_id))
+def _begun(call: Call, tx: Transaction, org_id: UUID, whom: Person | None, given: Sequence[Mark], reason: str) -> Work:
+    known = [] if whom is None else erasing.known(tx, org_id)
+    marks = [*given] if whom is None else [*marks_of(known, whom.user_id), *given]
+    search = search_for(marks, addresses_of_others(known, None if whom is None else whom.user_id))
     why = without_addresses(search.without(reason))
     erasure_id = erasing.begin(tx, org_id, whom, marks, reason=why, by=call.origin.actor_id)
     return Work(call, erasure_id, org_id, marks, search, why)
 
 
 def _gone_on(call: Call, tx: Transaction, known: Erasure, marks: Sequence[Mark], reason: str) -> Work:
-    search = search_for(marks, erasing.addresses_of_others(tx, known.org_id, known.person_id))
+    people = [] if known.person_id is None else erasing.known(tx, known.org_id)
+    search = search_for(marks, addresses_of_others(people, known.person_id))
     return Work(call, known.erasure_id, known.org_id, marks, search, without_addresses(search.without(reason)))
 
 

@@ -13,7 +13,8 @@ from psycopg.errors import ForeignKeyViolation, UniqueViolation
 from psycopg.types.json import Jsonb
 
 from domain.jobs.failures import Invalid
-from domain.privacy.erasure import Mark, MarkKind, Search, pattern_of_ids
+from domain.payloads.mail_address import address_key
+from domain.privacy.erasure import Known, Mark, MarkKind, Search, pattern_of_ids
 from storage.exchange.artifacts import DeletedArtifact
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
@@ -68,7 +69,8 @@ class Blocked:
 
 def find(tx: Transaction, subject: str, named: str, org_id: UUID | None = None) -> Erasure | None:
     """The erasure of a person, by address or id, or of an org, by name or id: under way, else finished before."""
-    rows = tx.run("find_erasure", subject=subject, named=named, org_id=org_id)
+    key = Mark(MarkKind.ADDRESS if subject == USER else MarkKind.NAME, named).key
+    rows = tx.run("find_erasure", subject=subject, key=key, org_id=org_id)
     if len(rows) > 1 and rows[0].org_id != rows[1].org_id:
         raise Invalid("org", f"must be named: erasures of two orgs are about {named}")
     return _erasure(rows[0]) if rows else None
@@ -76,21 +78,15 @@ def find(tx: Transaction, subject: str, named: str, org_id: UUID | None = None) 
 
 def person(tx: Transaction, named: str, org_id: UUID | None) -> Person | None:
     """The person of that address or id; raises `Invalid` for two."""
-    rows = tx.run("find_whom_to_erase", named=named, org_id=org_id)
+    rows = tx.run("find_whom_to_erase", key=address_key(named), org_id=org_id)
     if len(rows) > 1:
         raise Invalid("org", f"must be named: people of two orgs have the address {named}")
     return Person(**rows[0]._asdict()) if rows else None
 
 
-def marks_of(tx: Transaction, found: Person) -> Sequence[Mark]:
-    """By what a person is found: ids, addresses and names that nobody else of the org has."""
-    rows = tx.run("list_marks_of_person", org_id=found.org_id, user_id=found.user_id)
-    return [Mark(MarkKind(row.kind), row.text) for row in rows]
-
-
-def addresses_of_others(tx: Transaction, org_id: UUID, user_id: UUID | None) -> Sequence[str]:
-    """Addresses with a part behind a plus sign that are somebody else's than the person's."""
-    return [row.address for row in tx.run("list_plus_addresses_of_others", org_id=org_id, user_id=user_id)]
+def known(tx: Transaction, org_id: UUID) -> Sequence[Known]:
+    """By what the people of an org are known."""
+    return [(row.user_id, row.kind, row.text) for row in tx.run("list_marks_of_people", org_id=org_id)]
 
 
 def begin(tx: Transaction, org_id: UUID, whom: Person | None, marks: Sequence[Mark], *, reason: str, by: str) -> UUID:
@@ -103,9 +99,9 @@ def begin(tx: Transaction, org_id: UUID, whom: Person | None, marks: Sequence[Ma
         subject=ORG if whom is None else USER,
         user_id=user_id,
         email=None if whom is None else whom.email,
-        marks=Jsonb([asdict(mark) for mark in marks]),
+        marks=_kept(marks),
         accounts=accounts,
-        addresses=[mark.text.lower() for mark in marks if mark.kind is MarkKind.ADDRESS],
+        addresses=[mark.key for mark in marks if mark.kind is MarkKind.ADDRESS],
         ids=pattern_of_ids(map(str, (*accounts, user_id or org_id))),
         reason=reason,
         by=by,
@@ -116,7 +112,7 @@ def begin(tx: Transaction, org_id: UUID, whom: Person | None, marks: Sequence[Ma
 
 def look_for(tx: Transaction, erasure_id: UUID, marks: Sequence[Mark]) -> None:
     """Look for these marks from now on."""
-    tx.run("name_marks", erasure_id=erasure_id, marks=Jsonb([asdict(mark) for mark in marks]))
+    tx.run("name_marks", erasure_id=erasure_id, marks=_kept(marks))
 
 
 def tables(tx: Transaction) -> Sequence[Table]:
@@ -193,6 +189,10 @@ def finish(tx: Transaction, erasure_id: UUID, *, rows: int, files_removed: int) 
     """Forget by what they were found; None while the person is still there, or where somebody else has finished."""
     done = tx.run("finish_erasure", erasure_id=erasure_id, rows=rows, files=files_removed)
     return Erasure(**done[0]._asdict()) if done else None
+
+
+def _kept(marks: Sequence[Mark]) -> Jsonb:
+    return Jsonb([asdict(mark) | {"key": mark.key} for mark in marks])
 
 
 def _erasure(row: Row) -> Erasure:

@@ -5,51 +5,30 @@ select id as erasure_id, org_id, subject, person_id, marks, begun_at, finished_a
 from erasures e
 where e.subject = %(subject)s and (%(org_id)s::uuid is null or e.org_id = %(org_id)s::uuid)
   and case when e.finished_at is null
-    then lower(%(named)s) in (select lower(m ->> 'text') from jsonb_array_elements(e.marks) as m) or e.org_id::text = lower(%(named)s)
-    else (e.subject = 'org' and e.org_id::text = lower(%(named)s))
-      or postroom.known_address_hash(e.org_id, 'email', lower(%(named)s)) = any (e.hashes)
-      or postroom.known_address_hash(e.org_id, 'id', lower(%(named)s)) = any (e.hashes) end
+    then %(key)s in (select m ->> 'key' from jsonb_array_elements(e.marks) as m) or e.org_id::text = %(key)s
+    else (e.subject = 'org' and e.org_id::text = %(key)s)
+      or postroom.known_address_hash(e.org_id, 'email', %(key)s) = any (e.hashes)
+      or postroom.known_address_hash(e.org_id, 'id', %(key)s) = any (e.hashes) end
 order by e.finished_at desc nulls first
 limit 2
 
 -- name: find_whom_to_erase
 -- A person by address or id; two at most, of two orgs.
 select id as user_id, org_id, email from users
-where (email = lower(%(named)s) or id::text = lower(%(named)s)) and (%(org_id)s::uuid is null or org_id = %(org_id)s::uuid)
+where (email = %(key)s or id::text = %(key)s) and (%(org_id)s::uuid is null or org_id = %(org_id)s::uuid)
 limit 2
 
--- name: list_marks_of_person
--- By what a person is found; not what another person of the org has, too, such as the address of a team, nor a name that is a single word:
--- it may be any word.
-with mine (kind, mark) as (
-  select 'id', u.id::text from users u where u.id = %(user_id)s
-  union select 'address', u.email from users u where u.id = %(user_id)s
-  union select 'number', u.discord_user_id from users u where u.id = %(user_id)s
-  union select 'address', unnest(array[a.email] || a.own_addresses) from accounts a where a.org_id = %(org_id)s and a.user_id = %(user_id)s
-  union select 'number', a.google_subject from accounts a where a.org_id = %(org_id)s and a.user_id = %(user_id)s
-  union select case c.channel when 'email' then 'address' when 'sms' then 'number' else 'token' end, c.address
-    from contact_points c where c.org_id = %(org_id)s and c.user_id = %(user_id)s
-  union select 'name', c.name from collaborators c where c.org_id = %(org_id)s and c.user_id = %(user_id)s
-),
-others (mark) as (
-  select unnest(array[u.email, u.discord_user_id]) from users u where u.org_id = %(org_id)s and u.id <> %(user_id)s
-  union select unnest(array[a.email, a.google_subject] || a.own_addresses) from accounts a where a.org_id = %(org_id)s and a.user_id <> %(user_id)s
-  union select c.address from contact_points c where c.org_id = %(org_id)s and c.user_id <> %(user_id)s
-  union select c.name from collaborators c where c.org_id = %(org_id)s and c.user_id <> %(user_id)s
-)
-select kind, mark as text from mine
-where mark is not null and lower(mark) not in (select lower(o.mark) from others o where o.mark is not null)
-  and (kind <> 'name' or mark ~ '\S\s+\S')
-order by kind, mark
-
--- name: list_plus_addresses_of_others
--- Addresses with a part behind a plus sign that somebody else of the org has.
-with others (address) as (
-  select u.email from users u where u.org_id = %(org_id)s and u.id <> %(user_id)s
-  union select unnest(array[a.email] || a.own_addresses) from accounts a where a.org_id = %(org_id)s and a.user_id <> %(user_id)s
-  union select c.address from contact_points c where c.org_id = %(org_id)s and c.user_id <> %(user_id)s and c.channel = 'email'
-)
-select address from others where address like '%%+%%@%%' order by address
+-- name: list_marks_of_people
+-- By what each person of the org is known.
+select u.id as user_id, 'id' as kind, u.id::text as text from users u where u.org_id = %(org_id)s
+union select u.id, 'address', u.email from users u where u.org_id = %(org_id)s
+union select u.id, 'number', u.discord_user_id from users u where u.org_id = %(org_id)s and u.discord_user_id is not null
+union select a.user_id, 'address', unnest(array[a.email] || a.own_addresses) from accounts a where a.org_id = %(org_id)s and a.user_id is not null
+union select a.user_id, 'number', a.google_subject from accounts a where a.org_id = %(org_id)s and a.user_id is not null and a.google_subject is not null
+union select c.user_id, case c.channel when 'email' then 'address' when 'sms' then 'phone' else 'token' end, c.address
+  from contact_points c where c.org_id = %(org_id)s
+union select c.user_id, 'name', c.name from collaborators c where c.org_id = %(org_id)s and c.user_id is not null
+order by kind, text
 
 -- name: list_accounts_of_erased
 -- The mailboxes of a person, or of an org.
@@ -103,12 +82,12 @@ select j.id
 from jobs j
 join erasures e on e.id = %(erasure_id)s
 cross join lateral (
-  select concat_ws(' ', j.payload::text, j.actor_id, j.idempotency_key, j.serial_key, j.request_id, j.correlation_id) as words,
-    (select o.words::text from email_orders o where o.org_id = e.org_id and o.id::text = j.payload ->> 'order_id') as mail
+  select concat_ws(' ', j.payload::text, j.actor_id, j.idempotency_key, j.serial_key, j.request_id, j.correlation_id,
+    (select o.words::text from email_orders o where o.org_id = e.org_id and o.id::text = j.payload ->> 'order_id')) collate "pg_c_utf8" as words
 ) as texts
 where j.ctid >= %(first)s::text::tid and j.ctid < %(after)s::text::tid and j.org_id = e.org_id and j.finished_at is null
   and (e.subject = 'org' or j.payload::text ~* e.ids or j.actor_id ~* e.ids
-    or (concat_ws(' ', words, mail) ~* %(loose)s and concat_ws(' ', words, mail) ~* %(identity)s)
+    or (words ~* %(loose)s and words ~* %(identity)s)
     or exists (select from deliveries d where d.org_id = e.org_id and d.user_id = e.person_id and d.id::text = j.payload ->> 'delivery_id'))
 
 -- name: count_older_claims

@@ -135,7 +135,7 @@ def open_account(tx: Transaction, org_id: UUID, email: str, owner: str) -> tuple
 def lock_mailbox(tx: Transaction, email: str) -> None:
     """Let no other transaction connect the mailbox, in any org, until this one ends."""
     lock = "select pg_advisory_xact_lock(hashtextextended('postroom mailbox: ' || %(email)s, 0))"
-    tx.raw(lock, {"email": email.lower()})
+    tx.raw(lock, {"email": address_key(email)})
 
 
 def connect(tx: Transaction, sealer: Sealer, account_id: UUID, consent: Consent) -> None:
@@ -218,13 +218,13 @@ def listed(
 ) -> tuple[Account, ...]:
     """Accounts after a position, by address, of one org or all that may be seen; with an address, the open ones."""
     position = (after or AccountPosition("", UUID(int=0)))._asdict()
-    rows = tx.run("list_accounts", org_id=org_id, of_email=email, limit=limit, **position)
+    rows = tx.run("list_accounts", org_id=org_id, of_email=email and address_key(email), limit=limit, **position)
     return tuple(_account(row) for row in rows)
 
 
 def by_email(tx: Transaction, email: str) -> tuple[Account, ...]:
     """The accounts of a mailbox in all orgs, closed ones too; for the ledger role: a push names only the address."""
-    return tuple(_account(row) for row in tx.run("find_accounts_by_email", email=email))
+    return tuple(_account(row) for row in tx.run("find_accounts_by_email", email=address_key(email)))
 
 
 def mark_needs_reconsent(tx: Transaction, account_id: UUID, *, version: int, reason: str) -> bool:

@@ -158,7 +158,7 @@ select id as account_id, org_id, user_id, email, status, status_reason, status_c
        watch_expires_at, watch_renewed_at, own_addresses, settings, created_at
 from accounts
 where (%(org_id)s::uuid is null or org_id = %(org_id)s)
-  and (%(of_email)s::text is null or (email = lower(%(of_email)s::text collate "pg_c_utf8") collate "default" and status <> 'disconnected'))
+  and (%(of_email)s::text is null or (email = %(of_email)s and status <> 'disconnected'))
   and (email, id) > (%(email)s, %(account_id)s)
 order by email, id
 limit %(limit)s
@@ -168,7 +168,7 @@ limit %(limit)s
 select id as account_id, org_id, user_id, email, status, status_reason, status_changed_at, scopes, token_version, history_id, full_synced_at,
        watch_expires_at, watch_renewed_at, own_addresses, settings, created_at
 from accounts
-where email = lower(%(email)s::text collate "pg_c_utf8") collate "default"
+where email = %(email)s
 order by created_at, id
 
 -- name: park_account

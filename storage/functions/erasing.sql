@@ -56,7 +56,7 @@ begin
     select postroom.erasing_statement(from_table, the, part || format(' and (%s)', rule.person_rows), rule.person_keeps)
     where erasure.subject = 'user' and rule.person_rows is not null
     union all
-    select format('update %1$s t set %2$I = null from %3$s where %4$s and encode(t.%2$I, ''escape'') ~* $8', from_table, b, the, part)
+    select format('update %1$s t set %2$I = null from %3$s where %4$s and encode(t.%2$I, ''escape'') collate "pg_c_utf8" ~* $8', from_table, b, the, part)
     from unnest(rule.bytes) as b where erasure.subject = 'user'
   loop
     execute statement using erasure.org_id, erasure.person_id, erasure.accounts, erasure.addresses, erasure.ids, patterns, instead, loose,
@@ -69,10 +69,10 @@ begin
   end if;
   -- A row goes whose key has an id, a number or an address of the person; of all others the person is taken out. People and mailboxes go by
   -- their ids alone: an address by which one is known is another's, whatever it looks like.
-  select string_agg(format('t.%s ~* $9', c.name), ' or ') filter (where c.is_key and c.kind = 'text'),
+  select string_agg(format('t.%s collate "pg_c_utf8" ~* $9', c.name), ' or ') filter (where c.is_key and c.kind = 'text'),
     string_agg(format('%s = %s', c.name, f.call), ', '),
     string_agg(format('t.%s is distinct from %s', c.name, f.call), ' or '),
-    format('concat_ws('' '', %s) ~* $8', string_agg('t.' || c.name || '::text', ', '))
+    format('concat_ws('' '', %s) collate "pg_c_utf8" ~* $8', string_agg('t.' || c.name || '::text', ', '))
   into keys, changes, differs, mentions
   from postroom.word_columns(from_table::regclass) as c
   cross join lateral (select format(case c.kind when 'text' then 'postroom.without_marks(t.%s, $6, $7)'

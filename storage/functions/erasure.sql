@@ -40,12 +40,13 @@ begin
 end
 $$;
 
--- A text without what the patterns find in it, regardless of case; each has something in its place.
+-- A text without what the patterns find in it, regardless of case and of the database's locale; each has something in its place,
+-- behind the pattern's first group.
 create or replace function postroom.without_marks(words text, patterns text[], instead text[]) returns text
 language plpgsql immutable strict set search_path = pg_catalog, pg_temp as $$
 begin
   for i in 1 .. cardinality(patterns) loop
-    words := regexp_replace(words, patterns[i], instead[i], 'gi');
+    words := regexp_replace(words collate "pg_c_utf8", patterns[i], '\1' || instead[i], 'gi');
   end loop;
   return words;
 end

@@ -14,6 +14,7 @@ from domain.mail.parsing.limits import LONGEST_ADDRESS, MOST_LABELS
 from domain.mail.parsing.parsed_message import Address, ParsedMessage
 from domain.mail.triage.automation import Automation
 from domain.mail.triage.automation_signals import AutomationKind, Weight
+from domain.payloads.mail_address import address_key
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
 
@@ -125,8 +126,8 @@ def known_correspondents(
     tx: Transaction, account_id: UUID, addresses: Collection[str], *, before: datetime
 ) -> Mapping[str, bool]:
     """Which of these addresses the account corresponded with before then; true for those it has written to."""
-    folded = sorted({address.casefold() for address in addresses})
-    rows = tx.run("find_correspondents", account_id=account_id, addresses=folded, before=before)
+    keys = sorted(set(map(address_key, addresses)))
+    rows = tx.run("find_correspondents", account_id=account_id, addresses=keys, before=before)
     return {row.address: row.written_to for row in rows}
 
 

@@ -9,7 +9,7 @@ select org_id from rules where id = %(rule_id)s and kind <> 'direction'
 
 -- name: replace_rule
 -- Puts another rule of the same kind in the place of one; why it was off no longer holds.
-update rules set account_id = %(account_id)s, scope = %(scope)s, scope_ref = lower(%(scope_ref)s::text collate "pg_c_utf8"), name = %(name)s, priority = %(priority)s,
+update rules set account_id = %(account_id)s, scope = %(scope)s, scope_ref = %(scope_ref)s, name = %(name)s, priority = %(priority)s,
   definition = %(definition)s, content = %(content)s, enabled = %(enabled)s, disabled_reason = null, updated_at = now()
 where id = %(rule_id)s and org_id = %(org_id)s and kind = %(kind)s
 returning id

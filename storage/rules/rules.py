@@ -12,6 +12,7 @@ from domain.jobs.job import JsonObject
 from domain.mail.parsing.parsed_message import Address
 from domain.mail.triage.prompts import Guidance, LanguageRule, RuleScope, rules_in_scope
 from domain.mail.triage.rules import Rule, parse_rule
+from domain.payloads.mail_address import address_key, domain_key
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
 
@@ -39,6 +40,13 @@ class Reach:
     scope: RuleScope = RuleScope.GLOBAL
     account_id: UUID | None = None
     ref: str | None = None
+
+    @property
+    def key(self) -> str | None:
+        """The domain or the address as they are compared."""
+        if self.ref is None:
+            return None
+        return domain_key(self.ref) if self.scope is RuleScope.DOMAIN else address_key(self.ref)
 
 
 def add(tx: Transaction, org_id: UUID, rule: Rule, *, account_id: UUID | None = None) -> UUID:
@@ -90,7 +98,7 @@ def columns_of_words(
         "kind": kind,
         "account_id": reach.account_id,
         "scope": str(reach.scope),
-        "scope_ref": reach.ref,
+        "scope_ref": reach.key,
         "name": name,
         "priority": DEFAULT_PRIORITY,
         "definition": Jsonb(labels),

@@ -8,9 +8,9 @@ from itertools import islice, pairwise
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from domain.mail.normal_form import visible
 from domain.mail.parsing.limits import DEEPEST_ELEMENT, DEEPEST_QUOTE, MOST_ATTRIBUTES, MOST_TAGS
 from domain.mail.parsing.page_styles import USUAL_LOOK, Look, StyleSheets
+from domain.spelling.normal_form import visible
 
 _TAG = re.compile(r"<(/?)([a-zA-Z][^\s/>]{0,20})")
 _NEVER_OPEN = re.compile(

@@ -7,7 +7,6 @@ where the page has no words.
 import re
 from dataclasses import dataclass, field
 
-from domain.mail.normal_form import visible
 from domain.mail.parsing.html_text import read_page
 from domain.mail.parsing.limits import (
     LONGEST_HTML,
@@ -20,6 +19,7 @@ from domain.mail.parsing.limits import (
 from domain.mail.parsing.mail_encoding import base64_size, decode_text, decode_transfer, is_guessed, page_charset
 from domain.mail.parsing.mime_parts import Part
 from domain.mail.parsing.parsed_message import Attachment, Defect
+from domain.spelling.normal_form import visible
 
 _METHOD = re.compile(rb"(?im)^METHOD:[ \t]*([A-Z-]{1,30})[ \t\r]*$")
 _CALENDAR = frozenset({"text/calendar", "application/ics"})

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 from domain.clean_text import clean_text
-from domain.mail.normal_form import visible
 from domain.mail.parsing.addresses import parse_addresses
 from domain.mail.parsing.auth_results import kept_results
 from domain.mail.parsing.encoded_words import decode_words
@@ -25,6 +24,7 @@ from domain.mail.parsing.mail_body import read_body
 from domain.mail.parsing.mail_headers import HeaderBlock, read_headers
 from domain.mail.parsing.mime_parts import describe_part, open_parts
 from domain.mail.parsing.parsed_message import Address, Defect, ParsedMessage
+from domain.spelling.normal_form import visible
 
 _MESSAGE_ID = re.compile(r"< ?([^<> ][^<>]*+)>")
 _CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")

@@ -3,12 +3,12 @@
 import re
 from dataclasses import dataclass, field, replace
 
-from domain.mail.normal_form import visible
 from domain.mail.parsing.encoded_words import decode_words, parse_parameters
 from domain.mail.parsing.header_text import bare_text
 from domain.mail.parsing.limits import DEEPEST, LONGEST_FILENAME, MOST_DELIMITERS, MOST_PARTS, MOST_SCANS
 from domain.mail.parsing.mail_headers import HeaderBlock, read_headers
 from domain.mail.parsing.parsed_message import Defect
+from domain.spelling.normal_form import visible
 
 _MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,63}/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}")
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f/\\]+")

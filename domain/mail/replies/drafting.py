@@ -11,10 +11,10 @@ from domain.clean_text import clean_text
 from domain.jobs.failures import Invalid
 from domain.mail.invalid_fields import invalid_from
 from domain.mail.mail_fence import fence, one_line
-from domain.mail.normal_form import normalized, visible
 from domain.mail.parsing.parsed_message import ParsedMessage
 from domain.mail.replies.voice import Voice, voice_hint
 from domain.mail.triage.prompts import NO_GUIDANCE, Guidance, Prompt, describe_mail
+from domain.spelling.normal_form import normalized, visible
 
 DRAFT_TOOL = "write_reply"
 LONGEST_REPLY = 20_000

@@ -14,11 +14,11 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from domain.mail.invalid_fields import invalid_from
 from domain.mail.mail_fence import fence, one_line
-from domain.mail.normal_form import visible
 from domain.mail.parsing.parsed_message import ParsedMessage
 from domain.mail.parsing.quoted_text import visible_text
 from domain.mail.triage.prompts import Prompt
 from domain.privacy.secrets import secret_in
+from domain.spelling.normal_form import visible
 
 SENT_MAIL = "in:sent newer_than:1y"
 """People change; what is older says little."""

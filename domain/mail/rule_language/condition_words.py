@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any, Literal
 
 from domain.jobs.failures import Invalid
-from domain.mail.normal_form import normal_pattern
 from domain.mail.rule_language.defects import Defects, defect
 from domain.mail.rule_language.label_names import AS_GIVEN, LabelNames
 from domain.mail.rule_language.values import (
@@ -42,6 +41,7 @@ from domain.mail.triage.conditions import (
 from domain.mail.triage.rules import DEEPEST_CONDITION, MOST_CONDITIONS
 from domain.mail.triage.safe_pattern import check_boundaries, compiled, matches_everything
 from domain.mail.triage.text_conditions import Body, FrozenCondition, Header, Subject
+from domain.spelling.normal_form import normal_pattern
 from domain.yaml_source import Path
 
 _COMPARED = {"equals": "equals", "contains": "contains", "matches": "pattern"}

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from domain.mail.correspondence import label_key
 from domain.mail.mailbox import SYSTEM_LABELS, MailboxLabel
 from domain.mail.rule_language.defects import defect
 from domain.yaml_source import Path
@@ -22,7 +23,7 @@ class LabelNames:
     def of(cls, labels: Iterable[MailboxLabel]) -> "LabelNames":
         """From an account's labels."""
         known = list(labels)
-        return cls({one.label_id: one.name for one in known}, {one.name.casefold(): one.label_id for one in known})
+        return cls({one.label_id: one.name for one in known}, {label_key(one.name): one.label_id for one in known})
 
     @classmethod
     def of_org(cls, known: Iterable[str]) -> "LabelNames":
@@ -33,7 +34,7 @@ class LabelNames:
         """The id of a label, given by id or name."""
         if self.any_id or text in self.by_id:
             return text
-        found = self.by_name.get(text.casefold())
+        found = self.by_name.get(label_key(text))
         if found is None:
             raise defect(path, f"names no label of {self.of_whom}: {text[:60]!r}")
         return found

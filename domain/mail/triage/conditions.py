@@ -5,12 +5,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from domain.mail.normal_form import normal_form
 from domain.mail.parsing.parsed_message import Address
 from domain.mail.triage.automation_signals import AutomationKind
 from domain.mail.triage.mail_facts import MailFacts
 from domain.mail.triage.text_conditions import Body, FrozenCondition, Header, Subject, Text
 from domain.payloads.mail_address import address_key, domain_key
+from domain.spelling.normal_form import normal_form
 
 MOST_CHILDREN = 50
 LARGEST_SIZE = 1_000_000_000

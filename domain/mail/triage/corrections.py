@@ -9,6 +9,7 @@ from domain.clean_text import clean_text
 from domain.mail.mail_fence import one_line
 from domain.mail.mailbox import Change
 from domain.mail.parsing.parsed_message import Address
+from domain.payloads.mail_address import address_key
 
 KEPT = timedelta(days=90)
 """A correction is told this long. Habits change; whoever wants it for ever writes a rule."""
@@ -76,7 +77,7 @@ _WHOSE = ("of this sender", "of this sender's domain", "of other senders")
 
 def _nearness(correction: Correction, sender: Address | None) -> int:
     """Place in `_WHOSE`."""
-    corrected = (correction.sender or "").casefold()
+    corrected = address_key(correction.sender or "")
     if sender is None or not corrected:
         return 2
     if corrected == sender.key:

@@ -1,10 +1,10 @@
 """What it costs to try a rule on a message, known before anything is searched."""
 
-from domain.mail.normal_form import normal_pattern, searched_forms
 from domain.mail.triage.conditions import All, AnyOf, Condition, Not
 from domain.mail.triage.mail_facts import MailFacts
 from domain.mail.triage.safe_pattern import LONGEST_SEARCHED, compiled
 from domain.mail.triage.text_conditions import Body, Header, Subject
+from domain.spelling.normal_form import normal_pattern, searched_forms
 
 MOST_WORK = 300_000_000
 """What the rules of one message may cost together. A unit takes at most about 15 ns: with 100,000 letters in the body

@@ -4,9 +4,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, StringConstraints, model_validator
 
-from domain.mail.normal_form import normal_form, normal_pattern, searched_forms
 from domain.mail.triage.mail_facts import MailFacts
 from domain.mail.triage.safe_pattern import Pattern, found_in
+from domain.spelling.normal_form import normal_form, normal_pattern, searched_forms
 
 Text = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 

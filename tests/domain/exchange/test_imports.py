@@ -50,3 +50,9 @@ def test_a_person_is_named_by_id_or_by_a_name_that_only_one_has() -> None:
     for nobody in ("Ann", "", str(UUID(int=9))):
         with pytest.raises(ValueError, match="nobody"):
             people.whose(nobody)
+
+
+@pytest.mark.parametrize("written", ["Jo\u0308rg Mu\u0308ller", "M\u00fcller, J\u00f6rg", "J\u00d6RG\u00a0M\u00dcLLER"])
+def test_a_person_is_known_however_a_file_writes_the_name(written: str) -> None:
+    collaborator = UUID(int=7)
+    assert People([(collaborator, "J\u00f6rg M\u00fcller")]).whose(written) == str(collaborator)

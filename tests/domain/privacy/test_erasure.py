@@ -1,12 +1,19 @@
 """What a person is found by, and what stands in its place."""
 
+# ruff: noqa: RUF001 - letters of other scripts
+
 import json
 import re
+import unicodedata
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from domain.jobs.failures import Invalid
 from domain.privacy.erasure import Mark, MarkKind, named, search_for
+from domain.spelling.person_names import name_key
+from tests.domain.privacy.ways_to_write import ADDRESSES, NAMES, NUMBERS, Way
 
 UUID_TEXT = "3f2b8c1d-9e4a-4b6f-8d2c-1a2b3c4d5e6f"
 NOBODY = "00000000-0000-0000-0000-000000000000"
@@ -14,14 +21,21 @@ MARKS = (
     Mark(MarkKind.ADDRESS, "ann@example.org"),
     Mark(MarkKind.ADDRESS, "a@b.c"),
     Mark(MarkKind.ID, UUID_TEXT),
-    Mark(MarkKind.NUMBER, "+4930123456"),
+    Mark(MarkKind.PHONE, "+4930123456"),
+    Mark(MarkKind.PHONE, "+491701234567"),
+    Mark(MarkKind.NUMBER, "118003"),
+    Mark(MarkKind.NUMBER, "1180036254"),
     Mark(MarkKind.NUMBER, "42"),
     Mark(MarkKind.TOKEN, "d3v:ICE(token):4711"),
     Mark(MarkKind.TOKEN, "token"),
     Mark(MarkKind.NAME, "Ann O'Hara"),
     Mark(MarkKind.NAME, "Jo"),
     Mark(MarkKind.NAME, 'Al "Ace" Roe'),
+    Mark(MarkKind.NAME, "Zoë Maria O'Weiß-Kılıç"),
+    Mark(MarkKind.ADDRESS, "zoe.w@xn--mller-brombel-rmb4fg.example"),
 )
+SHORTEST_TEXT = 7
+"""Of the marks that are tried in every way: a shorter one has no words."""
 CASES = [
     ("Ann O'Hara <Ann@Example.org>", "erased <x@x.invalid>"),
     ("ann@example.org.", "x@x.invalid."),
@@ -30,7 +44,16 @@ CASES = [
     ("joann@example.org, ann@example.org.uk, ann@example.organic, x.ann@example.org", None),
     (f"user:{UUID_TEXT.upper()} {UUID_TEXT.replace('-', '')}", f"user:{NOBODY} {'0' * 32}"),
     ("tel:+4930123456 04930123456 49301234567", "tel:+0000000000 04930123456 49301234567"),
-    ("42 of 42", None),
+    ("42 of 42, 118003", None),
+    ("by 1180036254, not 118 003 6254", "by 0000000000, not 118 003 6254"),
+    ("Call +49 170 1234567 tonight", "Call +000000000000 tonight"),
+    (
+        "01701234567 1701234567 0170 12345678 +43 170 1234567 1 0170 1234567 8",
+        "00000000000 1701234567 0170 12345678 +43 170 1234567 1 00000000000 8",
+    ),
+    ("Weiß, Zoë. Zoe Maria O'Weiss-Kilic, Maria O'Weiß-Kılıç, Zoé", None),
+    ("O'Ha\u0308ra, Ann and Ann O'Har\u0308 O'HARA, ANN.", "O'Ha\u0308ra, Ann and Ann O'Har\u0308 erased."),
+    ("When Ann. O'Hara comes, Ann - O'Hara, Éjo, Jo\u0308", None),
     ("for d3v:ICE(token):4711!", "for erased!"),
     ("a token, xd3v:ICE(token):4711, d3v:ICE(token):47110", None),
     ("ANN\n O'HARA, Joanna, Jo, jo.", "erased, Joanna, er, er."),
@@ -57,6 +80,43 @@ def test_a_name_identifies_nobody(text: str, left: str | None) -> None:
     identified = re.search(search_for(MARKS).identity, text, re.IGNORECASE) is not None
     assert identified == (search_for(others).without(text) != text)
     assert left is not None or not identified
+
+
+EVERY_WAY = [
+    (mark, way, write)
+    for kind, ways in ((MarkKind.NAME, NAMES), (MarkKind.ADDRESS, ADDRESSES), (MarkKind.PHONE, NUMBERS))
+    for mark in MARKS
+    if mark.kind is kind and len(mark.text) > SHORTEST_TEXT
+    for way, write in ways.items()
+]
+
+
+@pytest.mark.parametrize(("mark", "way", "write"), EVERY_WAY, ids=[f"{one[0].text} {one[1]}" for one in EVERY_WAY])
+def test_a_person_is_found_in_every_way_to_write_them(mark: Mark, way: str, write: Way) -> None:
+    text = f"at {write(mark.text)} of"
+    search = search_for([mark])
+    assert search.without(text) != text, way
+    assert search.without(text) == search.without(search.without(text))
+    assert re.search(search.loose, text, re.IGNORECASE)
+    assert len(search.without(text)) <= len(text)
+
+
+NAMES_OF_PEOPLE = st.lists(
+    st.text(alphabet=st.characters(categories=["Ll", "Lu", "Lo", "Lt"], max_codepoint=0x1FFFF), min_size=2, max_size=6),
+    min_size=2,
+    max_size=4,
+).map(lambda words: unicodedata.normalize("NFKC", " ".join(words)))
+
+
+@given(
+    NAMES_OF_PEOPLE,
+    st.sampled_from(["as it is", "small", "in parts", "unseen letters", "many blanks", "last name first"]),
+)
+def test_what_is_the_same_name_is_found_whatever_its_script(name: str, way: str) -> None:
+    written = NAMES[way](name)
+    if name_key(written) == name_key(name):
+        search = search_for(named([name]))
+        assert search.without(f"({written})") == f"({search.instead[0]})"
 
 
 def test_names_alone_identify_nothing() -> None:

@@ -22,6 +22,7 @@ from storage.access.api_keys import KeyOptions
 from storage.ledger import ledger
 from storage.postgres.execution import DatabaseError
 from tests.commands.calling import answer, refusal
+from tests.domain.privacy.ways_to_write import ADDRESSES, NAMES, NUMBERS, full_width
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type
 from tests.fleet.fleet import environment_of
 from tests.house import ROOT
@@ -30,7 +31,12 @@ from tests.storage.postgres.row_makers import fill_every_table
 from tests.waiting import eventually
 
 USERS, ORGS = AREAS.users, AREAS.orgs
-ADDRESS, NAME, PHONE = "anna.q@schmidt.example", "Anna Schmidt", "+4930987654321"
+ADDRESS, NAME, PHONE = "anna.q@xn--schmidt-mller-4ob.example", "Zoë O'Schmidt-Weiß", "+491701234567"
+ALL_WAYS = [
+    way(text) for text, ways in ((ADDRESS, ADDRESSES), (NAME, NAMES), (PHONE, NUMBERS)) for way in ways.values()
+]
+LEFT = ["schmidt", full_width("schmidt"), "s\u200bc\u200bh", PHONE[3:], *(way(PHONE) for way in NUMBERS.values())]
+"""What would be left of a spelling, or of some, that was not found."""
 STAYS = {
     "budget_days",
     "budget_reservations",
@@ -91,9 +97,11 @@ def test_a_dump_knows_a_person_no_more_but_the_fact(
     lines = f"\n{ADDRESS}\t{NAME.replace(' ', chr(10))}"
     written = write_everywhere(database, org_id, f"{lines} {json.dumps(lines)}")
     assert ("workflow_definitions", "document") in written
+    everything = " | ".join(ALL_WAYS)
+    assert len(write_everywhere(database, org_id, f"{everything} {json.dumps(everything)}")) > 50
     before, own = rows_of(database, neighbour), rows_of(database, org_id)
     said = answer(USERS, "erase", ADDRESS, "--reason", f"{NAME} asked for it")
-    assert lines_with(dump(database_url), [ADDRESS, "schmidt", str(user_id), PHONE[1:]]) == []
+    assert lines_with(dump(database_url), [ADDRESS, str(user_id), *map(str.lower, LEFT)]) == []
     assert rows_of(database, neighbour) == before
     after = rows_of(database, org_id)
     # Of somebody else's mail nothing goes but what is known by the person's address.

@@ -6,7 +6,7 @@ import pytest
 from psycopg import Connection
 
 from domain.privacy.erasure import search_for
-from tests.domain.privacy.test_erasure import CASES, MARKS
+from tests.domain.privacy.test_erasure import CASES, EVERY_WAY, MARKS
 
 SEARCH = search_for(MARKS)
 VALUES = {"patterns": list(SEARCH.patterns), "instead": list(SEARCH.instead)}
@@ -19,6 +19,14 @@ def test_the_database_takes_out_what_the_domain_does(database: Connection) -> No
         assert found is not None
         assert found[0] == (text if left is None else left)
         assert left is None or found[1]
+
+
+def test_the_database_knows_every_way_to_write_them(database: Connection) -> None:
+    query = "select postroom.without_marks(%(text)s, %(patterns)s, %(instead)s), %(text)s ~* %(loose)s"
+    for mark, way, write in EVERY_WAY:
+        search, text = search_for([mark]), f"at {write(mark.text)} of"
+        values = {"patterns": list(search.patterns), "instead": list(search.instead), "loose": search.loose}
+        assert database.execute(query, values | {"text": text}).fetchone() == (search.without(text), True), (mark, way)
 
 
 @pytest.mark.parametrize(

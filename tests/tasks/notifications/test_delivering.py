@@ -106,10 +106,16 @@ def test_what_is_not_sent_says_why(told: ToldPeople) -> None:
 
 def test_words_that_cannot_be_said_on_a_channel_keep_no_other_back(told: ToldPeople) -> None:
     told.add_contact(Channel.SMS, NUMBER)
+    found = {one.channel.value: one for one in told.tell(data={"what": " ", "who": "Ada"})}
+    assert found["inbox"].reason == "unsayable: inbox.title: says nothing"
+    assert found["sms"].state == "handed_over"
+
+
+def test_a_text_message_that_is_too_long_is_sent_in_part(told: ToldPeople) -> None:
+    told.add_contact(Channel.SMS, NUMBER)
     found = {one.channel.value: one for one in told.tell(data={"what": "x" * 900, "who": "Ada"})}
-    assert found["sms"].state == "suppressed"
-    assert (found["sms"].reason or "").startswith("unsayable: sms: has 6 segments")
-    assert found["inbox"].state == "delivered"
+    assert found["sms"].state == "handed_over"
+    assert [text.endswith("xx...") for text in told.texts()] == [True]
 
 
 def test_a_value_that_the_data_lacks_is_named(told: ToldPeople) -> None:

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.jobs.failures import Invalid
-from domain.mail.normal_form import normal_pattern, searched_forms
 from domain.mail.triage.safe_pattern import LARGEST_PROGRAM, LONGEST_SEARCHED, compiled, found_in, matches_everything
+from domain.spelling.normal_form import normal_pattern, searched_forms
 
 ORDINARY = [
     r"invoice\s+#?\d+",

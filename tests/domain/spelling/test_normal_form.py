@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.mail.normal_form import normal_form, normal_pattern, normalized, searched_forms, visible
+from domain.spelling.normal_form import normal_form, normal_pattern, normalized, searched_forms, visible
 
 SAME = {
     "İSTANBUL": "istanbul",
