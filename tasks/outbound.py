@@ -28,8 +28,9 @@ from domain.jobs.retry import NOTIFICATIONS
 from domain.mail.actions.undo_hint import irreversible
 from domain.mail.mailbox import Draft
 from domain.mail.outgoing.automatic_answers import ONE_ANSWER_PER, addresses_of, kind_of
-from domain.mail.outgoing.composing import choose_sender, compose
+from domain.mail.outgoing.composing import compose
 from domain.mail.outgoing.outgoing_mail import message_bytes
+from domain.mail.outgoing.senders import choose_sender
 from domain.payloads.mail_address import address_key
 from domain.payloads.outbound import SendPayload
 from engine.catalogue import job

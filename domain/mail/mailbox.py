@@ -152,6 +152,8 @@ class SenderAddress:
     address: str
     name: str = ""
     reply_to: str | None = None
+    signature: str = ""
+    """As plain text."""
     is_primary: bool = False
     is_default: bool = False
     is_verified: bool = True

@@ -31,7 +31,9 @@ HEADERS: Mapping[str, str] = {
         "List-Unsubscribe",
         "List-Unsubscribe-Post",
         "References",
+        "X-Auto-Response-Suppress",
         "X-Entity-Ref-ID",
+        "X-Postroom-Automatic",
     )
 }
 """The headers that an order may name (RFC 3834, 5322, 2919, 2369, 8058; the others say what belongs together). Every

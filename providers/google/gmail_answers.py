@@ -24,6 +24,7 @@ from domain.mail.mailbox import (
     ThreadFacts,
     Watch,
 )
+from domain.mail.parsing.html_text import html_to_text
 
 Answer = dict[str, Any]
 
@@ -130,6 +131,7 @@ def send_as(answer: Answer) -> tuple[SenderAddress, ...]:
             address=item["sendAsEmail"].lower(),
             name=item.get("displayName", ""),
             reply_to=item.get("replyToAddress") or None,
+            signature=html_to_text(item.get("signature", "")),
             is_primary=item.get("isPrimary") is True,
             is_default=item.get("isDefault") is True,
             is_verified=item.get("isPrimary") is True or item.get("verificationStatus") == "accepted",

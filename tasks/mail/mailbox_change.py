@@ -256,6 +256,11 @@ class OpenThread:
         """The thread's history id when it was last read for its labels."""
         return None if self._read is None else self._read.history_id
 
+    def labels_of(self, message_id: str) -> frozenset[str] | None:
+        """The labels of a message when the thread was last read for its labels; None when it was gone."""
+        shown = () if self._read is None else self._read.messages
+        return next((one.label_ids for one in shown if one.message_id == message_id), None)
+
     def carries(self, role: LabelRole) -> bool:
         """Whether a message of the thread carries a label of ours now, by what the mailbox says."""
         label_id = self.label_ids.get(role)

@@ -5,6 +5,7 @@ from html import escape
 from uuid import UUID
 
 from domain.approvals.links import DecisionLink
+from domain.mail.outgoing.outgoing_mail import AutomatedKind, machine_headers
 from domain.notifications.plan import Reason
 from domain.notifications.template import Words, frame, text_with_footer
 from domain.notifications.unsubscribing import Unsubscribe
@@ -38,7 +39,7 @@ def _keep(ctx: JobContext, due: DueMessage) -> UUID:
 def _order(ctx: JobContext, due: DueMessage) -> EmailOrder:
     """What is said in the one frame, with a way to stop what may be stopped (RFC 8058, RFC 3834)."""
     category, url = due.message.category, None
-    headers = {"Auto-Submitted": "auto-generated"}
+    headers = machine_headers(AutomatedKind.GENERATED)
     if category.is_mutable and ctx.settings.public_url:
         token = Unsubscribe(due.contact.user_id, category.name).token(ctx.sealer.sign)
         url = f"{ctx.settings.public_url}/u/{token}"

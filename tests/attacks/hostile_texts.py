@@ -21,7 +21,6 @@ from domain.instants import read_instant, read_time
 from domain.jobs.failures import Failure
 from domain.mail.correspondence import label_key
 from domain.mail.mail_fence import neutralise
-from domain.mail.normal_form import normalized, searched_forms, visible
 from domain.mail.outgoing.subjects import forward_subject, plain_subject, reply_subject
 from domain.mail.parsing.addresses import parse_addresses
 from domain.mail.parsing.auth_results import kept_results, vouches_for
@@ -52,6 +51,7 @@ from domain.privacy.personal_data import without_addresses
 from domain.privacy.redaction import redact_text
 from domain.scheduling.cron import Missed, Timetable, next_after
 from domain.scheduling.recurrence import Recurrence
+from domain.spelling.normal_form import normalized, searched_forms, visible
 from domain.workflows.definition import read_duration, read_until
 from domain.workflows.expressions import evaluate, facts_of
 from domain.workflows.inputs import InputCheck, schema_misfits

@@ -7,13 +7,12 @@ from html import escape
 
 from domain.clean_text import clean_text
 from domain.jobs.failures import Invalid
-from domain.mail.mailbox import SenderAddress
 from domain.mail.outgoing.header_lines import header_text, mailbox_text
 from domain.mail.outgoing.outgoing_mail import AttachmentBody, AutomatedKind, MailMessage
+from domain.mail.outgoing.senders import Sender
 from domain.mail.outgoing.subjects import forward_subject, plain_subject, reply_subject
 from domain.mail.outgoing.thread_ids import known_references, thread_ids
 from domain.mail.parsing.parsed_message import Address, ParsedMessage
-from domain.payloads.mail_address import address_key
 from domain.payloads.mail_fields import mailbox_parts
 from domain.payloads.outbound import SendPayload
 
@@ -24,7 +23,7 @@ def compose(  # noqa: PLR0913 - a mail's facts come from six places
     order: SendPayload,
     original: ParsedMessage | None,
     *,
-    sender: SenderAddress,
+    sender: Sender,
     token: str,
     date: datetime,
     files: Sequence[AttachmentBody] = (),
@@ -40,7 +39,7 @@ def compose(  # noqa: PLR0913 - a mail's facts come from six places
         parents = thread_ids(order.references or known_references(original), original.message_id, token)
     parent = original.message_id if replying and original is not None and original.message_id in parents else None
     return MailMessage(
-        sender=Address(header_text(sender.name), sender.address),
+        sender=sender.address,
         to=_addresses(order.to),
         cc=_addresses(order.cc),
         bcc=_addresses(order.bcc),
@@ -49,26 +48,12 @@ def compose(  # noqa: PLR0913 - a mail's facts come from six places
         html=_html(order, original),
         token=token,
         date=date,
-        reply_to=() if sender.reply_to is None else (Address("", sender.reply_to),),
+        reply_to=sender.reply_to,
         in_reply_to=parent,
         references=parents,
         files=tuple(files),
         automatic=automatic,
     )
-
-
-def choose_sender(own: Sequence[SenderAddress], email: str, original: ParsedMessage | None) -> SenderAddress:
-    """The address to write from: the one that the original was sent to, else the account's default, else `email`.
-
-    Gmail replaces any other From by the account's own without a word (docs: gmail.md#sending).
-    """
-    usable = {address_key(one.address): one for one in own if one.is_primary or one.is_verified}
-    if original is not None:
-        for address in (*original.to, *original.cc, *original.bcc):
-            if address.key in usable:
-                return usable[address.key]
-    default = next((one for one in usable.values() if one.is_default), None)
-    return default or usable.get(address_key(email)) or SenderAddress(email, is_primary=True)
 
 
 def subject_of(order: SendPayload, original: ParsedMessage | None) -> str:

@@ -33,6 +33,11 @@ class AutomatedKind(StrEnum):
     GENERATED = "auto-generated"
 
 
+def machine_headers(kind: AutomatedKind) -> dict[str, str]:
+    """The headers of every mail that no person saw before it left (docs: automated-mail.md#our-own-answers)."""
+    return {"Auto-Submitted": kind.value, "X-Auto-Response-Suppress": "All", LOOP_HEADER: "yes"}
+
+
 @dataclass(frozen=True, slots=True)
 class AttachmentBody:
     """A file with its content."""
@@ -98,11 +103,7 @@ def _head(mail: MailMessage) -> list[str]:
         *(word_line(name, value) for name, value in mail.headers.items()),
     ]
     if mail.automatic is not None:
-        lines += [
-            word_line("Auto-Submitted", str(mail.automatic)),
-            word_line("X-Auto-Response-Suppress", "All"),
-            word_line(LOOP_HEADER, "yes"),
-        ]
+        lines += [word_line(name, value) for name, value in machine_headers(mail.automatic).items()]
     return lines
 
 

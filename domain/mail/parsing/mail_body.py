@@ -1,7 +1,7 @@
 """The words of a message and its attachments, as a mail client would show them (RFC 2046, RFC 2387).
 
 Every part that is shown is read, in order; of the versions in a multipart/alternative the page, or the plain version
-where the page has no words.
+where the page has no words. Text that mail programs do not show is a file, whatever its version says.
 """
 
 import re
@@ -17,21 +17,15 @@ from domain.mail.parsing.limits import (
     MOST_TEXT_PARTS,
 )
 from domain.mail.parsing.mail_encoding import base64_size, decode_text, decode_transfer, is_guessed, page_charset
-from domain.mail.parsing.mime_parts import Part
+from domain.mail.parsing.mime_parts import Part, leaves
 from domain.mail.parsing.parsed_message import Attachment, Defect
 from domain.spelling.normal_form import visible
 
 _METHOD = re.compile(rb"(?im)^METHOD:[ \t]*([A-Z-]{1,30})[ \t\r]*$")
 _CALENDAR = frozenset({"text/calendar", "application/ics"})
-_PAGES = frozenset({"text/html", "application/xhtml+xml", "text/enriched", "text/richtext"})
-_NOT_READ = _CALENDAR | {
-    "text/vcard",
-    "text/x-vcard",
-    "text/directory",
-    "text/css",
-    "text/x-amp-html",
-    "text/rfc822-headers",
-}
+_SHOWN = frozenset({"text/plain", "text/html"})
+_PAGES = frozenset({"text/html", "application/xhtml+xml", "text/enriched", "text/richtext", "text/x-amp-html"})
+_DATA = _CALENDAR | {"text/vcard", "text/x-vcard", "text/directory", "text/css", "text/rfc822-headers"}
 _PICTURE = re.compile(rb"(?i)\bdata:[\w.+/-]{0,80}[^,\s\"'<>]{0,80},\s*+(?:[!#-&(*-;=?-~]{60,}+\s*+)++")
 """A picture in the markup; no words of a reader's have so many letters without a blank."""
 _LONGEST_BYTES = 2 * LONGEST_HTML
@@ -84,15 +78,18 @@ class _Reader:
     """Reads parts while there is room: a sender chooses how many there are."""
 
     defects: list[Defect]
+    shows_any: bool
+    """The mail has no part of a type that is shown, so that any text stands for plain text (RFC 2046, 4.1.4)."""
     parts_left: int = MOST_TEXT_PARTS
     markup_left: int = LONGEST_HTML
     tags_left: int = MOST_TAGS
 
-    def view(self, part: Part) -> _View:
+    def view(self, part: Part, *, is_version: bool = False) -> _View:
         if not part.children:
-            return self._leaf(part)
+            is_shown = not _is_file(part, is_version=is_version) and self._has_words(part)
+            return self.shown(part) if is_shown else self._listed(part, is_version=is_version)
         if part.content_type == "multipart/alternative":
-            return _best([self.view(child) for child in part.children])
+            return _best([self.view(child, is_version=True) for child in part.children])
         if part.content_type == "multipart/related":
             return self._related(part)
         view = _View()
@@ -100,13 +97,14 @@ class _Reader:
             view.add(self.view(child))
         return view
 
-    def _leaf(self, part: Part) -> _View:
-        readable = part.content_type.startswith("text/") or part.content_type in _PAGES
-        if not readable or part.content_type in _NOT_READ or part.disposition == "attachment":
-            return _View(listed=[part])
-        if part.filename and part.depth and part.disposition != "inline":
-            return _View(listed=[part])
-        return self.shown(part)
+    def _has_words(self, part: Part) -> bool:
+        return bool(part.children) or part.content_type in _SHOWN or (self.shows_any and _is_text(part))
+
+    def _listed(self, part: Part, *, is_version: bool = False) -> _View:
+        """A file. Text that its sender did not send as one is hidden from whoever does not open it."""
+        if part.size and _is_text(part) and not _is_file(part, is_version=is_version):
+            self.defects.append(Defect.HIDDEN_TEXT)
+        return _View(listed=[part])
 
     def shown(self, part: Part) -> _View:
         if not self.parts_left:
@@ -117,13 +115,17 @@ class _Reader:
         return _View([self._page(part) if is_page else _Piece(part, visible(self._decoded(part)).strip())])
 
     def _related(self, part: Part) -> _View:
-        """The root, with what it shows inside beside it, and the words of parts that it cannot refer to."""
+        """The root, with what it shows inside beside it, and the words of parts that it cannot refer to.
+
+        Where the part that is named as root has no words, it is the first part with words.
+        """
         start = part.parameters.get("start", "")
-        root = next((child for child in part.children if start and child.content_id == start), part.children[0])
+        named = [child for child in part.children if start and child.content_id == start]
+        root = next(filter(self._has_words, [*named, *part.children]), part.children[0])
         view = self.view(root)
         for child in part.children:
             if child is not root:
-                view.add(_View(listed=[child]) if child.content_id else self.view(child))
+                view.add(self._listed(child) if child.content_id else self.view(child))
         return view
 
     def _page(self, part: Part) -> _Piece:
@@ -160,7 +162,9 @@ class _Reader:
 
 def read_body(top: Part, defects: list[Defect]) -> MailBody:
     """The message's words and what is attached; `defects` gets what was wrong or cut."""
-    reader = _Reader(defects)
+    reader = _Reader(
+        defects, shows_any=not any(part.content_type in _SHOWN and not _is_file(part) for part in leaves(top))
+    )
     view = reader.view(top)
     if not view.text:
         named = next((part for part in view.listed if _may_be_body(part)), None)
@@ -186,7 +190,22 @@ def read_body(top: Part, defects: list[Defect]) -> MailBody:
 
 def _may_be_body(part: Part) -> bool:
     """Whether a part with a file name can be what the sender wrote, when nothing else is."""
-    return part.content_type in {"text/plain", "text/html"} and part.disposition != "attachment"
+    return part.content_type in _SHOWN and part.disposition != "attachment"
+
+
+def _is_text(part: Part) -> bool:
+    """Whether a part is words, of whatever type."""
+    return part.content_type not in _DATA and (part.content_type.startswith("text/") or part.content_type in _PAGES)
+
+
+def _is_file(part: Part, *, is_version: bool = False) -> bool:
+    """Whether a part is sent as a file: a version is shown whatever its name, an odd disposition is a file's.
+
+    (RFC 2183, 2.8)
+    """
+    if part.disposition in {"", "inline"}:
+        return bool(part.filename and part.depth and not part.disposition and not is_version)
+    return True
 
 
 def _best(versions: list[_View]) -> _View:

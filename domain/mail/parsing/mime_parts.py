@@ -1,6 +1,7 @@
 """A message taken apart into its parts without recursion; nothing here raises, whatever the nesting."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from domain.mail.parsing.encoded_words import decode_words, parse_parameters
@@ -10,6 +11,8 @@ from domain.mail.parsing.mail_headers import HeaderBlock, read_headers
 from domain.mail.parsing.parsed_message import Defect
 from domain.spelling.normal_form import visible
 
+UNREADABLE = "text/x-unreadable"
+"""Of a part whose type or boundary cannot be read. Programs differ on such parts: it is text if nothing else is."""
 _MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,63}/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}")
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f/\\]+")
 
@@ -51,13 +54,23 @@ class Part:
         return self.raw[self.start : self.stop if most is None else min(self.stop, self.start + most)]
 
 
+def leaves(top: Part) -> Iterator[Part]:
+    """The parts that are made of no others."""
+    waiting = [top]
+    while waiting:
+        part = waiting.pop()
+        waiting.extend(part.children)
+        if not part.children:
+            yield part
+
+
 def describe_part(block: HeaderBlock, raw: bytes, stop: int, depth: int, default: str = "text/plain") -> Part:
-    """A part from its headers; what cannot be read is plain text, as RFC 2045 tells us."""
+    """A part from its headers; without a type it is plain text (RFC 2045, 5.2)."""
     content_type, parameters = parse_parameters(block.first("content-type"))
     disposition, more = parse_parameters(block.first("content-disposition"))
     filename = decode_words(more.get("filename") or parameters.get("name") or "")
     return Part(
-        content_type if _MEDIA_TYPE.fullmatch(content_type) else default,
+        content_type if _MEDIA_TYPE.fullmatch(content_type) else UNREADABLE if content_type else default,
         parameters,
         disposition,
         _short_name(visible(_CONTROLS.sub("_", filename)).strip().rstrip(". ")),
@@ -114,7 +127,7 @@ def _open(part: Part, room: int, search: _Search) -> list[Part]:
         bodies, closed = _split(part, word, room + 1, search)
     if not bodies:
         search.defects.append(Defect.NO_BOUNDARY)
-        return [replace(part, content_type="text/plain", filename="", depth=part.depth + 1, children=[])]
+        return [replace(part, content_type=UNREADABLE, filename="", depth=part.depth + 1, children=[])]
     default = "message/rfc822" if part.content_type == "multipart/digest" else "text/plain"
     if len(bodies) > room:
         search.defects.append(Defect.TOO_MANY_PARTS)

@@ -8,6 +8,7 @@ from domain.clean_text import clean_text
 from domain.jobs.failures import Invalid
 from domain.mail.outgoing.header_lines import header_text, mended
 from domain.mail.outgoing.outgoing_mail import MailMessage, message_bytes
+from domain.mail.outgoing.senders import Sender
 from domain.mail.outgoing.subjects import reply_subject
 from domain.mail.outgoing.thread_ids import known_references, thread_ids
 from domain.mail.parsing.parsed_message import Address, ParsedMessage
@@ -48,16 +49,17 @@ class Envelope:
     subject: str
     cc: tuple[Address, ...] = ()
     bcc: tuple[Address, ...] = ()
+    reply_to: tuple[Address, ...] = ()
 
     @classmethod
-    def of_reply(cls, original: Original, sender: Address) -> "Envelope":
+    def of_reply(cls, original: Original, sender: Sender) -> "Envelope":
         """A new reply's."""
-        return cls(sender, original.to, reply_subject(original.subject))
+        return cls(sender.address, original.to, reply_subject(original.subject), reply_to=sender.reply_to)
 
     @classmethod
     def of_draft(cls, draft: ParsedMessage, sender: Address) -> "Envelope":
         """A draft's, with whatever its person changed there."""
-        return cls(draft.from_ or sender, draft.to, draft.subject, draft.cc, draft.bcc)
+        return cls(draft.from_ or sender, draft.to, draft.subject, draft.cc, draft.bcc, draft.reply_to)
 
     def check(self) -> None:
         """Raise `Invalid` with the header for an address that no mail can be sent to; before a model is paid."""
@@ -67,9 +69,9 @@ class Envelope:
 
 
 def reply_message(
-    original: Original, sender: Address, body: str, *, token: str | None = None, date: datetime | None = None
+    original: Original, sender: Sender, body: str, *, token: str | None = None, date: datetime | None = None
 ) -> bytes:
-    """RFC 5322 bytes, CRLF line ends, of a reply to those whom the original names.
+    """RFC 5322 bytes, CRLF line ends, of a reply to those whom the original names; `body` has its signature.
 
     No Message-ID is set, because Gmail replaces it. Raises `Invalid(field, reason)` for an address that no mail can be
     sent to, and for a body that is empty or too long.
@@ -96,6 +98,7 @@ def threaded_message(
         html="",
         token=token,
         date=date,
+        reply_to=tuple(map(mended, envelope.reply_to)),
         in_reply_to=original.message_id if original.message_id in parents else None,
         references=parents,
     )

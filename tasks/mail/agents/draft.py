@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from functools import partial
 
 from domain.agents.agent_draft import Record, is_discarded, plan_record
+from domain.clean_text import clean_text
 from domain.jobs.effects import Strategy
 from domain.jobs.failures import Invalid, Transient
 from domain.jobs.job import JsonObject
 from domain.mail.correspondence import EmailEvent, EmailState, LabelRole
-from domain.mail.parsing.parsed_message import Address
+from domain.mail.outgoing.senders import choose_sender
 from domain.mail.replies.draft_fingerprint import of_made
-from domain.mail.replies.drafting import DraftText, accept_draft
+from domain.mail.replies.plain_reply import plain_reply
 from domain.mail.replies.replies import Envelope, Original, reply_message
 from domain.mail.thread_plan import plan_event
 from engine.context import JobContext
@@ -64,9 +65,10 @@ class DraftOrder:
 
 def save_draft(ctx: JobContext, order: DraftOrder, label_ids: Mapping[LabelRole, str]) -> str:
     """Save a draft in the thread; returns what the model is told, or raises `Invalid` with why there is none."""
-    body = accept_draft(DraftText(body=order.body, confidence=1.0).model_dump()).body
-    original, sender = order.original, Address("", order.account.email)
+    original = order.original
     with open_thread(ctx, order.account, order.asked.thread_id, label_ids, purpose=order.call_id) as thread:
+        sender = choose_sender(thread.mailbox.send_as(), order.account.email, order.asked.parsed)
+        body = sender.signed(plain_reply(clean_text(order.body), sender.name))
         draft = ThreadDraft(ctx, thread, _case_to_fill(ctx, thread, order))
         thread.prepare(plan_event(draft.email.before, EmailEvent.DRAFT_WRITTEN, MADE).labels)
         if draft.email.state is EmailState.DRAFTED:

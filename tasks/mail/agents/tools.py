@@ -20,6 +20,7 @@ from domain.agents.tools import (
     read_call,
 )
 from domain.agents.transcript import ToolCall, ToolResult, read_result, result_document
+from domain.clean_text import clean_text
 from domain.jobs.failures import Gone, Invalid
 from domain.mail.actions.action import LabelWish
 from domain.mail.actions.kinds import ActionKind
@@ -28,6 +29,7 @@ from domain.mail.correspondence import LabelRole
 from domain.mail.mailbox import INBOX
 from domain.mail.outgoing.send_orders import answered
 from domain.mail.parsing.parsed_message import Defect, ParsedMessage
+from domain.mail.replies.plain_reply import plain_reply
 from domain.mail.triage.safety import SafetyEnforcer
 from engine.context import JobContext
 from storage.accounts.accounts import Account
@@ -198,7 +200,9 @@ def work_in_thread(ctx: JobContext, place: Workplace, call: ToolCall, arguments:
         case Reply(body=body):
             # Nothing is sent here, and a person is asked before anything is: sending is dangerous.
             answered(place.message.parsed, place.account.addresses)
-            return _ask(place, call, parse_action({"kind": ActionKind.AUTO_REPLY, "text": body}))
+            return _ask(
+                place, call, parse_action({"kind": ActionKind.AUTO_REPLY, "text": plain_reply(clean_text(body))})
+            )
         case Escalate(reason=reason):
             return escalate(call, reason)
         case _:

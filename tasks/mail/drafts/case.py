@@ -7,7 +7,6 @@ from uuid import UUID
 
 from domain.mail.correspondence import LabelRole
 from domain.mail.mailbox import SPAM, TRASH
-from domain.mail.parsing.parsed_message import Address
 from domain.mail.replies.replies import Original
 from domain.mail.replies.voice import Voice
 from domain.mail.triage.prompts import Guidance
@@ -44,11 +43,6 @@ class DraftCase:
     def original(self) -> Original:
         """What a reply needs to know of it; raises `Invalid` when a person has to choose whom to answer."""
         return original_of(self.account, self.asked, self.messages)
-
-    @property
-    def sender(self) -> Address:
-        """Whom the reply comes from."""
-        return Address("", self.account.email)
 
     @property
     def answered(self) -> bool:

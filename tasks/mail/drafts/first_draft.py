@@ -10,6 +10,7 @@ from functools import partial
 from domain.jobs.failures import Gone, Invalid
 from domain.jobs.job import Done, JsonObject, Outcome, Writes
 from domain.mail.correspondence import EmailEvent, EmailState
+from domain.mail.outgoing.senders import Sender
 from domain.mail.replies import draft_fingerprint
 from domain.mail.replies.draft_fingerprint import UNKNOWN
 from domain.mail.replies.drafting import DraftText, accept_draft, draft_prompt
@@ -73,16 +74,20 @@ def _answer(draft: ThreadDraft) -> Outcome:
 def _write_anew(draft: ThreadDraft, original: Original) -> Outcome:
     """Have the model write the reply, and make the draft."""
     ctx, case = draft.ctx, draft.case
+    sender = draft.sender()
     try:
-        body = _text(ctx, case).body
+        body = sender.signed(_text(ctx, case, sender.name).body)
     except OutOfDate:
         return _plan_again(draft)
     except Invalid as refusal:
         return _give_up(draft, f"no usable reply: {refusal.reason}")
-    tried = _make(draft, original, body)
+    draft.thread.prepare(plan_event(case.email.before, EmailEvent.DRAFT_WRITTEN, WRITTEN).labels)
+    if draft.is_thrown_away():
+        return _close(draft, EmailEvent.SKIPPED, THROWN_AWAY)
+    tried = _make(draft, original, sender, body)
     if tried is None:
         return _plan_again(draft)
-    return _record_made(draft, *tried, draft_fingerprint.of_made(body, Envelope.of_reply(original, case.sender)))
+    return _record_made(draft, *tried, draft_fingerprint.of_made(body, Envelope.of_reply(original, sender)))
 
 
 def _plan_again(draft: ThreadDraft) -> Done:
@@ -106,18 +111,19 @@ def _show(draft: ThreadDraft) -> Outcome:
     return Done({"drafted": True}, writes=draft.thread.finish)
 
 
-def _text(ctx: JobContext, case: DraftCase) -> DraftText:
+def _text(ctx: JobContext, case: DraftCase, name: str) -> DraftText:
     """The reply's words, from this or an earlier attempt.
 
     Raises `Invalid` when the model's answer cannot be used, and `OutOfDate` when the words are of before the thread's
     newest message.
     """
-    prompt = draft_prompt([one.parsed for one in case.messages], boundary(), guidance=case.guidance, voice=case.voice)
+    thread = [one.parsed for one in case.messages]
+    prompt = draft_prompt(thread, boundary(), guidance=case.guidance, voice=case.voice, name=name)
     account_id, model = case.account.account_id, ctx.settings.draft_model
-    return ask(ctx, account_id, WORDS, model, prompt, accept_draft, based_on=case.newest)
+    return ask(ctx, account_id, WORDS, model, prompt, partial(accept_draft, name=name), based_on=case.newest)
 
 
-def _make(draft: ThreadDraft, original: Original, body: str) -> tuple[EffectGuard, JsonObject] | None:
+def _make(draft: ThreadDraft, original: Original, sender: Sender, body: str) -> tuple[EffectGuard, JsonObject] | None:
     """Make the draft once; its result is still to be recorded. None when the thread is not what it was planned on.
 
     The token and a history id from before the call are committed first, so that a draft whose answer was lost is found
@@ -125,13 +131,12 @@ def _make(draft: ThreadDraft, original: Original, body: str) -> tuple[EffectGuar
     can share a transaction.
     """
     ctx, case, thread = draft.ctx, draft.case, draft.thread
-    thread.prepare(plan_event(case.email.before, EmailEvent.DRAFT_WRITTEN, WRITTEN).labels)
     with ctx.tx() as tx:
         fresh = secrets.token_urlsafe(18)
         token = emails.plan_draft(tx, *draft.where, token=fresh, newest=case.newest, since=thread.history_id)
         if token is None:
             return None
-        raw = reply_message(original, case.sender, body, token=token, date=ctx.now())
+        raw = reply_message(original, sender, body, token=token, date=ctx.now())
         effect = draft.begin(tx, token)
     return effect, draft.make(effect, token, raw)
 
@@ -153,17 +158,18 @@ def _find_left(draft: ThreadDraft) -> Outcome:
         return _never_made(draft, effect)
     if "draft_id" in made and email.state is EmailState.PENDING:
         draft.thread.prepare(plan_event(email.before, EmailEvent.DRAFT_WRITTEN, WRITTEN).labels)
-    return _record_made(draft, effect, made, _kept_fingerprint(draft.ctx, draft.case))
+    return _record_made(draft, effect, made, _kept_fingerprint(draft))
 
 
-def _kept_fingerprint(ctx: JobContext, case: DraftCase) -> str:
+def _kept_fingerprint(draft: ThreadDraft) -> str:
     """The fingerprint of the words that this job has, if it was its attempt that asked for them."""
-    kept = ctx.kept(WORDS)
+    kept = draft.ctx.kept(WORDS)
     if kept is None:
         return UNKNOWN
+    sender = draft.sender()
     try:
-        envelope = Envelope.of_reply(case.original, case.sender)
-        return draft_fingerprint.of_made(accept_draft(kept["arguments"]).body, envelope)
+        body = sender.signed(accept_draft(kept["arguments"], sender.name).body)
+        return draft_fingerprint.of_made(body, Envelope.of_reply(draft.case.original, sender))
     except Invalid:
         return UNKNOWN
 

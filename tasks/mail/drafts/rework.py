@@ -13,6 +13,7 @@ from domain.jobs.effects import CannotTell, Finding, Found
 from domain.jobs.failures import Invalid
 from domain.jobs.job import Done, JsonObject, NewJob, Outcome, Snooze
 from domain.mail.correspondence import EmailEvent, EmailState, LabelRole
+from domain.mail.outgoing.senders import Sender, sender_of
 from domain.mail.replies import draft_fingerprint
 from domain.mail.replies.draft_fingerprint import UNKNOWN
 from domain.mail.replies.drafting import DraftText, accept_draft, draft_prompt
@@ -128,13 +129,14 @@ def _go_on(draft: ThreadDraft) -> Outcome:
 
 def _rewrite(draft: ThreadDraft, request: Request, instruction: Instruction) -> Outcome:
     """Have the model write, and replace the draft once; its person may have touched it since it was read."""
-    envelope = Envelope.of_draft(request.message, draft.case.sender)
+    sender = _sender(draft, request)
+    envelope = Envelope.of_draft(request.message, sender.address)
     try:
         envelope.check()
     except Invalid as refusal:
         return _refused(draft, f"the draft cannot be written again: {refusal.reason}")
     try:
-        body = _text(draft, request, instruction).body
+        body = sender.signed(_text(draft, request, instruction, sender).body)
     except OutOfDate:
         # An earlier job's, which this one replays: its person has asked for something else since.
         leave = partial(_leave_touched, draft, request.draft.message_id)
@@ -153,17 +155,27 @@ def _rewrite(draft: ThreadDraft, request: Request, instruction: Instruction) -> 
     return _record_made(draft, effect, made, body)
 
 
-def _text(draft: ThreadDraft, request: Request, instruction: Instruction) -> DraftText:
+def _sender(draft: ThreadDraft, request: Request) -> Sender:
+    """Whom the draft comes from: its person may have chosen another address."""
+    written = request.message
+    if written.from_ is None:
+        return draft.sender()
+    return sender_of(draft.thread.mailbox.send_as(), written.from_, written.reply_to)
+
+
+def _text(draft: ThreadDraft, request: Request, instruction: Instruction, sender: Sender) -> DraftText:
     """The new words; raises `OutOfDate` when they were asked for by another message of the draft."""
     prompt = draft_prompt(
         [one.parsed for one in draft.case.messages],
         boundary(),
         guidance=draft.case.guidance,
         instruction=instruction.text,
-        old_draft=instruction.words,
+        old_draft=sender.unsigned(instruction.words),
+        name=sender.name,
     )
     account_id, model = draft.email.account_id, draft.ctx.settings.draft_model
-    return ask(draft.ctx, account_id, WORDS, model, prompt, accept_draft, based_on=request.draft.message_id)
+    accept = partial(accept_draft, name=sender.name)
+    return ask(draft.ctx, account_id, WORDS, model, prompt, accept, based_on=request.draft.message_id)
 
 
 def _finder(draft: ThreadDraft, request: Request | None) -> Callable[[], Finding]:
@@ -183,7 +195,7 @@ def _find_left(draft: ThreadDraft) -> Outcome:
     made = effect.look(_finder(draft, None))
     if made is not None and email.state is EmailState.REWORK_REQUESTED:
         draft.thread.prepare(plan_event(email.before, EmailEvent.DRAFT_WRITTEN, REWORKED).labels)
-        return _record_made(draft, effect, made, _kept_body(draft.ctx))
+        return _record_made(draft, effect, made, _kept_body(draft))
 
     def write(tx: Transaction) -> None:
         if email.state is EmailState.REWORK_REQUESTED:
@@ -197,10 +209,13 @@ def _find_left(draft: ThreadDraft) -> Outcome:
     return Done({"reworked": False, "why": SUPERSEDED}, writes=write)
 
 
-def _kept_body(ctx: JobContext) -> str | None:
+def _kept_body(draft: ThreadDraft) -> str | None:
     """The words that an earlier attempt had from the model; it made no call without any."""
-    kept = ctx.kept(WORDS)
-    return None if kept is None else accept_draft(kept["arguments"]).body
+    kept = draft.ctx.kept(WORDS)
+    if kept is None:
+        return None
+    sender = draft.sender()
+    return sender.signed(accept_draft(kept["arguments"], sender.name).body)
 
 
 def _record_made(draft: ThreadDraft, effect: EffectGuard, made: JsonObject, body: str | None) -> Outcome:

@@ -11,6 +11,8 @@ from uuid import UUID
 from domain.jobs.effects import CannotTell, Finding
 from domain.jobs.job import JsonObject, Writes
 from domain.mail.correspondence import SETTLED, EmailEvent, EmailState
+from domain.mail.mailbox import SPAM, TRASH
+from domain.mail.outgoing.senders import Sender, choose_sender
 from domain.mail.replies.draft_fingerprint import UNKNOWN
 from domain.mail.replies.lost_draft import LostDraft
 from domain.mail.thread_plan import DraftStanding, ThreadBefore, plan_event
@@ -52,6 +54,18 @@ class ThreadDraft:
     def where(self) -> tuple[UUID, str]:
         """What names the record: its account and its thread."""
         return self.thread.where
+
+    def sender(self) -> Sender:
+        """Whom a reply comes from, as the mailbox has it now."""
+        return choose_sender(self.thread.mailbox.send_as(), self.case.account.email, self.case.asked.parsed)
+
+    def is_thrown_away(self) -> bool:
+        """Whether the message to answer is in the trash, in spam or gone, as `prepare` has read the thread.
+
+        Of a draft by hand the person knows better.
+        """
+        now = self.thread.labels_of(self.case.asked.message_id)
+        return self.email.by_hand_at is None and (now is None or bool(now & {TRASH, SPAM}))
 
     def begin(self, tx: Transaction, token: str) -> EffectGuard:
         """Begin the effect; the token is the last part of its key."""

@@ -7,9 +7,11 @@ from email.policy import default
 import pytest
 
 from domain.mail.correspondence import EmailState
+from domain.mail.parsing.mime import parse_message
+from domain.mail.parsing.parsed_message import Address
 from engine.runtime import Lease
 from sandbox.emulator.control import MessagePlace
-from tests.doubles.mail_environment import MailEnvironment
+from tests.doubles.mail_environment import OWNER, MailEnvironment
 
 QUESTION = "Could you tell me whether noon on Friday suits you? Please reply."
 MORE = "Could you also tell me who else is coming? Please reply."
@@ -28,6 +30,22 @@ def ask(env: MailEnvironment, subject: str = "Lunch?", **options: object) -> Mes
 def made(env: MailEnvironment) -> int:
     """How many drafts were ever made at Gmail, whatever was answered."""
     return sum("draft_id" in call.summary for call in env.gmail.journal("drafts.create"))
+
+
+def test_a_draft_comes_from_the_alias_that_was_written_to(env: MailEnvironment) -> None:
+    aliases = {"sales@postroom.example": "accepted", "boss@postroom.example": "pending"}
+    facts = {"displayName": "Söles", "replyToAddress": "desk@postroom.example", "signature": "<b>Söles</b><br>Acme"}
+    env.mailbox = env.gmail.create_account(
+        OWNER, "access-1", "refresh-1", aliases=aliases, send_as={"sales@postroom.example": facts}
+    )
+    env.sync()
+    env.deliver("Lunch?", QUESTION, headers={"To": "Sales <sales@postroom.example>"})
+    env.sync()
+    (draft,) = env.mailbox.state().drafts
+    mail = parse_message(draft["raw"].encode())
+    assert mail.from_ == Address("Söles", "sales@postroom.example")
+    assert [one.address for one in mail.reply_to] == ["desk@postroom.example"]
+    assert mail.text.splitlines()[-2:] == ["Söles", "Acme"]
 
 
 def test_the_draft_stands_in_its_thread(env: MailEnvironment) -> None:

@@ -32,6 +32,18 @@ def test_what_was_thrown_away_gets_no_draft(env: MailEnvironment, where: str) ->
     assert not [name for name in env.mailbox.state().label_names(place.message_id) if name.startswith("Postroom/")]
 
 
+@pytest.mark.parametrize("where", ["TRASH", "SPAM", "gone"])
+def test_what_was_thrown_away_before_history_says_so_gets_no_draft(env: MailEnvironment, where: str) -> None:
+    place = classified(env)
+    if where == "gone":
+        env.mailbox.delete_message(place.message_id)
+    else:
+        env.mailbox.label_message(place.message_id, add=(where,), remove=("INBOX",))
+    env.drain(only="drafts.%")
+    assert env.mailbox.state().drafts == []
+    assert env.state(place.thread_id) is EmailState.SKIPPED
+
+
 def test_a_draft_that_is_ordered_by_hand_is_written_all_the_same(env: MailEnvironment) -> None:
     place = classified(env)
     env.drain()

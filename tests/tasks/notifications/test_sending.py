@@ -228,6 +228,8 @@ def test_an_email_has_both_bodies_its_frame_and_one_click(told: ToldPeople) -> N
     url = headers["list-unsubscribe"].strip("<>")
     assert url.startswith(f"{PUBLIC_URL}/u/")
     assert headers["list-unsubscribe-post"] == "List-Unsubscribe=One-Click"
+    assert headers["auto-submitted"] == "auto-generated"
+    assert headers["x-auto-response-suppress"] == "All", "no autoresponder answers"
     assert url in mail["text"]
     assert url in mail["html"]
     assert "<script>" not in mail["html"]

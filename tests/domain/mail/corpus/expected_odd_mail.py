@@ -46,6 +46,9 @@ ODD = {
     "question-mark-in-word": whole("x", BARE, subject="Kommst du mit? Ja?"),
     "raw-jis-subject": whole(TUESDAY, PEOPLE, "owner@postroom.example", subject="打合せの件"),
     "stray-quote": whole("body", None, "one@a.example", "tim@a.example", "jane@a.example", subject="s"),
+    "version-that-no-program-shows": whole(
+        "Thanks, all is fine here.", ("Anna Example", "anna@people.example"), OWNER, subject="Hello", files=("",)
+    ),
     "wrapped-body": Read(
         "This message is to remind you that the payment is overdue since\nMonday.",
         "Please pay the\xa0open invoice.",

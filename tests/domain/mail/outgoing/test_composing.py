@@ -8,9 +8,11 @@ import pytest
 
 from domain.jobs.failures import Invalid
 from domain.mail.mailbox import SenderAddress
-from domain.mail.outgoing.composing import choose_sender, compose, subject_of
+from domain.mail.outgoing.composing import compose, subject_of
 from domain.mail.outgoing.outgoing_mail import MailMessage, message_bytes
+from domain.mail.outgoing.senders import DELIVERED_TO, Sender, choose_sender
 from domain.mail.parsing.mime import parse_message
+from domain.mail.parsing.parsed_message import Address
 from domain.payloads.outbound import SendPayload
 from tests.domain.mail.messages import make_message
 
@@ -30,7 +32,9 @@ def order(**fields: Any) -> SendPayload:  # noqa: ANN401 - fields of the payload
 
 def composed(original: Any = QUESTION, **fields: Any) -> MailMessage:  # noqa: ANN401 - fields of the payload
     now = datetime(2026, 11, 3, 12, tzinfo=UTC)
-    return compose(order(**fields), original, sender=OWNER, token="token-12345", date=now)
+    return compose(
+        order(**fields), original, sender=choose_sender((OWNER,), OWNER.address, None), token="token-12345", date=now
+    )
 
 
 def test_a_reply_stays_in_its_conversation() -> None:
@@ -108,6 +112,7 @@ def test_strangers_words_are_escaped_in_html() -> None:
 
 
 ALIAS = SenderAddress("sales@example.com", "Sales", reply_to="desk@example.com")
+OWNER_ONLY = SenderAddress("owner@example.com", is_primary=True)
 PENDING = SenderAddress("boss@example.com", is_verified=False)
 
 
@@ -125,14 +130,47 @@ PENDING = SenderAddress("boss@example.com", is_verified=False)
 def test_an_answer_comes_from_the_address_that_was_written_to(
     own: tuple[SenderAddress, ...], to: str, cc: str, chosen: SenderAddress
 ) -> None:
-    assert choose_sender(own, "owner@example.com", make_message(to=to, cc=cc)) == chosen
+    assert choose_sender(own, "owner@example.com", make_message(to=to, cc=cc)).address.address == chosen.address
+
+
+@pytest.mark.parametrize(
+    ("headers", "address"),
+    [
+        *(
+            ({name: "Sales <SALES@example.com>", "to": "list@example.org"}, "sales@example.com")
+            for name in DELIVERED_TO
+        ),
+        ({"to": "sales+shop@example.com"}, "sales@example.com"),
+        ({"bcc": "sales@example.com", "to": "list@example.org"}, "sales@example.com"),
+        ({"to": "sa.les@example.com"}, "team@example.com"),
+        ({"to": "list@example.org", "delivered_to": "owner@example.com"}, "team@example.com"),
+        ({"to": "owner@example.com", "delivered_to": "sales@example.com"}, "owner@example.com"),
+        ({"to": "list@example.org", "delivered_to": "boss@example.com"}, "team@example.com"),
+        ({"from": "sales@example.com", "to": "ada@example.org"}, "sales@example.com"),
+    ],
+)
+def test_every_header_that_says_where_a_mail_arrived_is_read(headers: dict[str, str], address: str) -> None:
+    own = (OWNER_ONLY, ALIAS, PENDING, SenderAddress("team@example.com", is_default=True))
+    message = make_message(**{name.replace("-", "_"): value for name, value in headers.items()})
+    assert choose_sender(own, "owner@example.com", message).address.address == address
+
+
+def test_a_signature_is_below_the_words_once() -> None:
+    sender = Sender(Address("", "a@example.com"), signature="Olga\nAcme")
+    signed = sender.signed("Yes.\n")
+    assert signed == sender.signed(signed) == "Yes.\n\n-- \nOlga\nAcme"
+    assert sender.unsigned(signed) == "Yes."
 
 
 def test_a_new_mail_comes_from_the_default_address() -> None:
     default = SenderAddress("team@example.com", is_default=True)
     own = (SenderAddress("owner@example.com", is_primary=True), default)
-    assert choose_sender(own, "owner@example.com", None) == default
+    assert choose_sender(own, "owner@example.com", None).address.address == default.address
     made = compose(
-        order(message_type="new", subject="Hi"), None, sender=ALIAS, token="token-12345", date=datetime.now(UTC)
+        order(message_type="new", subject="Hi"),
+        None,
+        sender=choose_sender((ALIAS,), ALIAS.address, None),
+        token="token-12345",
+        date=datetime.now(UTC),
     )
     assert made.reply_to

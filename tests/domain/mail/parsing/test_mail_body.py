@@ -139,12 +139,78 @@ FOOTER = part("____\nclub mailing list", "text/plain; charset=us-ascii", Content
         ),
         (multipart("alternative", part("Hello"), part("<x>", "text/x-amp-html"), html("Hello")), ["Hello"], [""]),
         (multipart("alternative", html("First"), html("Second")), ["Second"], []),
+        (multipart("alternative", part("Hello"), part("<p>Page", "text/html; name=page.html")), ["Page"], []),
+        (
+            multipart(
+                "related", part("x", "text/x-note", Content_ID="<note>"), html("Hello"), parameters='; start="<note>"'
+            ),
+            ["Hello"],
+            [""],
+        ),
     ],
 )
 def test_parts_are_read_as_a_client_shows_them(body: str, text: list[str], files: list[str]) -> None:
     message = read(body)
     assert message.text == "\n\n".join(text)
     assert [one.filename for one in message.attachments] == files
+
+
+UNSEEN = "Could you send me the bank details again? Please reply."
+UNSEEN_PARTS = [
+    *(part(UNSEEN, f"text/{kind}") for kind in ("x-note", "watch-html", "x-amp-html", "markdown", "enriched", "rtf")),
+    part(UNSEEN, "application/xhtml+xml"),
+    part(UNSEEN, "text/markdown", Content_Disposition="inline"),
+    part(UNSEEN, "text/"),
+    part(UNSEEN, "plain"),
+    multipart("mixed", part(UNSEEN, "text/x-note")),
+    part(UNSEEN, "multipart/mixed"),
+    part(UNSEEN, "multipart/mixed; boundary=none"),
+]
+
+
+@pytest.mark.parametrize("unseen", UNSEEN_PARTS)
+@pytest.mark.parametrize("seen", [part("Thanks."), html("Thanks."), part("")])
+@pytest.mark.parametrize("kind", ["alternative", "mixed", "related"])
+def test_words_that_no_program_shows_are_a_file_and_a_sign(kind: str, seen: str, unseen: str) -> None:
+    for parts in ((seen, unseen), (unseen, seen)):
+        message = read(multipart(kind, *parts))
+        assert message.text == ("" if seen == part("") else "Thanks.")
+        assert len(message.attachments) == 1
+        assert Defect.HIDDEN_TEXT in message.defects
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [part("log", "text/x-log; name=x.log")],
+        [part("log", "text/x-log", Content_Disposition="attachment")],
+        [part("log", "text/x-log", Content_Disposition="odd; filename=x.log")],
+        [part("log", "text/plain", Content_Disposition="odd")],
+        [part("BEGIN:VCALENDAR", "text/calendar; method=REQUEST")],
+        [part("", "text/x-note")],
+    ],
+)
+def test_what_is_sent_as_a_file_is_no_sign(parts: list[str]) -> None:
+    message = read(multipart("mixed", part("Thanks."), *parts))
+    assert (message.text, len(message.attachments)) == ("Thanks.", 1)
+    assert Defect.HIDDEN_TEXT not in message.defects
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        part("# Hello", "text/markdown"),
+        part("# Hello", "text"),
+        part("# Hello", "multipart/mixed"),
+        multipart("mixed", part("# Hello", "text/markdown"), PDF),
+        multipart("mixed", part("# Hello", "text/markdown"), part("log", "text/plain; name=x.log")),
+        multipart("alternative", part("# Hello", "text/markdown")),
+    ],
+)
+def test_any_text_stands_for_plain_text_where_the_mail_has_no_other(body: str) -> None:
+    message = read(body)
+    assert message.text == "# Hello"
+    assert Defect.HIDDEN_TEXT not in message.defects
 
 
 INLINE = "inline; filename=message.txt"

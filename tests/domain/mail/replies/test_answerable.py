@@ -7,6 +7,7 @@ import pytest
 
 from domain.jobs.failures import Invalid
 from domain.mail.outgoing.header_lines import header_text
+from domain.mail.outgoing.senders import Sender
 from domain.mail.outgoing.subjects import plain_subject
 from domain.mail.parsing.limits import LONGEST_SUBJECT
 from domain.mail.parsing.mime import parse_message
@@ -16,7 +17,7 @@ from domain.mail.replies.recipients import MOST_RECIPIENTS
 from domain.mail.replies.replies import Envelope, Original, reply_message
 from tests.domain.mail.corpus.mutants import seeds
 
-OWNER = Address("", "owner@example.com")
+OWNER = Sender(Address("", "owner@example.com"))
 HEADERS = [
     b"Subject: \x1b$BBG9g$;$N7o\x1b(B",
     b"Subject: =?utf-8?q?Question=07_about_Tuesday?=",

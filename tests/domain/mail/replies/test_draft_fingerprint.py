@@ -2,6 +2,7 @@
 
 import pytest
 
+from domain.mail.outgoing.senders import Sender
 from domain.mail.parsing.mime import parse_message
 from domain.mail.parsing.parsed_message import Address
 from domain.mail.replies.draft_fingerprint import UNKNOWN, is_untouched, of_made, of_rework, words_of
@@ -9,14 +10,15 @@ from domain.mail.replies.drafting import fingerprint
 from domain.mail.replies.replies import Envelope, Original, reply_message, threaded_message
 
 OWNER = Address("", "owner@example.com")
+SENDER = Sender(OWNER)
 ORIGINAL = Original("Lunch?", (Address("Ada", "ada@example.org"),), "<one@example.org>")
 BODY = "Noon suits me."
-ENVELOPE = Envelope.of_reply(ORIGINAL, OWNER)
+ENVELOPE = Envelope.of_reply(ORIGINAL, SENDER)
 MADE = of_made(BODY, ENVELOPE)
 
 
 def test_a_draft_as_it_was_made_is_untouched() -> None:
-    draft = parse_message(reply_message(ORIGINAL, OWNER, BODY, token="token-12345"))
+    draft = parse_message(reply_message(ORIGINAL, SENDER, BODY, token="token-12345"))
     assert is_untouched(draft, MADE)
     assert is_untouched(draft, fingerprint(BODY)), "as a reworked draft of unknown words is remembered"
     assert not is_untouched(draft, UNKNOWN)

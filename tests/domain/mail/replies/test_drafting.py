@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.jobs.failures import Invalid
+from domain.mail.outgoing.senders import Sender
 from domain.mail.parsing.mime import parse_message
 from domain.mail.parsing.parsed_message import Address
 from domain.mail.replies.drafting import (
@@ -131,5 +132,7 @@ def _wrapped(text: str, places: list[int]) -> list[tuple[int, str]]:
 @given(WORDS)
 def test_a_draft_read_back_from_its_bytes_is_unedited(words: list[str]) -> None:
     body = " ".join(words)
-    raw = reply_message(Original("s", (Address("", "ada@example.org"),)), Address("", "owner@example.com"), body)
+    raw = reply_message(
+        Original("s", (Address("", "ada@example.org"),)), Sender(Address("", "owner@example.com")), body
+    )
     assert not was_edited(parse_message(raw).text, fingerprint(body))
