@@ -94,7 +94,10 @@ def drafted(env: MailEnvironment) -> int:
 def wait_for_the_ends(env: MailEnvironment) -> None:
     """Wait until no job is open; says which are, where they stay so."""
     rows = "select job_type, state, attempt, losses, run_at - now(), error from jobs where finished_at is null"
-    open_jobs = lambda: env.database.execute(rows).fetchall()  # noqa: E731 - asked twice
+
+    def open_jobs() -> list[tuple[object, ...]]:
+        return env.database.execute(rows).fetchall()
+
     try:
         wait_until(lambda: not open_jobs(), within=WITHIN_S, describe="all jobs to end")
     except TimeoutError as late:

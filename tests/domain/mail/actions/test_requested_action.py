@@ -20,11 +20,12 @@ from domain.mail.actions.requested_action import (
     read_action,
 )
 from domain.mail.actions.snooze import A_YEAR, Snooze
-from domain.mail.mailbox import SenderAddress
 from domain.mail.outgoing.composing import compose
 from domain.mail.outgoing.outgoing_mail import message_bytes
 from domain.mail.outgoing.send_orders import ActionContext, send_order
+from domain.mail.outgoing.senders import Sender
 from domain.mail.parsing.mime import parse_message
+from domain.mail.parsing.parsed_message import Address
 from domain.payloads.mail_address import address_key
 from tests.domain.mail.actions.any_action import ACTIONS, NOON
 from tests.domain.mail.messages import make_message
@@ -88,7 +89,7 @@ def test_a_forward_that_is_accepted_can_be_sent(address: str) -> None:
     about = ActionContext(UUID(int=1), UUID(int=2), "18c2f0a1b2c3d4e6", "18c2f0a1b2c3d4e5", make_message())
     assert isinstance(action, Forward)
     order = send_order(action, about, ())
-    mail = compose(order, about.original, sender=SenderAddress("me@example.com"), token="token-12345", date=NOON)
+    mail = compose(order, about.original, sender=Sender(Address("", "me@example.com")), token="token-12345", date=NOON)
     assert [one.key for one in parse_message(message_bytes(mail)).to] == [address_key(address)]
 
 

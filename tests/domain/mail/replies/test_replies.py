@@ -29,7 +29,7 @@ def test_a_reply_lands_in_its_thread() -> None:
     assert reply.references == ("<one@example.org>", "<token-12345@draft.postroom.invalid>", "<two@example.org>")
     assert reply.header("x-postroom-token") == "token-12345"
     assert [one.address for one in reply.to] == ["ada@example.org"]
-    assert reply.from_ == OWNER
+    assert reply.from_ == OWNER.address
     assert reply.text == "Grüße\nOwner"
     assert reply.message_id is None
     assert raw.isascii()
