@@ -1,8 +1,9 @@
 """The text of an HTML mail as a reader sees it, out of the tree that a browser would build."""
 
 import re
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
 
@@ -124,8 +125,11 @@ def html_to_text(markup: str) -> str:
 
 def read_page(markup: str, most_tags: int = MOST_TAGS) -> PageText:
     """The text a reader would see, and what else is in the page; work is bounded by the markup and its tags."""
-    tags = list(_tags(markup, most_tags))
-    end = tags.pop() if tags else len(markup)
+    tags = [tag.start() for tag in islice(_TAG.finditer(markup), most_tags + 1)]
+    end = tags.pop() if len(tags) > most_tags else len(markup)
+    if len(tags) > DEEPEST_ELEMENT:
+        end = min(end, _too_deep(markup))
+        del tags[bisect_left(tags, end) :]
     # From tag to tag: what looks like another tag in a value ends the look, and such tags are few.
     end = next((tag for tag, following in pairwise([*tags, end]) if _CROWDED.match(markup, tag, following)), end)
     cut = end < len(markup)
@@ -139,24 +143,20 @@ def read_page(markup: str, most_tags: int = MOST_TAGS) -> PageText:
     return PageText("\n".join(lines.lines).strip("\n"), lines.hidden, lines.has_words, len(tags), cut)
 
 
-def _tags(markup: str, most: int) -> Iterator[int]:
-    """Where the tags are that are read, and where to stop: before one too many, one too deep, or at the end.
+def _too_deep(markup: str) -> int:
+    """Where the first element begins that lies too deep; the end where none does.
 
     How deep an element is, is counted by the names that are open. A browser opens at most five for each of them: a
     table with its body, row and cell, in which the end of what is around the table means nothing.
     """
     opened, depth = Counter[str](), 0
-    for number, tag in enumerate(_TAG.finditer(markup)):
-        name = tag[2].lower()
-        if not _NEVER_OPEN.fullmatch(name):
-            step = -1 if tag[1] else 1
-            if opened[name] + step >= 0:
-                opened[name] += step
-                depth += step
-        yield tag.start()
-        if number == most or depth > DEEPEST_ELEMENT:
-            return
-    yield len(markup)
+    for tag in _TAG.finditer(markup):
+        name, step = tag[2].lower(), -1 if tag[1] else 1
+        if opened[name] + step >= 0 and not _NEVER_OPEN.fullmatch(name):
+            opened[name], depth = opened[name] + step, depth + step
+            if depth > DEEPEST_ELEMENT:
+                return tag.start()
+    return len(markup)
 
 
 def _bounded(markup: str, tags: int) -> str:

@@ -118,7 +118,8 @@ def text_of(alert: Alert) -> str:
             return f"In the hour that began at {since}. See them with `celery -A tasks deadletters list`."
         case AlertKind.REFUSED:
             return (
-                "It is kept, and made no job. See why with `celery -A tasks jobs refused`, and what it said with"
+                f"One of the {alert.subject} of Celery's clients is kept, and made no job. See why with"
+                " `celery -A tasks jobs refused`, and what it said with"
                 f" `celery -A tasks jobs refused-content {alert.reference}`. Others within the hour raise no alert."
             )
         case AlertKind.PROVIDER:

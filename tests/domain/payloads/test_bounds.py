@@ -35,7 +35,10 @@ def endless(schema: object, where: str) -> Iterator[str]:
             yield from endless(inner, where)
 
 
-@pytest.mark.parametrize("payload", list(payload_types), ids=lambda one: str(one.declaration.job_type))
+OURS = [one for one in payload_types if one.__module__.startswith("domain.payloads.")]
+
+
+@pytest.mark.parametrize("payload", OURS, ids=lambda one: str(one.declaration.job_type))
 def test_every_value_has_an_end(payload: type[Payload]) -> None:
     schema: dict[str, Any] = payload.model_json_schema()
     parts = schema.get("properties", {}), schema.get("$defs", {})

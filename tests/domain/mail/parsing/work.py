@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from inspect import CO_GENERATOR
 from types import FrameType
 from typing import Any
 
@@ -18,8 +19,9 @@ class Steps:
     handed: int = 0
     """Characters and bytes that functions were given to read, each time that they were.
 
-    A function that gets a whole text and a place in it reads from there to `stop`, or as far as the place that it
-    returns; one that returns the same place has looked at all the rest.
+    A generator gets its arguments once, however often it goes on. A function that gets a whole text and a place in it
+    reads from there to `stop`, or as far as the place that it returns; one that returns the same place has looked at
+    all the rest.
     """
     detections: int = 0
     """Texts whose charset was detected by their letters."""
@@ -32,12 +34,14 @@ PLACES = ("start", "opening")
 
 def count_steps(call: Callable[[], object]) -> Steps:
     """Run it under Python's own tracing; the code that is measured knows nothing of it."""
-    steps = Steps()
+    steps, begun = Steps(), set[FrameType]()
 
     def called(frame: FrameType, _event: str, _argument: object) -> Any:  # noqa: ANN401 - a tracer
         code = frame.f_code
         given = {name: frame.f_locals.get(name) for name in code.co_varnames[: code.co_argcount]}
-        length = sum(len(value) for value in given.values() if isinstance(value, str | bytes))
+        length = 0 if frame in begun else sum(len(value) for value in given.values() if isinstance(value, str | bytes))
+        if code.co_flags & CO_GENERATOR:
+            begun.add(frame)
         place = next((given[name] for name in PLACES if isinstance(given.get(name), int)), None)
         if place is None or not length:
             steps.handed += 0 if isinstance(given.get("stop"), int) else length
