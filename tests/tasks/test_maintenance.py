@@ -266,7 +266,7 @@ def test_expired_guards_and_expectations_go(env: MailEnvironment) -> None:
     output = keep_house(env, "maintenance.purge_expired_keys")["output"]
     assert output["guards"] > 0
     assert output == {"guards": output["guards"], "expectations": expected} | dict.fromkeys(
-        ("requests", "corrections", "consents", "mails", "proposals", "workflows"), 0
+        ("requests", "corrections", "consents", "mails", "proposals", "workflows", "refusals"), 0
     )
     assert env.count("select count(*) from expected_writes") == 0
     assert env.count("select count(*) from idempotency_keys where key = 'in-doubt'") == 1

@@ -178,7 +178,7 @@ def test_a_unique_type_names_the_job_that_is_there(client: Client) -> None:
             "has no time zone: end it with Z, or an offset such as +01:00",
         ),
         (NOOP | {"idempotency_key": ""}, "idempotency_key", "String should have at least 1 character"),
-        (NOOP | {"org_id": ACCOUNT}, "org_id", "Extra inputs are not permitted"),
+        (NOOP | {"org_id": ACCOUNT}, "org_id", "is not the org of the key"),
     ],
 )
 def test_a_bad_request_is_refused_by_field_and_reason(
