@@ -57,7 +57,10 @@ def create_app(settings: Settings) -> FastAPI:
         await asyncio.to_thread(resources.bells.stop)
         resources.database.dispose()
 
-    app = FastAPI(title="Postroom", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
+    # A redirect to the path without its slash would lead to whatever the header `Host` names, with a link's signature.
+    app = FastAPI(
+        title="Postroom", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False
+    )
     app.state.resources = resources
     app.include_router(health.router)
     app.include_router(webhooks.router)

@@ -10,7 +10,6 @@ from functools import partial
 from html import escape
 from http import HTTPStatus
 from typing import Annotated
-from urllib.parse import parse_qs
 from uuid import UUID
 
 import structlog
@@ -23,7 +22,7 @@ from domain.approvals.question import Question, outcome_of, refusal_words
 from domain.clean_text import clean_text
 from domain.jobs.job import ActorType
 from domain.privacy.redaction import redact
-from gateway.http.bodies import read_body
+from gateway.http.bodies import form_fields, read_body
 from gateway.http.org_places import in_its_place
 from gateway.http.request_ids import origin_of
 from gateway.http.resources import resources_of
@@ -104,11 +103,11 @@ def decide(request: Request, form: Annotated[bytes, Depends(form_body)], link: L
     """Decide as the form says; one that says neither changes nothing."""
     if link is None:
         return _unknown()
-    fields = parse_qs(form.decode(errors="replace"), max_num_fields=10)
-    pressed = fields.get("choice", [""])[0]
+    fields = form_fields(form)
+    pressed = fields.get("choice", "")
     if pressed not in set(Choice):
         return show(request, link)
-    reason = " ".join(clean_text(fields.get("reason", [""])[0]).split())[:LONGEST_REASON] or None
+    reason = " ".join(clean_text(fields.get("reason", "")).split())[:LONGEST_REASON] or None
     resources = resources_of(request)
     with resources.database.ledger() as tx:
         call = Call(

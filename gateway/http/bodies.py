@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from typing import Annotated, Any
+from urllib.parse import parse_qsl
 
 from fastapi import Depends, Request, status
 from fastapi.concurrency import run_in_threadpool
@@ -22,6 +23,9 @@ LONGEST_JSON = 1024 * 1024
 MOST_VALUES = 20_000
 """Members of objects and elements of arrays in a body, of which each costs the reader of a document some microseconds.
 The 500 rules of the longest document have 20 each; a megabyte could hold half a million."""
+
+MOST_FIELDS = 100
+"""Fields of a form; Twilio's callbacks have some 20, our own pages two."""
 
 WHOLE_WITHIN_S = 20.0
 """How long a body may take from its head to its end; Pub/Sub gives a push up after 10 s."""
@@ -56,6 +60,21 @@ async def read_body(request: Request, keep: int, most: int, *, within_s: float =
     async for chunk in stream_body(request, most, within_s=within_s):
         kept += chunk[: keep - len(kept)]
     return bytes(kept)
+
+
+def form_fields(body: bytes) -> dict[str, str]:
+    """The fields of a form, each of which comes once; raises `Invalid` for another body.
+
+    Of two fields of one name nobody says which counts, and a signature over them does not say either.
+    """
+    try:
+        pairs = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=MOST_FIELDS)
+    except ValueError:
+        raise Invalid("form", f"is no form of at most {MOST_FIELDS} fields") from None
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise Invalid("form", "has two fields of one name")
+    return fields
 
 
 async def bounded_body(request: Request) -> bytes:

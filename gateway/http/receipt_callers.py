@@ -4,17 +4,16 @@ import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated
-from urllib.parse import parse_qsl
 from uuid import UUID
 
 import structlog
 from fastapi import Depends, HTTPException, Request, status
 from pydantic import SecretStr
 
-from domain.jobs.failures import Gone
+from domain.jobs.failures import Gone, Invalid
 from domain.notifications.channels import Channel
 from domain.notifications.receipts import Receipt, SmsReply, email_receipt, sms_receipt, sms_reply
-from gateway.http.bodies import read_body
+from gateway.http.bodies import form_fields, read_body
 from gateway.http.org_places import in_its_place
 from gateway.http.resources import Resources, resources_of
 from providers.webhooks import svix, twilio
@@ -28,7 +27,6 @@ log = structlog.get_logger(__name__)
 
 LONGEST_CALLBACK = 64 * 1024
 """Bytes; Twilio's have some 500, Resend's some thousand."""
-MOST_FIELDS = 100
 CALLBACK_WITHIN_S = 10.0
 RESEND_SECRET = "resend_webhook"  # noqa: S105 - the name of a secret
 """The org's secret that signs Resend's callbacks, as its page shows it: `whsec_…`."""
@@ -100,15 +98,15 @@ def _twilio_fields(request: Request, org_id: UUID, path: str, body: bytes) -> di
         sender = channel_senders.find(tx, org_id, Channel.SMS)
         secret = None if sender is None else _secret(tx, resources, org_id, sender.secret)
     try:
-        fields = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=MOST_FIELDS)
-    except ValueError:
+        fields = form_fields(body)
+    except Invalid:
         raise _refused("twilio.body") from None
     url = f"{resources.settings.public_url}{path}"
     token = _auth_token(secret)
     signature = request.headers.get(twilio.SIGNATURE, "")
-    if token is None or not twilio.is_signed(token, url, fields, signature):
+    if token is None or not twilio.is_signed(token, url, [*fields.items()], signature):
         raise _refused("twilio.signature")
-    return dict(fields)
+    return fields
 
 
 def resend_callback(request: Request, org_id: UUID, body: CallbackBody) -> EmailCallback | None:

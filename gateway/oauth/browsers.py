@@ -2,12 +2,11 @@
 
 from http import HTTPStatus
 from typing import Annotated
-from urllib.parse import parse_qs
 
 import structlog
 from fastapi import Depends, Query, Request
 
-from gateway.http.bodies import read_body
+from gateway.http.bodies import form_fields, read_body
 from gateway.http.org_places import in_its_place
 from gateway.http.resources import resources_of
 from gateway.oauth.pages import NEW_LINK, PageRefusal
@@ -36,7 +35,7 @@ async def form_link(request: Request) -> str:
     if request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
         raise PageRefusal(HTTPStatus.FORBIDDEN, "This page was not opened from its link", NEW_LINK)
     body = await read_body(request, LONGEST_FORM, LONGEST_FORM, within_s=FORM_WITHIN_S)
-    return parse_qs(body.decode(errors="replace"), max_num_fields=10).get("link", [""])[0]
+    return form_fields(body).get("link", "")
 
 
 def link_user(request: Request, link: Annotated[str, Depends(form_link)]) -> ConsentRequest:

@@ -11,7 +11,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
-from domain.jobs.failures import Busy, Failure, ForOtherWorker, Transient
+from domain.jobs.failures import Busy, Failure, ForOtherWorker, Invalid, Transient
 from domain.mail.consent import START
 from gateway.http.problems import RETRY_AFTER_S
 from observability import logs
@@ -65,7 +65,7 @@ class PageRoute(APIRoute):
                 raise
             except HTTPException as refusal:
                 return page(refusal.status_code, "This page was not opened from its link", NEW_LINK)
-            except RequestValidationError:
+            except (RequestValidationError, Invalid):
                 return page(HTTPStatus.UNPROCESSABLE_ENTITY, "This page was not opened from its link", NEW_LINK)
             except Failure as failure:
                 return _failed(failure)

@@ -58,8 +58,8 @@ from domain.workflows.inputs import InputCheck, schema_misfits
 from domain.workflows.references import LONGEST_EXPRESSION, joined, parsed
 from domain.yaml_source import LONGEST_SOURCE as LONGEST_YAML
 from domain.yaml_source import UnreadableYaml, read_yaml
-from gateway.http.bodies import LONGEST_JSON
-from gateway.http.receipt_callers import LONGEST_CALLBACK, MOST_FIELDS
+from gateway.http.bodies import LONGEST_JSON, MOST_FIELDS
+from gateway.http.receipt_callers import LONGEST_CALLBACK
 from providers.discord import webhook
 from providers.discord.interactions import LONGEST_BODY as LONGEST_PRESS
 from providers.discord.interactions import parse as parse_press

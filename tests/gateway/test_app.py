@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sandbox.servers.free_port import find_free_port
 from settings import Settings
-from tests.gateway.serving import ask
+from tests.gateway.serving import ask, serve
 from tests.waiting import eventually
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -50,3 +50,15 @@ def test_a_bad_setting_ends_it_with_one_line() -> None:
     assert done.stderr.startswith("Error: settings: POSTROOM_PUBLIC_URL: ")
     assert len(done.stderr.splitlines()) == 1
     assert "hunter2" not in done.stderr
+
+
+def test_no_path_is_sent_on_to_the_host_that_a_request_names(settings: Settings) -> None:
+    with serve(settings) as url:
+        for path in ("/d/018f/?person=p&sig=secret", "/v1/jobs/", "/healthz/"):
+            assert ask(url + path, headers={"Host": "evil.example"}).status == 404
+
+
+def test_a_form_that_is_none_is_refused_where_no_key_is_asked_for(settings: Settings) -> None:
+    with serve(settings) as url:
+        assert ask(f"{url}/oauth/google/start", b"link=a&link=b").status == 422
+        assert ask(f"{url}/oauth/google/start", b"a=1&" * 200).status == 422

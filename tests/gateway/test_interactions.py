@@ -270,6 +270,7 @@ def test_what_is_not_signed_now_by_the_application_is_refused(
         badly_signed(document),
         signed(document, at=time.time() - 400),
         signed(document, at=time.time() + 400),
+        signed(document, at=999_999_999_999),
         SignedRequest(good.body + b" ", good.headers),
         SignedRequest(good.body, good.headers | {"X-Signature-Timestamp": str(int(time.time()) - 1)}),
         SignedRequest(good.body, {"Content-Type": "application/json"}),
@@ -302,6 +303,8 @@ def test_without_a_public_key_every_press_is_refused(settings: Settings, account
         b'{"type": 2}',
         b'{"type": true}',
         b'{"type": "3"}',
+        b'{"type": [3]}',
+        b'{"type": {}}',
         b"[" * 9000,
     ],
 )

@@ -7,7 +7,7 @@ from fastapi import Request
 from starlette.types import Message
 
 from domain.jobs.failures import Invalid
-from gateway.http.bodies import LONGEST_JSON, MOST_VALUES, json_body, read_body
+from gateway.http.bodies import LONGEST_JSON, MOST_FIELDS, MOST_VALUES, form_fields, json_body, read_body
 from gateway.http.problems import RefusedPart
 
 
@@ -58,3 +58,10 @@ def test_what_is_no_json_is_refused(chunk: bytes, kind: bytes, refusal: type[Exc
 def test_json_is_read_and_nothing_is_none() -> None:
     assert asyncio.run(json_body(request_of(b'{"a": 1}', kind=b"application/json; charset=utf-8"))) == {"a": 1}
     assert asyncio.run(json_body(request_of(b"", kind=b""))) is None
+
+
+def test_a_form_has_each_of_its_fields_once() -> None:
+    assert form_fields(b"choice=approve&reason=&why=a+%C3%A4") == {"choice": "approve", "reason": "", "why": "a ä"}
+    for odd in (b"a=1&a=2", b"a=1&a=1", b"\xff=1", b"a=1&" * MOST_FIELDS + b"b=2"):
+        with pytest.raises(Invalid, match=r"^form: "):
+            form_fields(odd)
