@@ -8,7 +8,7 @@ from domain.jobs.job import Done, JsonObject, Outcome, Snooze
 from domain.jobs.queues import Queue
 from domain.jobs.retry import PIPELINE
 from domain.mail.backfill import SHARE, check_wish
-from domain.mail.mailbox import DRAFT, INBOX, SENT, SPAM, TRASH, RawMessage
+from domain.mail.mailbox import BINS, DRAFT, INBOX, SENT, RawMessage
 from domain.mail.parsing.mime import parse_message
 from domain.mail.parsing.parsed_message import ParsedMessage
 from domain.payloads.gmail import (
@@ -91,7 +91,7 @@ def ingest(ctx: JobContext, payload: IngestPayload) -> Outcome:
 
 def _keep(ctx: JobContext, account: Account, raw: RawMessage) -> Outcome:
     account_id = account.account_id
-    if raw.label_ids & {DRAFT, SPAM, TRASH}:
+    if raw.label_ids & {DRAFT, *BINS}:
 
         def change_labels(tx: Transaction) -> None:
             # The message may have been stored before a person moved it there.

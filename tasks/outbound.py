@@ -26,7 +26,7 @@ from domain.jobs.job import Done, JsonObject, Outcome, Snooze
 from domain.jobs.queues import Queue
 from domain.jobs.retry import NOTIFICATIONS
 from domain.mail.actions.undo_hint import irreversible
-from domain.mail.mailbox import Draft
+from domain.mail.mailbox import BINS, Draft
 from domain.mail.outgoing.automatic_answers import ONE_ANSWER_PER, addresses_of, kind_of
 from domain.mail.outgoing.composing import compose
 from domain.mail.outgoing.outgoing_mail import message_bytes
@@ -116,9 +116,7 @@ def _leave(ctx: JobContext, mailbox: Mailbox, case: OutgoingCase) -> str:
         # A person has sent the draft whose record was lost.
         making.record_with(partial(_store_sent, ctx, case, made))
         return str(made["sent"])
-    if "discarded" in made:
-        making.record_alone()
-        raise Permanent("the draft was discarded before its answer came", code=DISCARDED)
+    _check_kept(making, made)
     draft = Draft(made["draft_id"], made["message_id"], made["thread_id"])
     sending = making.record_with(partial(_begin_sending, ctx, case, draft))
     return _send(ctx, mailbox, case, mail, draft, sending)
@@ -180,18 +178,31 @@ def _send(
 ) -> str:
     find = partial(outgoing_drafts.find_sent, mailbox, mail, draft)
     try:
-        left = sending.carry_out(partial(_send_draft, mailbox, draft, find), find=find)
+        left = sending.carry_out(partial(_send_draft, mailbox, draft, find, is_new=mail.draft is None), find=find)
     except Uncertain:
         raise
     except Permanent as refusal:
         raise _unsent(ctx, mailbox, draft, refusal) from refusal
+    _check_kept(sending, left)
     sending.record_with(partial(_store_sent, ctx, case, left))
     return str(left["sent"])
 
 
-def _send_draft(mailbox: Mailbox, draft: Draft, find: Callable[[], Finding]) -> JsonObject:
-    """Send the draft. Where Gmail refuses, its person may have sent it a moment before: the sent mail is looked for."""
+def _check_kept(effect: EffectGuard, result: JsonObject) -> None:
+    """Raise where a person has thrown the draft away, once that is recorded."""
+    if "discarded" in result:
+        effect.record_alone()
+        raise Permanent("the draft was discarded before it was sent", code=DISCARDED)
+
+
+def _send_draft(mailbox: Mailbox, draft: Draft, find: Callable[[], Finding], *, is_new: bool) -> JsonObject:
+    """Send the draft, unless it has waited since an earlier attempt and lies in the trash: Gmail sends it from there.
+
+    Where Gmail refuses, its person may have sent it a moment before: the sent mail is looked for.
+    """
     try:
+        if not is_new and mailbox.draft(draft.draft_id).label_ids & BINS:
+            return outgoing_drafts.DISCARDED
         facts = mailbox.send_draft(draft.draft_id)
     except Permanent as refusal:
         match find():

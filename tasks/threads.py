@@ -1,5 +1,6 @@
 """The threads family: settle a thread when its person is done with it, or its draft was sent or discarded."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID
@@ -9,7 +10,7 @@ from domain.jobs.job import Done, JsonObject, Outcome, Snooze
 from domain.jobs.queues import Queue
 from domain.jobs.retry import PIPELINE
 from domain.mail.correspondence import DRAFT_OUT, SETTLED, EmailEvent
-from domain.mail.mailbox import SENT, MessageFacts
+from domain.mail.mailbox import BINS, DRAFT, SENT, MessageFacts
 from domain.mail.replies.lost_draft import shows_token, token_named
 from domain.mail.thread_plan import DraftStanding, ThreadBefore, ThreadPlan, plan_event
 from domain.payloads.threads import CleanupPayload
@@ -17,11 +18,13 @@ from engine.catalogue import job
 from engine.context import JobContext
 from providers.ports import Mailbox
 from storage.accounts import accounts, labels
-from storage.mail import emails, outgoing_mails
+from storage.mail import emails, messages, outgoing_mails
 from storage.mail.emails import Email
+from storage.mail.messages import Message
 from storage.postgres.database import Transaction
 from tasks.mail.drafts import machine_drafts
 from tasks.mail.drafts.lost_drafts import messages_of
+from tasks.mail.drafts.thread_draft import THROWN_AWAY
 from tasks.mail.mailbox_change import OpenThread, open_thread
 from tasks.mail.mailbox_session import MAILBOX_AUDITS, SETTLES_WITHIN, hold_mailbox
 
@@ -40,7 +43,10 @@ CLOCKS_APART = timedelta(seconds=5)
     holds=hold_mailbox,
 )
 def cleanup(ctx: JobContext, payload: CleanupPayload) -> Outcome:
-    """Archive a thread that is done; find out whether a vanished draft was sent, discarded or merely edited."""
+    """Archive a thread that is done; find out whether a vanished draft was sent, discarded or merely edited.
+
+    The untouched draft of a message that its person has thrown away is discarded.
+    """
     thread_id = payload.thread_id
     with ctx.read() as tx:
         email = emails.get(tx, payload.account_id, thread_id)
@@ -48,19 +54,19 @@ def cleanup(ctx: JobContext, payload: CleanupPayload) -> Outcome:
         label_ids = labels.ids_by_role(tx, payload.account_id)
     with open_thread(ctx, account, thread_id, label_ids) as thread:
         if payload.action == "done":
-            return _archive(thread, email)
+            return _close(thread, email, EmailEvent.DONE, "the person is done with it")
         if email is None or email.draft_id is None or email.state not in DRAFT_OUT:
             return Done({"found": "no draft of ours is out"})
         return _check_sent(thread, payload, email)
 
 
-def _archive(thread: OpenThread, email: Email | None) -> Outcome:
-    """Archive the thread, and discard the machine draft that its person has not touched."""
+def _close(thread: OpenThread, email: Email | None, event: EmailEvent, why: str) -> Outcome:
+    """Settle the thread, and discard the machine draft that its person has not touched."""
     before = email.before if email else ThreadBefore()
     draft = email.draft if email else None
     if draft is not None and before.draft is DraftStanding.UNREAD:
         before = replace(before, draft=machine_drafts.standing(thread.mailbox, draft))
-    plan = plan_event(before, EmailEvent.DONE, "the person is done with it")
+    plan = plan_event(before, event, why)
     thread.carry_out_unless_gone(plan, draft)
 
     def write(tx: Transaction) -> None:
@@ -80,7 +86,7 @@ def _archive(thread: OpenThread, email: Email | None) -> Outcome:
         if changed:
             raise Transient("the thread's record has changed since it was read", code="thread.changed")
 
-    return Done({"archived": True}, writes=write)
+    return Done({"archived": plan.labels.archive, "why": why}, writes=write)
 
 
 def _check_sent(thread: OpenThread, payload: CleanupPayload, email: Email) -> Outcome:
@@ -90,6 +96,8 @@ def _check_sent(thread: OpenThread, payload: CleanupPayload, email: Email) -> Ou
     except Gone:
         draft = None
     if draft is not None and draft.is_draft:
+        if _is_thrown_away(thread, email) and _is_untouched(thread, email):
+            return _close(thread, email, EmailEvent.SKIPPED, THROWN_AWAY)
         account_id, draft_id, message_id = payload.account_id, draft.draft_id, draft.message_id
 
         def write(tx: Transaction) -> None:
@@ -106,6 +114,29 @@ def _check_sent(thread: OpenThread, payload: CleanupPayload, email: Email) -> Ou
     plan = plan_event(email.before, event, reason)
     thread.carry_out_unless_gone(plan)
     return _concluded(thread, email, plan, sent)
+
+
+def _is_thrown_away(thread: OpenThread, email: Email) -> bool:
+    """Whether the message of the record was thrown away, and all that came in after it; nobody's mail is left.
+
+    Of a draft by hand the person knows better. What is stored is asked first, because the mailbox's answer is dear.
+    """
+    if email.by_hand_at is not None:
+        return False
+    with thread.ctx.read() as tx:
+        stored = messages.of_thread(tx, *thread.where)
+    return _is_over(email, stored) and _is_over(email, messages_of(thread.mailbox, thread.thread_id))
+
+
+def _is_over(email: Email, shown: Sequence[Message | MessageFacts]) -> bool:
+    ids = [one.message_id for one in shown]
+    since = ids.index(email.message_id) if email.message_id in ids else 0
+    return all(one.label_ids & {DRAFT, SENT, *BINS} for one in shown[since:])
+
+
+def _is_untouched(thread: OpenThread, email: Email) -> bool:
+    made = email.draft
+    return made is not None and machine_drafts.standing(thread.mailbox, made) is DraftStanding.UNTOUCHED
 
 
 def _sent_since(ctx: JobContext, mailbox: Mailbox, email: Email, thread_id: str) -> MessageFacts | None:

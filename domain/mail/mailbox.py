@@ -11,6 +11,8 @@ SENT = "SENT"
 DRAFT = "DRAFT"
 TRASH = "TRASH"
 SPAM = "SPAM"
+BINS = frozenset({TRASH, SPAM})
+"""The labels of what its person has thrown away."""
 UNREAD = "UNREAD"
 STARRED = "STARRED"
 _CATEGORIES = ("PERSONAL", "SOCIAL", "PROMOTIONS", "UPDATES", "FORUMS")
@@ -112,8 +114,11 @@ class Draft:
 
     @property
     def is_draft(self) -> bool:
-        """False for the wrapper that Gmail may return for a while around a sent message (docs: gmail.md#drafts)."""
-        return DRAFT in self.label_ids and SENT not in self.label_ids
+        """False for a draft in the trash or in spam, which its person has thrown away.
+
+        And for the wrapper that Gmail may return for a while around a sent message (docs: gmail.md#drafts).
+        """
+        return DRAFT in self.label_ids and self.label_ids.isdisjoint({SENT} | BINS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from domain.mail.correspondence import LabelRole
-from domain.mail.mailbox import DRAFT, INBOX, SENT, SPAM, TRASH, Change, HistoryPage
+from domain.mail.mailbox import BINS, DRAFT, INBOX, SENT, Change, HistoryPage
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +44,13 @@ class WriteManual:
 
 @dataclass(frozen=True, slots=True)
 class CheckSent:
-    """A message that was our draft is gone: sent, thrown away, or merely edited (docs: gmail.md#history)."""
+    """A message that was our draft is gone: sent, thrown away, or merely edited (docs: gmail.md#history).
+
+    Or a message of a thread with a draft of ours was thrown away.
+    """
 
     thread_id: str
-    draft_message_id: str
+    message_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +89,9 @@ def route(
     """The intents of a run of changes, oldest first, each once.
 
     `roles` maps label ids of the account to our roles; other label ids are passed over. A label on a thread gives
-    one intent however many messages carried it. Removed labels and trashed mail ask for nothing.
+    one intent however many messages carried it. `draft_message_ids` are drafts of ours, and messages of threads with
+    one: only of these it is asked what their going to the trash, to spam or for good means. Removed labels ask for
+    nothing.
     """
     intents: dict[Intent, None] = {}
     for change in changes:
@@ -114,14 +119,19 @@ def _intents_of(
 ) -> Iterator[Intent]:
     if change.kind == "message_added":
         yield from _added(change)
-    elif change.kind == "message_deleted" and change.message_id in draft_message_ids:
+    elif is_thrown_away(change) and change.message_id in draft_message_ids:
         yield CheckSent(change.thread_id, change.message_id)
-    elif change.kind == "labels_added":
+    if change.kind == "labels_added":
         yield from _labelled(change, roles, own_writes)
 
 
+def is_thrown_away(change: Change) -> bool:
+    """Whether a message was deleted for good, or went to the trash or to spam."""
+    return change.kind == "message_deleted" or (change.kind == "labels_added" and bool(change.label_ids & BINS))
+
+
 def _added(change: Change) -> Iterator[Intent]:
-    if change.label_ids & {DRAFT, SPAM, TRASH}:
+    if change.label_ids & {DRAFT, *BINS}:
         return
     if SENT in change.label_ids:
         yield Sent(change.thread_id, change.message_id)

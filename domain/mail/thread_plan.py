@@ -151,7 +151,7 @@ def plan_event(before: ThreadBefore, event: EmailEvent, reason: str) -> ThreadPl
         nobody_waits = event is EmailEvent.DRAFT_WRITTEN and untouched
         return ThreadPlan(f"the e-mail is {before.state}", discard_draft=nobody_waits)
     record = None if after is before.state else after
-    discard = event is EmailEvent.DONE and untouched
+    discard = event in {EmailEvent.DONE, EmailEvent.SKIPPED} and untouched
     return ThreadPlan(reason, labels=label_plan(event), record=record, discard_draft=discard)
 
 

@@ -189,8 +189,8 @@ class GmailMailbox:
         return self._call(self._api.drafts.get(userId=ME, id=draft_id, format="minimal"), answers.draft)
 
     def drafts(self, page: str | None = None) -> tuple[tuple[Draft, ...], str | None]:
-        """One page of drafts and the next page's token."""
-        request = self._api.drafts.list(userId=ME, maxResults=PAGE_SIZE, pageToken=page)
+        """One page of drafts, also of those in the trash and in spam, and the next page's token."""
+        request = self._api.drafts.list(userId=ME, maxResults=PAGE_SIZE, pageToken=page, includeSpamTrash=True)
         return self._call(request, answers.draft_page)
 
     def delete_draft(self, draft_id: str) -> None:

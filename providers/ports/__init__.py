@@ -111,7 +111,7 @@ class Mailbox(Protocol):
         ...
 
     def drafts(self, page: str | None = None) -> tuple[tuple[Draft, ...], str | None]:
-        """One page of drafts (ids only; `label_ids` is empty) and the next page's token."""
+        """One page of drafts and the next page's token: ids only, `label_ids` is empty. Some lie in the trash."""
         ...
 
     def delete_draft(self, draft_id: str) -> None:

@@ -18,7 +18,7 @@ from domain.mail.backfill import (
     search_words,
     spacing,
 )
-from domain.mail.mailbox import DRAFT, INBOX, SENT, SPAM, TRASH, MessagePage
+from domain.mail.mailbox import BINS, DRAFT, INBOX, SENT, MessagePage
 from domain.mail.parsing.mime import parse_message
 from domain.payloads.gmail import BackfillMessagesPayload
 from domain.payloads.triage import ClassifyPayload
@@ -169,7 +169,7 @@ def store_all(ctx: JobContext, mailbox: Mailbox, account: Account, backfill: Bac
 def _store_one(ctx: JobContext, mailbox: Mailbox, account: Account, backfill: Backfill, message_id: str) -> None:
     """Store one message, and have it classified where the backfill says so; raises `Gone` when there is none."""
     raw = mailbox.message(message_id)
-    if raw.label_ids & {DRAFT, SPAM, TRASH} or not is_wanted(raw.received_at, backfill.since, backfill.until_at):
+    if raw.label_ids & {DRAFT, *BINS} or not is_wanted(raw.received_at, backfill.since, backfill.until_at):
         return
     parsed = parse_message(raw.raw)
     with ctx.tx() as tx:

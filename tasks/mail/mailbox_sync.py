@@ -20,6 +20,7 @@ from domain.mail.routing import (
     Rework,
     Sent,
     WriteManual,
+    is_thrown_away,
     next_cursor,
     route,
 )
@@ -228,10 +229,20 @@ class Run:
         others, by_actions = expected_writes.tell_apart(tx, account_id, page.changes)
         roles = labels.roles_by_id(tx, account_id)
         withdrawn = self._take_back(tx, removals_in(others), removals_in(by_actions))
-        deleted = [change.message_id for change in page.changes if change.kind == "message_deleted"]
-        records = {one: emails.by_draft_message(tx, account_id, one) for one in deleted}
-        homes = {one: email.thread_id for one, email in records.items() if email is not None}
+        homes = self._homes(tx, [change for change in others if is_thrown_away(change)])
         return payloads_for(account_id, route(others, roles, frozenset(homes)), homes) + withdrawn
+
+    def _homes(self, tx: Transaction, changes: Sequence[Change]) -> dict[str, str]:
+        """The thread of record of each draft of ours among messages, and of each message beside a draft of ours."""
+        account_id = self.account.account_id
+        records = {one: emails.get(tx, account_id, one) for one in {change.thread_id for change in changes}}
+        beside = {one for one, email in records.items() if email is not None and email.state in DRAFT_OUT}
+        homes = {change.message_id: change.thread_id for change in changes if change.thread_id in beside}
+        for change in changes:
+            email = emails.by_draft_message(tx, account_id, change.message_id)
+            if email is not None:
+                homes[change.message_id] = email.thread_id
+        return homes
 
     def _take_back(self, tx: Transaction, by_others: Sequence[Removal], by_actions: Sequence[Removal]) -> list[Payload]:
         """Learn from labels that their person took off, and withdraw the orders that were given by them.
@@ -355,7 +366,7 @@ class Run:
 
 
 def payloads_for(account_id: UUID, intents: Iterable[Intent], homes: Mapping[str, str] = NO_HOMES) -> list[Payload]:
-    """The jobs that intents ask for; `homes` names the thread of record of each draft message."""
+    """The jobs that intents ask for; `homes` names the thread of record of messages whose draft is looked at."""
     return [payload for intent in intents for payload in _payloads_for(account_id, intent, homes)]
 
 
@@ -369,7 +380,7 @@ def _payloads_for(account_id: UUID, intent: Intent, homes: Mapping[str, str]) ->
             yield ReworkPayload(account_id=account_id, thread_id=thread_id, by_label=True)
         case WriteManual(thread_id=thread_id):
             yield WriteManualPayload(account_id=account_id, thread_id=thread_id, by_label=True)
-        case CheckSent(thread_id=thread_id, draft_message_id=message_id):
+        case CheckSent(thread_id=thread_id, message_id=message_id):
             # A person who edits a draft's subject moves it to another thread; the record stays where the mail is.
             home = homes.get(message_id, thread_id)
             yield CleanupPayload(account_id=account_id, thread_id=home, action="check_sent", draft_thread_id=thread_id)

@@ -3,7 +3,7 @@
 import re
 from dataclasses import replace
 
-from domain.mail.mailbox import DRAFT, SENT, SPAM, TRASH, RawMessage
+from domain.mail.mailbox import BINS, DRAFT, SENT, RawMessage
 from domain.mail.outgoing.outgoing_mail import TOKEN_HEADER
 from domain.mail.parsing.mime import parse_message
 from domain.mail.parsing.parsed_message import ParsedMessage
@@ -35,7 +35,7 @@ def store_thread(ctx: JobContext, mailbox: Mailbox, account: Account, thread_id:
 
     All of it is stored at once: a part would be taken for the whole conversation.
     """
-    shown = [one for one in mailbox.thread(thread_id).messages if not one.label_ids & {DRAFT, SPAM, TRASH}]
+    shown = [one for one in mailbox.thread(thread_id).messages if not one.label_ids & {DRAFT, *BINS}]
     taken = []
     for facts in shown[-MOST_OF_THREAD:]:
         raw = mailbox.message(facts.message_id)

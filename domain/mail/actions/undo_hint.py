@@ -13,7 +13,7 @@ from domain.mail.actions.action import Action, LabelWish
 from domain.mail.actions.kinds import ActionKind, Inverse
 from domain.mail.actions.status import ActionStatus
 from domain.mail.invalid_fields import invalid_from
-from domain.mail.mailbox import INBOX, SPAM, TRASH
+from domain.mail.mailbox import BINS, INBOX, SPAM, TRASH
 
 PLACES = frozenset({INBOX, SPAM})
 """What trash and untrash may change besides TRASH (docs: gmail.md#trash)."""
@@ -73,7 +73,7 @@ def change_of(before: Collection[str], wish: LabelWish) -> LabelWish:
 def kept_away(wish: LabelWish, carried: Collection[str]) -> LabelWish:
     """The same wish, where nothing comes back to the inbox that its person has thrown away or called spam since."""
     left = frozenset(carried) - wish.remove
-    return wish if left.isdisjoint({TRASH, SPAM}) else wish._replace(add=wish.add - {INBOX})
+    return wish if left.isdisjoint(BINS) else wish._replace(add=wish.add - {INBOX})
 
 
 def applied(before: Collection[str], change: LabelWish) -> frozenset[str]:

@@ -32,6 +32,8 @@ class Added:
     drafts: Mapping[str, str]
     """Of drafts, which may be gone."""
     sent: Mapping[str, str]
+    unlabelled: Mapping[str, str]
+    """Of messages whose labels history does not say."""
 
 
 def traces(changes: Iterable[Change]) -> Added:
@@ -40,6 +42,7 @@ def traces(changes: Iterable[Change]) -> Added:
     return Added(
         drafts={one.message_id: one.thread_id for one in added if DRAFT in one.label_ids},
         sent={one.message_id: one.thread_id for one in added if SENT in one.label_ids},
+        unlabelled={one.message_id: one.thread_id for one in added if not one.label_ids},
     )
 
 

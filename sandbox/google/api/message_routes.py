@@ -69,7 +69,6 @@ def modify_messages(mailbox: Mailbox, call: Call) -> Answer:
 def trash_message(mailbox: Mailbox, call: Call) -> Answer:
     """`users.messages.trash`: TRASH on; INBOX off, unless the mailbox keeps it (reports differ)."""
     message = mailbox.look_up(call.parameters["id"])
-    _refuse_draft(mailbox, message)
     mailbox.relabel(message, ("TRASH",), () if mailbox.knobs.trash_keeps_inbox else ("INBOX",))
     return _message_answer(message)
 
@@ -96,8 +95,10 @@ def post_message(mailbox: Mailbox, call: Call) -> Answer:
 
 
 def list_drafts(mailbox: Mailbox, call: Call) -> Answer:
-    """`users.drafts.list`: ids only, newest first."""
+    """`users.drafts.list`: ids only, newest first; those in the trash and in spam for who asks for them."""
     drafts = [(draft, mailbox.message(draft.message_id)) for draft in mailbox.drafts.values()]
+    if call.first("includeSpamTrash") != "true":
+        drafts = [(draft, message) for draft, message in drafts if message.label_ids.isdisjoint({"TRASH", "SPAM"})]
     if call.first("q"):
         found = {message.message_id for message in search(mailbox, call.first("q"))}
         drafts = [(draft, message) for draft, message in drafts if message.message_id in found]

@@ -69,6 +69,12 @@ class History:
         self.floor = self.current if floor is None else floor
         return self.floor
 
+    def forget_labels(self, message_id: str) -> None:
+        """Say no labels of a message any more in the records so far."""
+        for record in self._records:
+            if record.message["id"] == message_id:
+                record.message.pop("labelIds", None)
+
     def page(self, start: int, kinds: Collection[ChangeKind], label_id: str, size: int, token: str) -> Json:
         """One page of `history.list`; 404 for a start id that is too old or unknown."""
         if start < self.floor or start > self.current:

@@ -60,6 +60,8 @@ class Knobs:
     quota_status: int = 403
     """403 rateLimitExceeded, or 429 with the time in the text."""
     concurrency: int | None = 20
+    history_forgets_labels: int = 0
+    """1: history says no labels of messages that are gone."""
     trash_keeps_inbox: bool = False
     """Whether a message in the trash still carries INBOX."""
     untrash_gives_inbox: bool = False
@@ -205,6 +207,8 @@ class Mailbox:
     def remove(self, message: MailMessage) -> None:
         """Delete a message permanently."""
         del self.messages[message.message_id]
+        if self.knobs.history_forgets_labels:
+            self.history.forget_labels(message.message_id)
         self.record("messagesDeleted", message, message.label_ids)
 
     def relabel(self, message: MailMessage, add: Collection[str], remove: Collection[str]) -> None:

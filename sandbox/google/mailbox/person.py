@@ -37,10 +37,14 @@ def chosen(mailbox: Mailbox, wish: Json) -> list[MailMessage]:
 
 
 def relabel(mailbox: Mailbox, messages: Collection[MailMessage], add: list[str], remove: list[str]) -> None:
-    """Put labels on and take them off, by id or name; drafts stay as they are. An unknown id becomes a phantom."""
+    """Put labels on and take them off, by id or name; an unknown id becomes a phantom.
+
+    Drafts carry no labels; but one that is chosen alone can be moved to the trash, to spam, and back.
+    """
     added, removed = [_label_id(mailbox, name) for name in add], [_label_id(mailbox, name) for name in remove]
+    moves = len(messages) == 1 and {"TRASH", "SPAM"}.issuperset([*added, *removed])
     for message in messages:
-        if not mailbox.is_draft(message):
+        if moves or not mailbox.is_draft(message):
             mailbox.relabel(message, added, removed)
 
 

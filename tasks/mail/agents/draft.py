@@ -28,7 +28,7 @@ from storage.mail.emails import Email
 from storage.mail.messages import Message
 from tasks.mail.drafts import machine_drafts
 from tasks.mail.drafts.case import DraftCase, original_of, read_case
-from tasks.mail.drafts.thread_draft import ThreadDraft, draft_of
+from tasks.mail.drafts.thread_draft import THROWN_AWAY, ThreadDraft, draft_of
 from tasks.mail.mailbox_change import OpenThread, discard_draft, open_thread
 
 MADE = "A draft was saved in the thread. Its owner will read it before it is sent."
@@ -103,7 +103,8 @@ def _finish(draft: ThreadDraft) -> str:
 def _make(draft: ThreadDraft, order: DraftOrder, raw: bytes) -> tuple[EffectGuard, JsonObject]:
     """Make the draft once; its result is still to be recorded.
 
-    Where the record waits for no draft any more, an earlier attempt's draft is looked for and none is made.
+    Where the record waits for no draft any more, or the message was thrown away, an earlier attempt's draft is looked
+    for and none is made.
     """
     token, since = order.token, draft.thread.history_id
     with draft.ctx.tx() as tx:
@@ -111,14 +112,15 @@ def _make(draft: ThreadDraft, order: DraftOrder, raw: bytes) -> tuple[EffectGuar
         if token not in {planned, draft.email.draft_token}:
             raise Invalid("thread", NEWER)
         effect = draft.begin(tx, token)
-    if planned == token:
+    is_thrown_away = draft.is_thrown_away()
+    if planned == token and not is_thrown_away:
         return effect, draft.make(effect, token, raw)
     left = effect.look(partial(draft.find, token))
     if left is None:
         with draft.ctx.tx() as tx:
             effect.drop(tx)
             emails.forget_draft(tx, *draft.where)
-        raise Invalid("thread", NEWER)
+        raise Invalid("thread", THROWN_AWAY if is_thrown_away else NEWER)
     return effect, left
 
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from uuid import UUID
 
 from domain.mail.correspondence import LabelRole
-from domain.mail.mailbox import SPAM, TRASH
+from domain.mail.mailbox import BINS
 from domain.mail.replies.replies import Original
 from domain.mail.replies.voice import Voice
 from domain.mail.triage.prompts import Guidance
@@ -56,7 +56,7 @@ class DraftCase:
     @property
     def thrown_away(self) -> bool:
         """Whether the message to answer lies in the trash or in spam; of a draft by hand, the person knows better."""
-        return self.email.by_hand_at is None and bool(self.asked.label_ids & {TRASH, SPAM})
+        return self.email.by_hand_at is None and bool(self.asked.label_ids & BINS)
 
     def wants_since(self, moment: datetime) -> bool:
         """Whether the message that the record waits to answer came after a moment."""

@@ -16,19 +16,19 @@ from domain.mail.replies.draft_fingerprint import UNKNOWN
 from domain.mail.replies.drafting import DraftText, accept_draft, draft_prompt
 from domain.mail.replies.replies import Envelope, Original, reply_message
 from domain.mail.thread_plan import SHOWN, plan_event
+from domain.payloads.threads import CleanupPayload
 from engine.context import JobContext
 from engine.effects import EffectGuard
 from storage.mail import emails
 from storage.mail.emails import Email, MadeDraft
 from storage.postgres.database import Transaction
 from tasks.mail.drafts.case import DraftCase
-from tasks.mail.drafts.thread_draft import DISCARDED, MOVED, ThreadDraft, draft_of
+from tasks.mail.drafts.thread_draft import DISCARDED, MOVED, THROWN_AWAY, ThreadDraft, draft_of
 from tasks.mail.language_model import OutOfDate, ask, boundary, is_based_on
 
 CHANGED = "the thread has changed while the reply was written; a new job plans again"
 NEVER_MADE = "an earlier job's draft was never made; a new job plans again"
 ANSWERED = "the person has answered already"
-THROWN_AWAY = "the message is in the trash or in spam"
 WRITTEN = "the reply is drafted"
 WORDS = "draft"
 """The purpose of the model's call, and the step that keeps its answer."""
@@ -50,7 +50,7 @@ def _may_have_left_draft(ctx: JobContext, case: DraftCase) -> bool:
     email = case.email
     if not email.in_doubt:
         return email.has_late_draft
-    if case.answered or email.state is not EmailState.PENDING:
+    if case.answered or case.thrown_away or email.state is not EmailState.PENDING:
         return True
     kept = ctx.kept(WORDS)
     return kept is None or not is_based_on(kept, case.newest)
@@ -83,6 +83,8 @@ def _write_anew(draft: ThreadDraft, original: Original) -> Outcome:
         return _give_up(draft, f"no usable reply: {refusal.reason}")
     draft.thread.prepare(plan_event(case.email.before, EmailEvent.DRAFT_WRITTEN, WRITTEN).labels)
     if draft.is_thrown_away():
+        if case.email.in_doubt:
+            return _find_left(draft)
         return _close(draft, EmailEvent.SKIPPED, THROWN_AWAY)
     tried = _make(draft, original, sender, body)
     if tried is None:
@@ -185,7 +187,11 @@ def _record_made(draft: ThreadDraft, effect: EffectGuard, made: JsonObject, fing
         # The e-mail has been moved meanwhile.
         return _take_back(draft, new)
     draft.thread.apply()
-    return Done({"drafted": True}, writes=draft.thread.finish)
+    # `threads.cleanup` takes it back where its message was thrown away meanwhile.
+    where = {"account_id": draft.email.account_id, "thread_id": draft.email.thread_id}
+    look = CleanupPayload(**where, action="check_sent").job(org_id=draft.ctx.org_id)
+    children = (look,) if draft.is_thrown_away() else ()
+    return Done({"drafted": True}, children, writes=draft.thread.finish)
 
 
 def _recorded(effect: EffectGuard, output: JsonObject, writes: Writes) -> Done:

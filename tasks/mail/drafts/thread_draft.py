@@ -11,7 +11,7 @@ from uuid import UUID
 from domain.jobs.effects import CannotTell, Finding
 from domain.jobs.job import JsonObject, Writes
 from domain.mail.correspondence import SETTLED, EmailEvent, EmailState
-from domain.mail.mailbox import SPAM, TRASH
+from domain.mail.mailbox import BINS
 from domain.mail.outgoing.senders import Sender, choose_sender
 from domain.mail.replies.draft_fingerprint import UNKNOWN
 from domain.mail.replies.lost_draft import LostDraft
@@ -31,6 +31,7 @@ from tasks.mail.mailbox_change import OpenThread
 from tasks.mail.mailbox_session import open_mailbox
 
 SENT = "the draft was sent"
+THROWN_AWAY = "the message is in the trash or in spam"
 DISCARDED = "the person has thrown the draft away"
 MOVED = "the e-mail was moved while its draft was made"
 OTHER_THREAD = "its job was replayed for another thread"
@@ -62,10 +63,10 @@ class ThreadDraft:
     def is_thrown_away(self) -> bool:
         """Whether the message to answer is in the trash, in spam or gone, as `prepare` has read the thread.
 
-        Of a draft by hand the person knows better.
+        Of a draft by hand the person knows better. Asked before any draft is made, whoever has written it.
         """
         now = self.thread.labels_of(self.case.asked.message_id)
-        return self.email.by_hand_at is None and (now is None or bool(now & {TRASH, SPAM}))
+        return self.email.by_hand_at is None and (now is None or bool(now & BINS))
 
     def begin(self, tx: Transaction, token: str) -> EffectGuard:
         """Begin the effect; the token is the last part of its key."""

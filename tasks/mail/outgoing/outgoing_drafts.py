@@ -6,7 +6,7 @@ from uuid import UUID
 from domain.jobs.effects import CannotTell, Finding, Found, NotFound
 from domain.jobs.failures import Gone
 from domain.jobs.job import JsonObject
-from domain.mail.mailbox import SENT, Draft, MessageFacts
+from domain.mail.mailbox import BINS, SENT, Draft, MessageFacts
 from domain.mail.replies.lost_draft import LostDraft, shows_token, traces
 from domain.payloads.outbound import SendPayload
 from engine.context import JobContext
@@ -22,6 +22,9 @@ from tasks.mail.mailbox_session import open_mailbox
 
 DRAFT_KEY, SEND_KEY = "outbound.draft", "outbound.send"
 """The first words of the keys of a mail's two effects; its action's id follows."""
+
+DISCARDED: JsonObject = {"discarded": True}
+"""The result of an effect whose draft a person has thrown away."""
 
 
 def sent(message_id: str, thread_id: str) -> JsonObject:
@@ -70,14 +73,15 @@ def find_draft(mailbox: Mailbox, mail: MailRecord, thread_id: str | None) -> Fin
         return found
     if "sent" in found.result:
         return Found(sent(found.result["sent"], found.result["thread_id"]))
-    return Found({"discarded": True}) if "composed" in found.result else found
+    return Found(DISCARDED) if "composed" in found.result else found
 
 
 def find_sent(mailbox: Mailbox, mail: MailRecord, draft: Draft) -> Finding:
     """Find out whether a draft was sent (docs: sending.md#once).
 
-    While the draft is there it was not. When it is gone, the sent mail is in the draft's thread, or in history since
-    before the draft. When it is in neither, a person has discarded the draft.
+    While the draft is there it was not, and is not to be where it lies in the trash or in spam: Found is `discarded`.
+    When it is gone, the sent mail is in the draft's thread, or in history since before the draft. When it is in
+    neither, a person has discarded the draft.
     """
     try:
         seen = mailbox.draft(draft.draft_id)
@@ -87,6 +91,8 @@ def find_sent(mailbox: Mailbox, mail: MailRecord, draft: Draft) -> Finding:
         return NotFound()
     if seen is not None and SENT in seen.label_ids:
         return Found(sent(seen.message_id, seen.thread_id))
+    if seen is not None and seen.label_ids & BINS:
+        return Found(DISCARDED)
     in_thread = next((one for one in messages_of(mailbox, draft.thread_id) if _left_as(one, mail)), None)
     if in_thread is not None:
         return Found(sent(in_thread.message_id, in_thread.thread_id))

@@ -108,6 +108,12 @@ def test_a_sent_draft_is_checked_and_seen() -> None:
     assert route(history, ROLES, frozenset({"draft"})) == (CheckSent("t", "draft"), Sent("t", "sent"))
 
 
+@pytest.mark.parametrize("label_id", ["TRASH", "SPAM"])
+def test_a_draft_is_looked_at_when_it_or_its_message_is_thrown_away(label_id: str) -> None:
+    history = [Change(n, "labels_added", one, "t", frozenset({label_id})) for n, one in enumerate(["ours", "stranger"])]
+    assert route(history, ROLES, frozenset({"ours"})) == (CheckSent("t", "ours"),)
+
+
 def test_leaving_inbox_and_going_to_the_trash_ask_for_nothing() -> None:
     history = [
         Change(1, "labels_removed", "m", "t", frozenset({"INBOX"})),

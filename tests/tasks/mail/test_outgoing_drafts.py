@@ -8,6 +8,7 @@ from uuid import UUID
 import pytest
 
 from domain.jobs.effects import CannotTell, Found, NotFound
+from domain.jobs.failures import Transient
 from domain.mail.mailbox import Draft
 from providers.google.gmail import GmailMailbox
 from sandbox.emulator.control import GmailAccount, GmailControl
@@ -208,3 +209,59 @@ def test_without_draft_mail_and_history_nobody_can_tell(place: Place, kind: str)
     place.account.discard_draft(draft.draft_id)
     place.account.expire_history()
     assert isinstance(outgoing_drafts.find_sent(place.mailbox, record, draft), CannotTell)
+
+
+@KINDS
+@pytest.mark.parametrize("where", ["TRASH", "SPAM"])
+@pytest.mark.parametrize("is_moved", [False, True])
+def test_a_draft_in_the_trash_or_in_spam_was_discarded(place: Place, kind: str, where: str, is_moved: bool) -> None:
+    record = place.record(kind)
+    draft = place.draft(kind)
+    if is_moved:
+        place.account.edit_draft(draft.draft_id, subject="Something else")
+    message_id = next(one["message_id"] for one in place.account.state().drafts if one["draft_id"] == draft.draft_id)
+    place.account.label_message(message_id, add=(where,))
+    assert place.find_draft(record) == Found({"discarded": True})
+    assert outgoing_drafts.find_sent(place.mailbox, record, draft) == Found({"discarded": True})
+    place.account.label_message(message_id, remove=(where,))
+    assert isinstance(place.find_draft(record), Found)
+    assert outgoing_drafts.find_sent(place.mailbox, record, draft) == NotFound()
+
+
+@KINDS
+def test_without_the_labels_of_a_message_that_is_gone_nobody_can_tell(place: Place, kind: str) -> None:
+    place.account.turn(history_forgets_labels=1)
+    record = place.record(kind)
+    place.account.discard_draft(place.draft(kind).draft_id)
+    assert isinstance(place.find_draft(record), CannotTell)
+
+
+def test_a_message_without_labels_that_is_there_is_no_draft(place: Place) -> None:
+    record = place.record()
+    archived = place.account.deliver(letter("Re: Lunch?", "One o'clock?"), thread_id=place.thread_id, label_ids=())
+    assert place.account.state().message(archived.message_id)
+    assert place.find_draft(record) == NotFound()
+
+
+@KINDS
+@pytest.mark.parametrize("is_sent", [False, True])
+def test_while_history_lags_the_draft_is_looked_for_again(place: Place, kind: str, is_sent: bool) -> None:
+    record = place.record(kind)
+    place.account.deliver(letter("Another matter", "News."), hidden_history=2)
+    draft = place.draft(kind)
+    if is_sent:
+        place.account.edit_draft(draft.draft_id, subject="Something else")
+        place.account.send_draft(draft.draft_id)
+    else:
+        place.account.discard_draft(draft.draft_id)
+    with pytest.raises(Transient, match="history does not show yet"):
+        place.find_draft(record)
+    found = place.find_draft(record)
+    assert isinstance(found, Found)
+    assert ("sent" in found.result, "discarded" in found.result) == (is_sent, not is_sent)
+
+
+def test_a_reply_s_draft_that_gmail_made_in_another_thread_may_have_been_discarded(place: Place) -> None:
+    record = place.record()
+    place.account.discard_draft(place.draft("new").draft_id)
+    assert isinstance(place.find_draft(record), CannotTell)

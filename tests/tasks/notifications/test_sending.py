@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from domain.email.sender import EmailProvider
+from domain.mail.outgoing.outgoing_mail import AutomatedKind, machine_headers
 from domain.notifications.channels import Channel, Choice
 from sandbox.emulator.fault_order import FaultOrder
 from storage.notifications import channel_senders, notifications
@@ -282,3 +283,16 @@ def test_a_receipt_that_came_before_the_record_stays(told: ToldPeople) -> None:
         assert notifications.advance(tx, delivery.delivery_id, delivery.state.DELIVERED, provider_id="SM1")
     told.run_due()
     assert state_of(told) == ("delivered", None)
+
+
+def test_a_digest_by_email_names_itself_as_machine_mail(told: ToldPeople) -> None:
+    set_sender(told.process, told.org_id, EmailProvider.RESEND)
+    told.choose(Channel.EMAIL, Choice.DIGEST)
+    for number in range(3):
+        told.notify(bucket=str(number), channels=(Channel.EMAIL,))
+    told.run_due()
+    told.hurry()
+    told.run_due()
+    (email,) = told.resend.emails()
+    assert email["mail"]["subject"] == "3 messages about bookings"
+    assert machine_headers(AutomatedKind.GENERATED).items() <= email["mail"]["headers"].items()

@@ -46,6 +46,16 @@ def discards(env: MailEnvironment) -> None:
     env.mailbox.discard_draft(the_draft(env))
 
 
+def trashes(env: MailEnvironment) -> None:
+    (draft,) = env.mailbox.state().drafts
+    env.mailbox.label_message(draft["message_id"], add=("TRASH",))
+
+
+def spams(env: MailEnvironment) -> None:
+    (draft,) = env.mailbox.state().drafts
+    env.mailbox.label_message(draft["message_id"], add=("SPAM",))
+
+
 def with_its_draft_made(env: MailEnvironment, kind: str) -> Any:  # noqa: ANN401 - an action's id
     """A mail whose draft stands in the mailbox, and whose sending was certainly refused; returns its action."""
     action_id = ordered(env, kind)
@@ -118,7 +128,44 @@ def test_a_draft_that_is_there_and_not_shown_to_the_call_is_sent_later(env: Mail
     assert (action_of(env, action_id).state, times_sent(env)) == (ActionStatus.DONE, 1)
 
 
-LOST_DEEDS: list[tuple[Callable[[MailEnvironment], None], str]] = [(discards, "failed"), (edits_and_sends, "succeeded")]
+@KINDS
+@pytest.mark.parametrize("deed", [trashes, spams])
+def test_a_draft_that_was_put_in_the_trash_while_it_waited_is_not_sent(
+    env: MailEnvironment, deed: Callable[[MailEnvironment], None], kind: str
+) -> None:
+    action_id = with_its_draft_made(env, kind)
+    deed(env)
+    assert ends(env) == ["failed"]
+    assert (action_of(env, action_id).error or {})["code"] == "outbound.draft_discarded"
+    assert (env.mailbox.state().labelled("SENT"), times_sent(env), open_effects(env)) == ([], 0, 0)
+
+
+@pytest.mark.parametrize("path", ["forgotten labels", "expired", "another thread"])
+def test_where_nobody_can_tell_whether_a_draft_was_made_none_is_made_again(env: MailEnvironment, path: str) -> None:
+    action_id = ordered(env, "reply")
+    env.fail("drafts.create", drop="after")
+    if path == "forgotten labels":
+        env.mailbox.turn(history_forgets_labels=1)
+    assert env.run(send_job(env)) == "queued"
+    if path == "another thread":
+        env.mailbox.edit_draft(the_draft(env), subject="Supper instead")
+    discards(env)
+    if path == "expired":
+        env.mailbox.expire_history()
+    end = ends(env)[-1]
+    assert len(env.gmail.journal("drafts.create")) == 1
+    assert (env.mailbox.state().labelled("SENT"), times_sent(env)) == ([], 0)
+    error = action_of(env, action_id).error or {}
+    told = ("failed", "outbound.draft_discarded") if path == "another thread" else ("dead", "uncertain")
+    assert (end, error["code"]) == told
+
+
+LOST_DEEDS: list[tuple[Callable[[MailEnvironment], None], str]] = [
+    (discards, "failed"),
+    (trashes, "failed"),
+    (spams, "failed"),
+    (edits_and_sends, "succeeded"),
+]
 
 
 @KINDS
