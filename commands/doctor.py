@@ -274,10 +274,8 @@ def refusal_check(process: Runtime) -> Check:
     with process.database.ledger() as tx:
         lately, kept = (alerts.count_refusals(tx, within=within) for within in (REFUSED_WITHIN, refusals.KEPT_FOR))
     finding = f"{lately} of the last hour, {kept} of the last {refusals.KEPT_FOR.days} days, which are kept"
-    if not lately:
-        return Check("refused messages", ok=True, finding=finding)
-    remedy = "mend the client that sends them: celery -A tasks jobs refused"
-    return Check("refused messages", ok=False, finding=finding, remedy=remedy)
+    remedy = "mend the client that sends them: celery -A tasks jobs refused" if lately else ""
+    return Check("refused messages", ok=not lately, finding=finding, remedy=remedy)
 
 
 def alert_check(process: Runtime) -> Check:

@@ -14,7 +14,7 @@ _SHOW = {hidden: mark for mark, hidden in _HIDE.items()}
 _HIDE_IN_ADDRESS = {ord(mark): _HIDE[ord(mark)] for mark in "_#~{}X"}
 
 _FENCE = re.compile(r"[ \t]*(?:```+|~~~+)[\w+ -]*")
-_CODE = re.compile(r"(?<!`)(`{1,2})(?!`)([^`\n]+)\1(?!`)")
+_CODE = re.compile(r"(?<!`)(?:`([^`\n]+)`|``([^`\n]+)``)(?!`)")
 _ADDRESS = re.compile(r"(?:https?://|www\.)[^\s<>\"]+")
 _LINK = re.compile(
     r"!?\[(?P<words>[^\[\]\n]{1,300})\]"
@@ -27,12 +27,11 @@ _TABLE = re.compile(
 _TAG = re.compile(r"</?(?:b|i|u|em|strong|p)>", re.IGNORECASE)
 _BREAK = re.compile(r"<br[ ]?/?>", re.IGNORECASE)
 _RULE = re.compile(r"(?m)^[ \t]*(?:(?:\*[ \t]*){3,}|(?:_[ \t]*){3,}|(?:-[ \t]*){3,}|={3,})$")
-_HEADING = re.compile(r"(?m)^ {0,3}#{1,6}[ \t]+(.*?)[ \t]*#*[ \t]*$")
+_HEADING = re.compile(r"(?m)^ {0,3}#{1,6}[ \t]+(?=\S)([^\n]*)$")
 _BULLET = re.compile(r"(?m)^([ \t]*)(?:[*•]|\+(?=[ \t]+[^\W\d]))[ \t]+")
-_STARS = re.compile(r"(?<![\w*/\\])(\*{1,3})(?=[^\s*])([^*]*[^\s*])\1(?![\w*])", re.ASCII)
-_LINES = re.compile(
-    r"(?m)(?:(?<=[\s(\"'>,:;-])|^)(?:__(?=\S)([^_\n]*\s[^_\n]*)(?<=\S)__|_(?=\S)([^_\n]+)(?<=\S)_)(?![\w/@])"
-)
+_STARRED = r"(?=[^\s*])([^*]*[^\s*])"
+_STARS = re.compile(rf"(?<![\w*/\\])(?:\*{_STARRED}\*|\*\*{_STARRED}\*\*|\*\*\*{_STARRED}\*\*\*)(?![\w*])", re.ASCII)
+_LINES = re.compile(r"(?m)(?:(?<=[\s(\"'>,:;-])|^)(?:__(?=\S)([^_\n]+)(?<=\S)__|_(?=\S)([^_\n]+)(?<=\S)_)(?![\w/@])")
 _ESCAPED = re.compile(r"(?<![:\\])\\([*_#`\[\]])")
 _EMPTY_LINES = re.compile(r"\n(?:[ \t]*\n){2,}")
 _NESTED = 3
@@ -62,7 +61,7 @@ def plain_reply(text: str, name: str = "") -> str:
     Raises `Invalid` for a reply without words, and for any other gap, such as `[date]`, `{{time}}`, `<insert link>` or
     `XX:XX`: only a person knows what belongs there.
     """
-    literal = _CODE.sub(lambda found: found[2].strip().translate(_HIDE), _without_fences(text))
+    literal = _CODE.sub(lambda found: found[found.lastindex or 0].strip().translate(_HIDE), _without_fences(text))
     literal = _LINK.sub(_link, _TABLE.sub(_table, literal))
     literal = _ADDRESS.sub(lambda found: found[0].translate(_HIDE_IN_ADDRESS), literal)
     plain = _filled(_without_marks(literal), name)
@@ -95,11 +94,24 @@ def _table(found: re.Match[str]) -> str:
     return "".join(f"{' | '.join(cell.strip() for cell in row.strip().strip('|').split('|'))}\n" for row in rows)
 
 
+def _heading(found: re.Match[str]) -> str:
+    """The words of a heading; the marks that may close it are apart from them: `C#` is a word."""
+    words = found[1].rstrip()
+    bare = words.rstrip("#")
+    return words if bare == bare.rstrip() else bare.rstrip()
+
+
+def _underlined(found: re.Match[str]) -> str:
+    """The words of an emphasis; one word between two pairs of lines is a name of Python's, such as `__init__`."""
+    words: str = found[1] or found[2]
+    return found[0] if found[1] and len(words.split()) == 1 else words
+
+
 def _without_marks(text: str) -> str:
     text = _TAG.sub("", _BREAK.sub("\n", text))
-    text = _BULLET.sub(r"\1- ", _HEADING.sub(r"\1", _RULE.sub("", text)))
+    text = _BULLET.sub(r"\1- ", _HEADING.sub(_heading, _RULE.sub("", text)))
     for _ in range(_NESTED):
-        text = _LINES.sub(lambda found: found[1] or found[2], _STARS.sub(r"\2", text))
+        text = _LINES.sub(_underlined, _STARS.sub(lambda found: found[found.lastindex or 0], text))
     text = _ESCAPED.sub(lambda found: found[1].translate(_HIDE), text)
     lines = (line if line == "-- " else line.rstrip() for line in text.split("\n"))
     return _EMPTY_LINES.sub("\n\n", "\n".join(lines))

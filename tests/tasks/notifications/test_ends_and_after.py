@@ -147,6 +147,7 @@ def test_what_would_be_too_old_in_a_digest_goes_by_itself(told: ToldPeople) -> N
 
 
 def test_a_job_of_another_channel_sends_nothing_and_says_nothing_of_the_delivery(told: ToldPeople) -> None:
+    """`notifications.send_push` has the id of a text message."""
     told.add_contact(Channel.SMS, NUMBER)
     asked = told.notify(channels=(Channel.SMS,))
     assert asked.notification_id is not None
