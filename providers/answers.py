@@ -25,7 +25,8 @@ from providers.rest_client import RestAnswer
 from providers.retry_after import header_wait, worded_wait
 
 HOUR = timedelta(hours=1)
-"""For a cause that somebody may mend at any time, and of which the vendor names no end. The gate's wait grows."""
+"""For a cause that somebody may mend at any time, and of which the vendor names no end. The gate's wait grows. It is
+also the most that a header, or an answer about now, parks for: a wrong one must not stop a fleet for a month."""
 EVERY = range(10_000)
 UNPROVEN = (408, *range(500, 1000))
 """Statuses that do not say whether a write was carried out. A time to wait beside one proves nothing: a gateway names a
@@ -55,7 +56,10 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """About now: the scope waits as long as the answer asks, else for `wait`; without both, by the retry policy."""
+    """About now: the scope waits as long as the answer asks, an hour at most, else for `wait`.
+
+    Without both, the job waits by its retry policy.
+    """
 
     scope: Scope
     wait: timedelta | None = None
@@ -175,7 +179,7 @@ def failure_of(table: Table, answer: ErrorAnswer, call: VendorCall) -> Failure:
 def _failure(meaning: Meaning, answer: ErrorAnswer, call: VendorCall, reason: str, code: str) -> Failure:
     if isinstance(meaning, Request):
         return meaning.kind(reason, code=code)
-    waits, grows = [wait for wait in (answer.asked, answer.named) if wait is not None], False
+    waits, grows = [min(wait, HOUR) for wait in (answer.asked, answer.named) if wait is not None], False
     if isinstance(meaning, Now):
         wait = max(waits, default=meaning.wait)
         if wait is None:

@@ -9,7 +9,7 @@ from anthropic import APIConnectionError, APIStatusError
 
 from domain.jobs.failures import Failure, Refused, Scope
 from domain.scheduling.money import PROVIDER
-from providers.answers import EVERY, HOUR, UNPROVEN, ErrorAnswer, Now, Request, Row, Us, VendorCall
+from providers.answers import EVERY, HOUR, UNPROVEN, ErrorAnswer, Now, Request, Row, Table, Us, VendorCall
 from providers.answers import failure_of as failure_by
 from providers.rest_client import lost
 from providers.retry_after import month_turn
@@ -27,7 +27,7 @@ OUR_ACCOUNT = (
 """Codes that speak of our organization's credit, state or keys, whatever the status."""
 DISABLED = ("this organization has been disabled", "your organization has been disabled")
 
-TABLE = (
+OURS = (
     Row(EVERY, Us(lambda now: month_turn(now) - now), SPEND_LIMITS, code="spend_limit"),
     Row(EVERY, Us(HOUR), OUR_ACCOUNT),
     # These have the type of a bad request; their words alone tell them apart (docs: anthropic.md#spend-limits).
@@ -36,19 +36,33 @@ TABLE = (
     Row(range(400, 500), Us(HOUR), begins=DISABLED, code="organization_disabled"),
     Row((402,), Us(HOUR), code="payment_required"),
     Row((401,), Us(KEY_WAIT), code="unauthorised"),
-    Row((429,), Now(Scope.PROVIDER, timedelta(minutes=1)), code="rate_limit"),
-    Row((409, *UNPROVEN), Now(Scope.PROVIDER, in_doubt=True)),
-    # The vendor has read the request and will not have it: its content, its size. Other 4xx, as a firewall's or a
-    # proxy's, say nothing about the request.
-    Row((400, 413, 422), Request(Refused)),
 )
 OF_MODEL = (
     # By the error's own type: a firewall before the API also answers 403, and what one mail caused must park nobody.
     Row(EVERY, Us(KEY_WAIT), "permission_error", code="unauthorised"),
     Row(EVERY, Us(KEY_WAIT), "not_found_error", code="no_such_model"),
 )
-OF_PROFILE = tuple(replace(row, meaning=Request()) for row in OF_MODEL)
-"""A model that an agent's profile names may be wrong, and parks no other job; a model of the settings parks all."""
+
+
+def _table(scope: Scope, of_model: Table) -> Table:
+    """The lines for a model whose limits concern `scope`."""
+    return (
+        *OURS,
+        Row((429,), Now(scope, timedelta(minutes=1)), code="rate_limit"),
+        Row((503, 529), Now(scope, in_doubt=True)),
+        # One request may ask for more than the vendor can do in time; other orgs' requests are no worse for that.
+        Row((409, *UNPROVEN), Now(Scope.ORG_PROVIDER, in_doubt=True)),
+        # The vendor has read the request and will not have it: its content, its size. Other 4xx, as a firewall's or a
+        # proxy's, say nothing about the request.
+        Row((400, 413, 422), Request(Refused)),
+        *of_model,
+    )
+
+
+OF_INSTALLATION = _table(Scope.PROVIDER, OF_MODEL)
+OF_PROFILE = _table(Scope.ORG_PROVIDER, tuple(replace(row, meaning=Request()) for row in OF_MODEL))
+"""A model that an agent's profile names may be wrong, or at its own limit, and parks no other org's job; a model of the
+settings parks all."""
 
 _MODEL = re.compile(r"[\w.:@-]{1,100}")
 _REQUEST_ID = re.compile(r"\w{1,64}")
@@ -70,4 +84,4 @@ def failure_of(
     named = f", model {model if _MODEL.fullmatch(model) else 'unknown'}" if is_about_model else ""
     request_id = error.request_id if error.request_id and _REQUEST_ID.fullmatch(error.request_id) else "unknown"
     call = VendorCall(PROVIDER, now, "messages", detail=f"{named}, request {request_id}")
-    return failure_by((*TABLE, *(OF_MODEL if of_installation else OF_PROFILE)), answer, call)
+    return failure_by(OF_INSTALLATION if of_installation else OF_PROFILE, answer, call)

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 from domain.jobs.failures import Failure, Gone, Scope, Throttled, Transient
-from providers.answers import UNPROVEN, ErrorAnswer, Now, Request, Row, Us, VendorCall
+from providers.answers import HOUR, UNPROVEN, ErrorAnswer, Now, Request, Row, Us, VendorCall
 from providers.answers import failure_of as failure_by
 from providers.rest_client import RestAnswer
 from providers.retry_after import LONGEST
@@ -55,7 +55,7 @@ def exhausted(answer: RestAnswer) -> timedelta | None:
 def route_full(wait: timedelta) -> Throttled:
     """For a call that is not made, because its route's window is used up."""
     reason, code = "discord: the route's window is used up", f"{PROVIDER}.rate_limit"
-    return Throttled(reason, retry_after=wait, scope=Scope.ORG, provider=PROVIDER, code=code)
+    return Throttled(reason, retry_after=min(wait, HOUR), scope=Scope.ORG, provider=PROVIDER, code=code)
 
 
 def worded_wait(answer: RestAnswer) -> timedelta | None:

@@ -19,8 +19,9 @@ def read_refusal(error: HttpError, now: datetime) -> ErrorAnswer:
     words = (*(item.get("reason") for item in items), body.get("status"))
     limits = [item["metadata"].get("quota_limit") for item in items if isinstance(item.get("metadata"), dict)]
     read = ErrorAnswer.read(int(error.resp.status), words, body.get("message"), error.resp.get("retry-after"), now)
-    # Google names the exhausted limit, for example "defaultPerMinutePerProject".
-    return replace(read, scope=Scope.PROVIDER if any("PerProject" in str(limit) for limit in limits) else None)
+    # Google names the exhausted limit, for example "defaultPerMinutePerProject"; one "PerUserPerProject" is a user's.
+    of_project = any("PerProject" in str(limit) and "PerUser" not in str(limit) for limit in limits)
+    return replace(read, scope=Scope.PROVIDER if of_project else None)
 
 
 def read_refresh_error(error: RefreshError, now: datetime) -> ErrorAnswer:

@@ -32,7 +32,12 @@ MAILBOX_AWAY = (
 )
 """The sender's mailbox is being moved or repaired."""
 
+OF_THE_MAIL = "ErrorSendAsDenied ErrorMessageSizeExceeded"
+"""The mail names a sender for whom the mailbox may not send, or is larger than the mailbox takes, which is often less
+than the API's 150 MB. Both come with 403, too."""
+
 TABLE = (
+    Row(EVERY, Request(Refused), OF_THE_MAIL),
     Row(EVERY, Us(HOUR, Scope.ORG), f"{TOO_MANY_PEOPLE} {NO_MAILBOX}"),
     Row(EVERY, Now(Scope.ORG, timedelta(minutes=5)), MAILBOX_AWAY),
     Row((402, 507), Us(HOUR, Scope.ORG)),
@@ -43,8 +48,6 @@ TABLE = (
     # A gateway's 504 comes after Exchange took the request, too: one such mail arrived four times (docs: graph.md).
     Row((409, 423, *UNPROVEN), Now(Scope.ORG)),
     Row((404,), Request(Gone)),
-    # The mailbox's own maximum, which is often less than the API's 150 MB.
-    Row(EVERY, Request(Refused), "ErrorMessageSizeExceeded"),
     Row((400, 413), Request(Refused)),
 )
 """Graph counts by application and mailbox; an org has one mailbox to send from."""

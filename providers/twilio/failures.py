@@ -10,7 +10,7 @@ PROVIDER = "twilio"
 
 OF_THE_ACCOUNT = "10001 20003 20005 20006 20008 20403 20404 30002 90010"
 """The account is unknown, refused, suspended or closed."""
-OF_THE_SENDER = "21212 21603 21606 21659 21660 21701 21702 21703 21704 21705 30127 63007"
+OF_THE_SENDER = "21212 21603 21659 21660 21701 21702 21703 21704 21705 30127 63007"
 """The number that messages come from is not the account's own, or the messaging service is none or has no senders."""
 DAYS_LIMIT = "30454 63038"
 """The account has sent as many messages as it may within 24 hours, a window that slides."""

@@ -22,7 +22,7 @@ CODES: Mapping[str, int] = {
     "internal": 20500,
     "invalid_to": 21211,
     "no_body": 21602,
-    "not_owned": 21606,
+    "no_sender": 21603,
     "stopped": 21610,
     "landline": 21614,
     "too_long": 21617,
@@ -135,7 +135,7 @@ def _check(form: Mapping[str, str]) -> None:
     if not form.get("To", "").startswith("+") or not form["To"][1:].isdigit():
         raise ApiFailure(400, "invalid_to", "The 'To' number is not a valid phone number")
     if not form.get("From") and not form.get("MessagingServiceSid"):
-        raise ApiFailure(400, "not_owned", "A 'From' number is required")
+        raise ApiFailure(400, "no_sender", "A 'From' number is required")
     if not form.get("Body"):
         raise ApiFailure(400, "no_body", "Message body is required")
     if len(form["Body"]) > LONGEST_BODY:

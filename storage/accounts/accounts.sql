@@ -105,8 +105,8 @@ the_schedules as (
 the_gates as (
   -- A person's pause, and a provider's wish to wait: both are of the mailbox.
   insert into gates (scope, key, cause, reason, until, actor)
-  select g.scope, %(account_id)s::uuid::text, g.cause, g.reason, g.until, g.actor from before b join gates g on g.key = b.id::text
-  where g.scope = 'account' and g.cause in ('pause', 'slow_down') and (g.until is null or g.until > now())
+  select g.scope, %(account_id)s::uuid::text, g.cause, g.reason, g.until, g.actor from before b join closed_gates g on g.key = b.id::text
+  where g.scope = 'account' and g.cause in ('pause', 'slow_down')
   on conflict (scope, key, cause) do update set reason = excluded.reason, until = excluded.until, actor = excluded.actor, closed_at = now()
   where coalesce(excluded.until, 'infinity') > coalesce(gates.until, 'infinity') or gates.until <= now()
 ),

@@ -105,7 +105,7 @@ group by p.queue
 -- that were refused within the hour, and the unsettled effects of jobs that are held or whose dead letter is open; at most so many jobs and letters are looked at.
 select 'workers' as what, '' as kind, count(*) as number from workers where lease_until > now()
 union all
-select 'gates', scope, count(distinct key) from gates where until is null or until > now() group by scope
+select 'gates', scope, count(distinct key) from closed_gates group by scope
 union all
 select 'dead_letters', '', count(*) from (select from dead_letters where state = 'open' order by created_at limit %(most)s) as letters
 union all

@@ -6,15 +6,14 @@ create or replace function postroom.gate_of(of_org uuid, of_type text, of_queue 
 language sql stable security definer set search_path = pg_catalog, public, pg_temp as $$
   select 'gate:' || g.scope || ':' || g.key
   from (
-    select f.* from gates f where f.scope = 'fleet'
+    select f.* from closed_gates f where f.scope = 'fleet'
     union all
     select k.* from (values ('queue', of_queue), ('job_type', of_type), ('org', of_org::text), ('account', of_account)) as w (scope, key)
-    join gates k on k.scope = w.scope and k.key = w.key
+    join closed_gates k on k.scope = w.scope and k.key = w.key
     union all
     select p.* from job_types t cross join lateral unnest(t.providers) as w (key)
-    join gates p on (p.scope, p.key) in (('provider', w.key), ('org_provider', of_org || ':' || w.key)) where t.name = of_type
+    join closed_gates p on (p.scope, p.key) in (('provider', w.key), ('org_provider', of_org || ':' || w.key)) where t.name = of_type
   ) as g
-  where g.until is null or g.until > now()
   order by coalesce(g.until, 'infinity') desc, g.scope, g.key
   limit 1
 $$;
@@ -138,7 +137,7 @@ begin
     end if;
   end if;
 
-  if due_at <= now() and exists (select from gates) then
+  if due_at <= now() and exists (select from closed_gates) then
     gate := postroom.gate_of(for_org, of_type.name, of_type.queue, document ->> 'account_id');
   end if;
   ready := due_at <= now() and gate is null;
@@ -306,7 +305,7 @@ begin
   checked as (
     select a.*, coalesce(g.job_id, a.id) as winner, coalesce(g.job_id = a.id, true) as wins,
            g.request_digest as guard_digest, a.due_at <= now() as due,
-           case when a.due_at <= now() and exists (select from gates) then
+           case when a.due_at <= now() and exists (select from closed_gates) then
              postroom.gate_of(a.org_id, a.type_name, a.type_queue, a.payload ->> 'account_id') end as gate
     from asked a
     left join guards g on a.mode is not null and g.org_id = a.org_id and g.key = a.key and g.kind = a.space

@@ -4,8 +4,8 @@
 -- account's consent is gone, and close the gate after a person gave it again or disconnected the account: nobody would open that gate. So the
 -- account must say the same; where somebody has locked it, as who connects or disconnects it, the gate stays as it is, and the next job
 -- that learns of it closes the gate. The same holds for an org's credentials at a provider.
--- An end that is a guess grows: a gate that is closed again while its last closing is remembered stays closed for twice as long as
--- that, at most a day.
+-- An end that is a guess grows: a gate that is closed again while its last guess is remembered stays closed for twice as long as
+-- that, at most a day. An end that somebody named is no guess.
 create or replace function postroom.close_gate(
   scope text, key text, cause text, reason text, until timestamptz, actor text, grows boolean default false
 ) returns void
@@ -29,12 +29,17 @@ begin
       return;
     end if;
   end if;
-  insert into gates as g (scope, key, cause, reason, until, actor)
-  values (close_gate.scope, close_gate.key, close_gate.cause, close_gate.reason, close_gate.until, close_gate.actor)
+  if close_gate.grows then
+    close_gate.until := greatest(close_gate.until, (
+      select now() + least(2 * g.guess, interval '1 day') from gates g
+      where (g.scope, g.key, g.cause) = (close_gate.scope, close_gate.key, close_gate.cause) and g.until <= now() and g.guess is not null
+    ));
+  end if;
+  insert into gates as g (scope, key, cause, reason, until, actor, guess)
+  values (close_gate.scope, close_gate.key, close_gate.cause, close_gate.reason, close_gate.until, close_gate.actor,
+    case when close_gate.grows then close_gate.until - now() end)
   on conflict (scope, key, cause) do update set
-    reason = excluded.reason, actor = excluded.actor, closed_at = now(),
-    until = case when close_gate.grows and g.until <= now()
-      then greatest(excluded.until, now() + least(2 * (g.until - g.closed_at), interval '1 day')) else excluded.until end
+    reason = excluded.reason, until = excluded.until, actor = excluded.actor, closed_at = now(), guess = excluded.guess
   where coalesce(excluded.until, 'infinity') > coalesce(g.until, 'infinity') or g.until <= now();
 end
 $$;

@@ -28,7 +28,7 @@ with from_backlog as materialized (
   from unnest((select %(queues)s::text[]), (select %(priorities)s::int[]),
     (select %(org_ids)s::uuid[]), (select %(counts)s::int[]), (select %(cursors)s::timestamptz[]))
     with ordinality as t (queue, priority, org_id, count, cursor, number)
-  cross join (select not exists (select from gates) as open) as all_gates
+  cross join (select not exists (select from closed_gates) as open) as all_gates
   -- Through arrays: the planner takes a limit that it does not know for a tenth of the table, and would read all of it.
   cross join lateral (
     select array_agg(tid) filter (where plain) as plain, array_agg(id) filter (where not plain) as others, max(backlog_since) as since
@@ -82,7 +82,7 @@ checked as (
     end as answer
   from asked a
   cross join lateral (
-    select case when exists (select from gates)
+    select case when exists (select from closed_gates)
       then postroom.gate_of(a.org_id, a.job_type, a.queue, a.payload ->> 'account_id') end as gate
   ) as g
 ),

@@ -13,7 +13,7 @@ with due as materialized (
   )) as n (id)
   join jobs j on j.id = n.id
   cross join lateral (
-    select case when exists (select from gates)
+    select case when exists (select from closed_gates)
       then postroom.gate_of(j.org_id, j.job_type, j.queue, j.payload ->> 'account_id') end as gate
   ) as g
 ),
@@ -103,8 +103,8 @@ select p.parked_by as name,
     when p.parked_by like 'key:%%' then greatest(postroom.serial_limit(substr(p.parked_by, 5))
       - (select count(*) from serial_slots s where s.serial_key = substr(p.parked_by, 5)), 0)::int
     when exists (
-      select from gates g where g.scope = split_part(p.parked_by, ':', 2)
-        and g.key = substr(p.parked_by, length(split_part(p.parked_by, ':', 2)) + 7) and (g.until is null or g.until > now())
+      select from closed_gates g where g.scope = split_part(p.parked_by, ':', 2)
+        and g.key = substr(p.parked_by, length(split_part(p.parked_by, ':', 2)) + 7)
     ) then 0
     else %(batch)s::int
   end as room
@@ -124,7 +124,7 @@ picked as materialized (
   )) as n (id)
   join jobs p on p.id = n.id
   cross join lateral (
-    select case when exists (select from gates)
+    select case when exists (select from closed_gates)
       then postroom.gate_of(p.org_id, p.job_type, p.queue, p.payload ->> 'account_id') end as gate
   ) as g
 )

@@ -47,7 +47,7 @@ select id as schedule_id, org_id from (
   select id, org_id, row_number() over (partition by org_id order by next_run_at, id) as turn
   from schedules where enabled and next_run_at <= now() and org_id <> all (%(besides)s::uuid[])
 ) as due
-where not exists (select from gates g where g.scope = 'fleet' and (g.until is null or g.until > now()))
+where not exists (select from closed_gates where scope = 'fleet')
 order by turn, org_id <= %(after)s, org_id limit %(limit)s
 
 -- name: take_due_schedule

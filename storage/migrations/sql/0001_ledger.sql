@@ -62,8 +62,13 @@ create table gates (
   until timestamptz,
   actor text not null,
   closed_at timestamptz not null default now(),
+  -- For how long it was closed where the end was a guess; null for an end that somebody named.
+  guess interval,
   primary key (scope, key, cause)
 );
+-- The gates that keep jobs back now. An ended one is remembered for its guess, and costs nobody the quick way.
+create view closed_gates with (security_invoker = true) as select * from gates where until is null or until > now();
+grant select on closed_gates to postroom_ledger;
 call postroom.erasure_rule('gates',
   org_rows => $$(scope = 'org' and key = the.org::text and actor <> 'erasure')
     or (scope = 'org_provider' and key like the.org || ':%') or (scope = 'account' and key = any (the.accounts::text[]))$$,

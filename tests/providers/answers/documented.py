@@ -16,7 +16,6 @@ from domain.jobs.failures import (
     Unauthorised,
 )
 from providers.resend.failures import CLOCKS_APART
-from providers.retry_after import LONGEST
 from tests.providers.answers.vendors import SENT, Said, claude, detailed, gmail, graph, mail, push, sms, tokens
 
 SECOND, MINUTE, HOUR, DAY = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
@@ -94,7 +93,15 @@ ANTHROPIC = [
     (claude(403, NO_PERMISSION), guess("unauthorised", 15 * MINUTE)),
     (claude(404, "not_found_error"), guess("no_such_model", 15 * MINUTE)),
     (claude(429, RATE), wait("rate_limit", MINUTE, Scope.PROVIDER)),
-    (claude(429, RATE, SENT, "ramp_limit_exceeded", retry_after="7200"), wait("rate_limit", 2 * HOUR, Scope.PROVIDER)),
+    (claude(429, RATE, SENT, "ramp_limit_exceeded", retry_after="7200"), wait("rate_limit", HOUR, Scope.PROVIDER)),
+    # No header parks the fleet for long, whatever it is about.
+    (claude(401, AUTH, retry_after="2678400"), park("unauthorised", HOUR)),
+    (claude(402, "billing_error", retry_after="2678400"), guess("payment_required", HOUR)),
+    (claude(503, "api_error", retry_after="2678400"), wait("api_error", HOUR, Scope.PROVIDER, in_doubt=True)),
+    *(
+        (claude(status, "x", retry_after="90"), wait("x", 90 * SECOND, Scope.ORG_PROVIDER, in_doubt=True))
+        for status in (408, 409, 500, 504)
+    ),
     (claude(529, "overloaded_error"), again("overloaded_error", in_doubt=True)),
     (claude(529, "x", retry_after="9"), wait("x", 9 * SECOND, Scope.PROVIDER, in_doubt=True)),
     (claude(408, "timeout_error"), again("timeout_error", in_doubt=True)),
@@ -104,6 +111,11 @@ ANTHROPIC = [
     *((Said("anthropic", status, PAGE), fail(f"http_{status}", Permanent)) for status in (307, 403, 404)),
     (Said("anthropic of a profile", 404, {"error": {"type": "not_found_error"}}), fail("no_such_model", Permanent)),
     (Said("anthropic of a profile", 403, {"error": {"type": NO_PERMISSION}}), fail("unauthorised", Permanent)),
+    (Said("anthropic of a profile", 429, PAGE), wait("rate_limit", MINUTE, Scope.ORG_PROVIDER)),
+    (
+        Said("anthropic of a profile", 529, PAGE, {"Retry-After": "9"}),
+        wait("http_529", 9 * SECOND, Scope.ORG_PROVIDER, in_doubt=True),
+    ),
     (Said("anthropic of a profile", 401, {"error": {"type": AUTH}}), guess("unauthorised", 15 * MINUTE)),
 ]
 ONLY_ONE = "Only one user push notification client allowed per developer"
@@ -122,8 +134,9 @@ GOOGLE = [
     (gmail(403, "userRateLimitExceeded"), wait("userRateLimitExceeded", MINUTE, Scope.ACCOUNT)),
     (detailed(403, "RATE_LIMIT_EXCEEDED", "defaultPerMinutePerUser"), wait(LIMIT, MINUTE, Scope.ACCOUNT)),
     (detailed(403, "RATE_LIMIT_EXCEEDED", "defaultPerMinutePerProject"), wait(LIMIT, MINUTE, Scope.PROVIDER)),
+    (detailed(403, "RATE_LIMIT_EXCEEDED", "unitsPerMinutePerUserPerProject"), wait(LIMIT, MINUTE, Scope.ACCOUNT)),
     (gmail(403, "dailyLimitExceeded"), guess("dailyLimitExceeded", HOUR)),
-    (gmail(429, "dailyLimitExceeded"), guess("dailyLimitExceeded", HOUR)),
+    (gmail(429, "dailyLimitExceeded"), guess("dailyLimitExceeded", HOUR, Scope.ACCOUNT)),
     (gmail(403, "accessNotConfigured"), guess("accessNotConfigured", HOUR)),
     (detailed(403, "SERVICE_DISABLED"), guess("SERVICE_DISABLED", HOUR)),
     (gmail(429, LIMIT, SENDING), guess("sendingLimit", HOUR, Scope.ACCOUNT)),
@@ -140,7 +153,8 @@ GOOGLE = [
             ("Retry after 2026-11-26T11:00:00Z", {}, 0 * SECOND),
             ("Retry after 2026-13-45T99:00:00Z", {"retry_after": "soon"}, MINUTE),
             ("", {"retry_after": "Thu, 26 Nov 2026 12:10:00 GMT"}, 10 * MINUTE),
-            ("", {"retry_after": "999999999"}, LONGEST),
+            ("Retry after 2026-11-27T12:00:00Z", {}, HOUR),
+            ("", {"retry_after": "999999999"}, HOUR),
         )
     ),
     (gmail(403, "domainPolicy", "Sending is disabled for the domain"), fail("domainPolicy", Permanent)),
@@ -155,8 +169,8 @@ GOOGLE = [
     *((Said("gmail", 503, page), again("http_503", in_doubt=True)) for page in (b"", b"[1]", b"\xff")),
     (gmail(503, "backendError", vendor="gmail reads"), again("backendError")),
     (tokens(400, "invalid_grant"), lost("invalid_grant")),
-    (tokens(401, "invalid_client"), guess("invalid_client", HOUR)),
-    (tokens(400, "unauthorized_client"), guess("unauthorized_client", HOUR)),
+    *((tokens(401, word), guess(word, HOUR)) for word in ("invalid_client", "deleted_client", "disabled_client")),
+    *((tokens(status, "unauthorized_client"), lost("unauthorized_client")) for status in (400, 401, 403)),
     (tokens(400, "invalid_request"), fail("invalid_request", Permanent)),
     (tokens(403, "rate_limit_exceeded"), wait("rate_limit_exceeded", MINUTE, Scope.ACCOUNT)),
     (tokens(429, "", retry_after="17"), wait("http_429", 17 * SECOND, Scope.ACCOUNT)),
@@ -182,7 +196,6 @@ GRAPH = [
     (graph(401, BAD_GRAPH_TOKEN), lost(BAD_GRAPH_TOKEN)),
     (graph(401, BAD_GRAPH_TOKEN, "graph with a kept token"), again("token_refused")),
     (graph(403, "ErrorAccessDenied"), lost("ErrorAccessDenied")),
-    (graph(403, "ErrorSendAsDenied"), lost("ErrorSendAsDenied")),
     (Said("graph", 403, PAGE), again("http_403")),
     (graph(429, "ApplicationThrottled"), wait("ApplicationThrottled", 30 * SECOND, Scope.ORG)),
     (graph(429, "", retry_after="120"), wait("http_429", 2 * MINUTE, Scope.ORG)),
@@ -193,7 +206,8 @@ GRAPH = [
     (graph(404, "ErrorItemNotFound"), fail("ErrorItemNotFound", Gone)),
     (graph(400, "ErrorInvalidRecipients"), fail("ErrorInvalidRecipients")),
     (graph(400, f"to {SENT}"), fail("http_400")),
-    (graph(413, "ErrorMessageSizeExceeded"), fail("ErrorMessageSizeExceeded")),
+    *((graph(status, "ErrorMessageSizeExceeded"), fail("ErrorMessageSizeExceeded")) for status in (400, 403, 413)),
+    (graph(403, "ErrorSendAsDenied"), fail("ErrorSendAsDenied")),
     (graph(405, ""), fail("http_405", Permanent)),
     (Said("graph tokens", 429, None, {"Retry-After": "9"}), wait("tokens_limit", 9 * SECOND, Scope.ORG)),
     (Said("graph tokens", 404), fail("no_login_server", Gone)),
@@ -226,7 +240,7 @@ RESEND = [
     (mail(302, ""), fail("http_302", Permanent)),
 ]
 TWILIO = [
-    *((sms(400, number), lost(str(number), CredentialsLost)) for number in (20005, 90010, 21212, 21606, 21659, 21660)),
+    *((sms(400, number), lost(str(number), CredentialsLost)) for number in (20005, 90010, 21212, 21659, 21660)),
     *((sms(400, number), lost(str(number), CredentialsLost)) for number in (21701, 21703, 21705)),
     (sms(401, 20003), lost("20003", CredentialsLost)),
     (sms(403, 20403), lost("20403", CredentialsLost)),
@@ -239,7 +253,7 @@ TWILIO = [
     (sms(429, 20429, retry_after="7"), wait("20429", 7 * SECOND, Scope.ORG_PROVIDER)),
     (sms(500, 20500), again("20500", in_doubt=True)),
     (sms(503, 20503, retry_after="7"), wait("20503", 7 * SECOND, Scope.ORG_PROVIDER, in_doubt=True)),
-    *((sms(400, number), fail(str(number))) for number in (21211, 21408, 21610, 21612, 21614, 21617)),
+    *((sms(400, number), fail(str(number))) for number in (21211, 21408, 21606, 21610, 21612, 21614, 21617)),
     (Said("twilio", 403, PAGE), fail("http_403", Permanent)),
 ]
 BAD_TOKEN = "The registration token is not a valid FCM registration token"

@@ -15,14 +15,17 @@ from domain.jobs.failures import (
     Gone,
     Permanent,
     Refused,
+    Scope,
     Throttled,
     Transient,
     Unauthorised,
 )
+from providers.answers import Now, Request
 from providers.resend import failures as resend
 from providers.rest_client import RestAnswer
 from providers.retry_after import LONGEST
 from tests.providers.answers.documented import DOCUMENTED, HOUR, MINUTE, Meant
+from tests.providers.answers.fleet_wide import TABLES, WHY_NO_TENANT
 from tests.providers.answers.vendors import NOW, SENT, VENDORS, Said
 
 ABOUT_REQUEST = {Permanent, Refused, Gone, Conflict}
@@ -56,6 +59,27 @@ def test_what_is_known_of_every_vendor() -> None:
     for vendor in ("anthropic", "gmail", "graph", "resend", "twilio", "fcm", "discord"):
         assert told[vendor] == {"us", "request", "now"}, vendor
     assert told.keys() == VENDORS.keys()
+
+
+def test_no_tenant_can_close_a_gate_of_the_whole_fleet() -> None:
+    """A row that closes one is here with the reason why nobody's mail, mailbox or consent draws it."""
+    rows = {
+        (vendor, word)
+        for vendor, table in TABLES.items()
+        for row in table
+        if not isinstance(row.meaning, Request) and row.meaning.scope is Scope.PROVIDER
+        if isinstance(row.meaning, Now) or row.meaning.wait is not None
+        for word in ([row.code] if row.code else row.words.split() or ["any"])
+    }
+    assert rows == WHY_NO_TENANT.keys()
+
+
+@pytest.mark.parametrize("vendor", VENDORS)
+def test_no_header_parks_for_longer_than_an_hour(vendor: str) -> None:
+    for status in (401, 402, 403, 408, 409, 429, 500, 503, 529):
+        for header in ("2678400", "Sat, 26 Dec 2026 12:00:00 GMT"):
+            failure = Said(vendor, status, None, {"Retry-After": header}).failure()
+            assert not isinstance(failure, Throttled) or failure.retry_after <= HOUR
 
 
 VALUES = st.recursive(

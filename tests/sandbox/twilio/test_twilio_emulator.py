@@ -49,7 +49,7 @@ def test_a_list_may_be_late() -> None:
 
 @pytest.mark.parametrize(
     ("changes", "code"),
-    [({"To": "030"}, 21211), ({"From": ""}, 21606), ({"Body": ""}, 21602), ({"Body": "x" * 1601}, 21617)],
+    [({"To": "030"}, 21211), ({"From": ""}, 21603), ({"Body": ""}, 21602), ({"Body": "x" * 1601}, 21617)],
 )
 def test_what_twilio_refuses_is_refused(changes: dict[str, str], code: int) -> None:
     with twilio_emulator() as emulator:

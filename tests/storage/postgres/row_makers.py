@@ -229,6 +229,7 @@ FLEET = {
     "broker_epochs": "which data set of the broker the fleet last saw",
     "owed_end_hooks": "what hooks of ended jobs still have to hear; the engine calls them",
     "gates": "what must not run now, in any org",
+    "closed_gates": "the gates that keep jobs back now",
     "erasures": "who is being erased; operators' business",
     "erasure_rules": "what becomes of each table's rows",
     "refused_messages": "broker messages that could not be understood, of no known org",

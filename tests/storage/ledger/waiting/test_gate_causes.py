@@ -159,6 +159,24 @@ def test_a_guessed_wait_grows_while_the_cause_stays(
     assert waits == afterwards
 
 
+def test_a_named_wait_is_no_guess_that_grows(store: Database, org: UUID, database: Connection) -> None:
+    days = timedelta(days=31)
+    assert park(store, org, database, days, grows=False) == 31 * 24
+    pass_time(database, days + timedelta(seconds=5))
+    assert park(store, org, database, timedelta(hours=1), grows=True) == 1
+
+
+def test_a_gate_that_is_remembered_keeps_nobody_from_the_quick_way(
+    store: Database, org: UUID, database: Connection
+) -> None:
+    assert park(store, org, database, timedelta(hours=1), grows=True) == 1
+    assert database.execute("select count(*) from closed_gates").fetchone() == (1,)
+    pass_time(database, timedelta(hours=1, seconds=5))
+    let_out(store)
+    assert database.execute("select count(*) from gates").fetchone() == (1,)
+    assert database.execute("select count(*) from closed_gates").fetchone() == (0,)
+
+
 @pytest.mark.parametrize("how", ["opened", "forgotten"])
 def test_a_cause_that_was_mended_is_forgotten(store: Database, org: UUID, database: Connection, how: str) -> None:
     hour = timedelta(hours=1)
