@@ -162,7 +162,9 @@ def _flattened(markup: str) -> str:
         is_full = opened[name] >= DEEPEST if name in _OF_LETTERS else depth >= DEEPEST_ELEMENT
         if beyond[name] if tag[1] else is_full:
             beyond[name] += step
-            return f"</{_EMPTY}" if tag[1] else "<br" if is_cell or _BLOCKS.fullmatch(name) else f"<{_EMPTY}"
+            # The end of either has no attributes, which cost work; that of `br` makes one. Each `li` has its own line.
+            is_line = is_cell or (_BLOCKS.fullmatch(name) and name not in {"ul", "ol"})
+            return "</br" if is_line and not tag[1] else f"</{_EMPTY}"
         if opened[name] + step >= 0:
             opened[name], depth = opened[name] + step, depth + step
         return tag[0]
