@@ -24,7 +24,7 @@ MAY_DECIDE = frozenset({UserRole.OWNER, UserRole.ADMIN, UserRole.APPROVER})
 """Who approves and denies. A member's mail is handled as these say: whoever connects a mailbox is its owner."""
 
 MANAGE = frozenset({UserRole.OWNER, UserRole.ADMIN})
-"""Who is told when something of the org's needs mending."""
+"""Who gets a message when something of the org's needs mending."""
 
 
 def check_snowflake(field: str, text: str) -> str:

@@ -14,9 +14,8 @@ from typing import Any, TextIO
 from zoneinfo import ZoneInfo
 
 from liquid import BoundTemplate, Environment, RenderContext, StrictUndefined, Token
-from liquid.ast import BlockNode, Node
+from liquid.ast import Node
 from liquid.builtin import content, illegal, output
-from liquid.builtin.expressions import LoopExpression
 from liquid.builtin.expressions.primitive import RangeLiteral
 from liquid.builtin.filters import array, math, misc, string
 from liquid.builtin.tags import assign_tag, capture_tag, case_tag, for_tag, if_tag, unless_tag
@@ -35,9 +34,13 @@ LONGEST_SOURCE = 20_000
 LONGEST_RESULT = 65_536
 """Bytes of what is made of it, and of the values that it keeps meanwhile."""
 MOST_WORK = 1_000_000
-"""Of a rendering: characters of the values that are read, filtered and written, and of what loops repeat."""
-WORK_OF_CODE = 10
-"""For each character that a loop repeats: a value of one letter is looked up, filtered and written, too."""
+"""Of a rendering: characters of the values that are read, filtered and written, and steps."""
+WORK_OF_STEP = 20
+"""For each value that is read, filter, text that is written, value that is kept, and round: some 1 µs of CPU."""
+WORK_OF_TEST = 15
+"""For each value and each comparison in the tests of a tag."""
+WORK_OF_NAME = 3
+"""For each name in the path of a value."""
 KEPT_TEMPLATES = 64
 """The texts that were read last. The tree of the longest takes some MB."""
 LONGEST_FORM = 100
@@ -66,7 +69,7 @@ class _Rendering(RenderContext):
     def get(self, path: list[object], *, token: Token | None, default: object = UNDEFINED) -> object:
         """A value of the data: what is done with it takes as long as it is large."""
         value = super().get(path, token=token, default=default)
-        self.spend(self._size(value))
+        self.spend(WORK_OF_STEP + WORK_OF_NAME * len(path) + self._size(value))
         return value
 
     def filter(self, name: str, token: Token | None) -> Callable[..., object]:
@@ -75,15 +78,19 @@ class _Rendering(RenderContext):
 
         def counted(value: object, *arguments: object, **named: object) -> object:
             made = apply(value, *arguments, **named)
-            self.spend(self._size(value) + self._size(made))
+            self.spend(2 * WORK_OF_STEP + self._size(value) + self._size(made))
             return made
 
         return counted
 
     def assign(self, key: str, val: object) -> None:
         """Keep a value; the library adds up the sizes of all that are kept."""
-        self.spend(WORK_OF_CODE * len(self.locals))
+        self.spend(2 * WORK_OF_STEP + WORK_OF_TEST * len(self.locals))
         super().assign(key, val)
+
+    def raise_for_loop_limit(self, length: int = 1) -> None:
+        """Count the rounds of a loop that begins."""
+        self.spend(WORK_OF_STEP * (length + 5))
 
     def get_buffer(self, buf: TextIO | None = None) -> LimitedStringIO:
         """What a part is written into: within the longest result, and counted."""
@@ -113,42 +120,51 @@ class _Written(LimitedStringIO):
 
     def write(self, text: str, /) -> int:
         """Add to the text."""
-        self._rendering.spend(len(text))
+        self._rendering.spend(WORK_OF_STEP + len(text))
         return super().write(text)
 
 
-class _Body(BlockNode):
-    """The body of a loop: each round is work."""
+class _Counted(Node):
+    """A tag that tests. Its tests are work whenever it is rendered: one of texts alone reads no value."""
 
-    def __init__(self, token: Token, nodes: list[Node], work: int) -> None:
-        super().__init__(token, nodes)
-        self._work = work
+    _steps = 0
+    """Of all its tests; counted when it is first rendered."""
 
     def render_to_output(self, context: RenderContext, buffer: TextIO) -> int:
-        """Go once through it."""
+        """Count the tests, and render what they choose."""
         if isinstance(context, _Rendering):
-            context.spend(self._work)
-        return super().render_to_output(context, buffer)
+            self._steps = self._steps or 1 + sum(_steps(part) for part in (self, *self.children(context)))
+            context.spend(WORK_OF_TEST * self._steps)
+        return super().render_to_output(context, buffer)  # type: ignore[safe-super] # the library's node
 
 
-class _For(for_tag.ForNode):
-    """A loop; the token of its block is the tag that ends it."""
-
-    def __init__(
-        self, token: Token, expression: LoopExpression, block: BlockNode, default: BlockNode | None = None
-    ) -> None:
-        work = WORK_OF_CODE * (block.token.start_index - token.start_index)
-        body = _Body(block.token, block.nodes, work)
-        super().__init__(token, expression, body, default)
+class _If(_Counted, if_tag.IfNode):
+    pass
 
 
-class _ForTag(for_tag.ForTag):
-    node_class = _For
+class _Unless(_Counted, unless_tag.UnlessNode):
+    pass
+
+
+class _Case(_Counted, case_tag.CaseNode):
+    pass
+
+
+class _IfTag(if_tag.IfTag):
+    node_class = _If
+
+
+class _UnlessTag(unless_tag.UnlessTag):
+    node_class = _Unless
+
+
+class _CaseTag(case_tag.CaseTag):
+    node_class = _Case
 
 
 _TAGS = (
-    content.Literal, output.Output, illegal.Illegal, if_tag.IfTag, unless_tag.UnlessTag, case_tag.CaseTag,
-    _ForTag, for_tag.BreakTag, for_tag.ContinueTag, assign_tag.AssignTag, capture_tag.CaptureTag,
+    content.Literal, output.Output, illegal.Illegal, _IfTag, _UnlessTag, _CaseTag,
+    for_tag.ForTag, for_tag.BreakTag, for_tag.ContinueTag, assign_tag.AssignTag, capture_tag.CaptureTag,
 )  # fmt: skip
 
 
@@ -277,6 +293,12 @@ def _has_range(node: Node, context: RenderContext) -> bool:
     """Whether a part of a template, or one inside it, names a range."""
     inside = node.children(context, include_partials=False)
     return any(map(_is_of_range, node.expressions())) or any(_has_range(child, context) for child in inside)
+
+
+def _steps(part: Node | Expression) -> int:
+    """How many expressions are in a tag or in an expression."""
+    inside = part.expressions() if isinstance(part, Node) else part.children()
+    return sum(1 + _steps(expression) for expression in inside)
 
 
 def _is_of_range(expression: Expression) -> bool:

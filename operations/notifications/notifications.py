@@ -85,7 +85,7 @@ class ChannelView(Record):
 def send_notification(
     call: Call,
     *,
-    recipient_id: Annotated[UUID, Field(description="Who is told: a person of the org.")],
+    recipient_id: Annotated[UUID, Field(description="Who gets it: a person of the org.")],
     template: Annotated[str, Field(max_length=100, description="The name of the template.")],
     data: Annotated[dict[str, Any] | None, Field(description="What the template says it of; 16 KB at most.")] = None,
     bucket: Annotated[

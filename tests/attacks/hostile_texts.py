@@ -140,8 +140,8 @@ def filled(body: str, before: str = "", after: str = "", size: int = liquid.LONG
 
 
 def blocks(body: str) -> str:
-    """The same in a loop over a thousand values."""
-    return filled(body, "{%for i in list%}", "{%endfor%}")
+    """As many in a loop over a thousand values, within the bound on tags."""
+    return filled(body, "{%for i in list%}", "{%endfor%}", len(body) * (900 // body.count("{")) + 30)
 
 
 _WIDE = 490
@@ -170,7 +170,13 @@ TEMPLATES = (
     filled("{%if numbers contains 9.5 %}{%endif%}"),
     blocks("{%if yes%}{%endif%}"),
     blocks("{%if nested==nested%}{%endif%}"),
-    blocks("{%assign x=a%}"),
+    *map(
+        blocks, ("{%assign x=a%}", "{%capture x%}{%endcapture%}", "{%for j in a%}{%endfor%}", "{%case 1%}{%endcase%}")
+    ),
+    *map(blocks, ("{{a}}", "{{''}}", "{{1|plus:1}}", "{{forloop.index}}", "{%if 1==1%}{%endif%}")),
+    filled("{%if " + "1==2 or " * 58 + "a%}{%endif%}", "{%for i in list%}", "{%endfor%}"),
+    filled("{%case 1%}{%when " + "2," * 200 + "2%}{%endcase%}", "{%for i in list%}", "{%endfor%}"),
+    "{%case 1%}{%when 1,1,1,1,1,1,1,1,1%}" * 25 + "{%endcase%}" * 25,
     filled("{%for i in list%}{{i}}{%endfor%}"),
     filled("{%for i in list%}{%endfor%}"),
     filled("{%for i in numbers reversed limit:1%}{%endfor%}"),
@@ -270,6 +276,7 @@ def _words_of_time(text: str) -> None:
 PAGES = (
     *(piece * (LONGEST_HTML // len(piece)) for piece in ("<table>x", "<![<", "&#", "\n", "<b><p>")),
     "<div>" * 20_000,
+    *(f"<svg>{f'<{name}>' * 10_000}{'</x>' * 10_000}" for name in ("g", "style", "script", "title")),
     "<ul><li>" * 10_000,
     "<div><table><td></div>" * 5_000,
     "<li><center>" * 10_000,

@@ -1,7 +1,6 @@
 """The text of an HTML mail as a reader sees it, out of the tree that a browser would build."""
 
 import re
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -9,7 +8,7 @@ from itertools import islice, pairwise
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from domain.mail.parsing.limits import DEEPEST_ELEMENT, DEEPEST_QUOTE, MOST_ATTRIBUTES, MOST_TAGS
+from domain.mail.parsing.limits import DEEPEST, DEEPEST_ELEMENT, DEEPEST_QUOTE, MOST_ATTRIBUTES, MOST_TAGS
 from domain.mail.parsing.page_styles import USUAL_LOOK, Look, StyleSheets
 from domain.spelling.normal_form import visible
 
@@ -20,6 +19,8 @@ _NEVER_OPEN = re.compile(
     r"a|b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u"
 )
 """Elements that have no end, that end where the next of their kind begins, or of which `_bounded` keeps few."""
+_OF_LETTERS = frozenset({"iframe", "noembed", "noframes", "script", "style", "textarea", "title", "xmp"})
+"""Elements in which there are no others, but in SVG: no more than `DEEPEST` are open at once."""
 _CROWDED = re.compile(
     r"<[a-zA-Z][^\s/>]*+(?:[\s/]*+=?[^\s/>=]++(?:\s*+=\s*+(?:\"[^\"]*+\"|'[^']*+'|[^\s>\"'][^\s>]*+)?+)?+)"
     rf"{{{MOST_ATTRIBUTES}}}"
@@ -30,6 +31,8 @@ _FORMATTING = re.compile(r"<(?:b|big|code|em|font|i|nobr|s|small|strike|strong|t
 are tags for each of them. Only one `a` is open at a time."""
 _MOST_NODES = 150_000
 """Of these elements; so many take a second of CPU."""
+_EMPTY = "embed"
+"""An element that is empty in SVG, too, where `wbr` would hold what follows."""
 _NO_TEXT = frozenset({"script", "style", "title", "svg", "iframe", "noembed", "noframes"})
 """Their content is no text of the page."""
 _BLOCKS = re.compile(
@@ -59,7 +62,7 @@ class PageText:
     """There are words beside those of pictures."""
     tags: int
     cut: bool
-    """There are more tags or attributes than were read."""
+    """There are more tags or attributes than were read, or they lie deeper."""
 
 
 @dataclass(slots=True)
@@ -127,43 +130,55 @@ def read_page(markup: str, most_tags: int = MOST_TAGS) -> PageText:
     """The text a reader would see, and what else is in the page; work is bounded by the markup and its tags."""
     tags = [tag.start() for tag in islice(_TAG.finditer(markup), most_tags + 1)]
     end = tags.pop() if len(tags) > most_tags else len(markup)
-    if len(tags) > DEEPEST_ELEMENT:
-        end = min(end, _too_deep(markup))
-        del tags[bisect_left(tags, end) :]
     # From tag to tag: what looks like another tag in a value ends the look, and such tags are few.
     end = next((tag for tag, following in pairwise([*tags, end]) if _CROWDED.match(markup, tag, following)), end)
-    cut = end < len(markup)
-    tree = LexborHTMLParser(_bounded(markup[:end], len(tags)), scripting=False)
+    read = markup[:end]
+    flat = _flattened(read) if len(tags) > DEEPEST_ELEMENT else read
+    tree = LexborHTMLParser(_bounded(flat, len(tags)), scripting=False)
     sheets = StyleSheets()
     for style in tree.css("style"):
         sheets.read(style.text(), style.attributes.get("media") or "")
     lines = _Lines()
     _walk(tree.root, Look() if _MAY_BE_DARK.search(markup) else USUAL_LOOK, sheets, lines)
     lines.end_line()
-    return PageText("\n".join(lines.lines).strip("\n"), lines.hidden, lines.has_words, len(tags), cut)
+    return PageText("\n".join(lines.lines).strip("\n"), lines.hidden, lines.has_words, len(tags), flat != markup)
 
 
-def _too_deep(markup: str) -> int:
-    """Where the first element begins that lies too deep; the end where none does.
+def _flattened(markup: str) -> str:
+    """The page without the tags of elements that could lie too deep; their words stay, as in Chromium's tree.
 
-    How deep an element is, is counted by the names that are open. A browser opens at most five for each of them: a
-    table with its body, row and cell, in which the end of what is around the table means nothing.
+    How deep an element is, is counted by the names that are open, at most: comments and scripts count, too. A browser
+    opens at most five for each of them: a table with its body, row and cell, in which the end of what is around the
+    table means nothing.
     """
-    opened, depth = Counter[str](), 0
-    for tag in _TAG.finditer(markup):
+    opened, beyond, depth = Counter[str](), Counter[str](), 0
+
+    def flat(tag: re.Match[str]) -> str:
+        nonlocal depth
         name, step = tag[2].lower(), -1 if tag[1] else 1
-        if opened[name] + step >= 0 and not _NEVER_OPEN.fullmatch(name):
+        is_cell = bool(beyond["table"]) and name in {"tr", "td", "th"}
+        if _NEVER_OPEN.fullmatch(name) and not is_cell:
+            return tag[0]
+        is_full = opened[name] >= DEEPEST if name in _OF_LETTERS else depth >= DEEPEST_ELEMENT
+        if beyond[name] if tag[1] else is_full:
+            beyond[name] += step
+            # The end of either has no attributes, which cost work; that of `br` makes one. Each `li` has its own line.
+            is_line = is_cell or (_BLOCKS.fullmatch(name) and name not in {"ul", "ol"})
+            return "</br" if is_line and not tag[1] else f"</{_EMPTY}"
+        if opened[name] + step >= 0:
             opened[name], depth = opened[name] + step, depth + step
-            if depth > DEEPEST_ELEMENT:
-                return tag.start()
-    return len(markup)
+        return tag[0]
+
+    return _TAG.sub(flat, markup)
 
 
 def _bounded(markup: str, tags: int) -> str:
     """Only so many formatting elements that the tree stays small; those after them become empty ones."""
     most = _MOST_NODES // max(tags, 1)
     beyond = next(islice(_FORMATTING.finditer(markup), most, None), None)
-    return markup if beyond is None else markup[: beyond.start()] + _FORMATTING.sub("<wbr", markup[beyond.start() :])
+    return (
+        markup if beyond is None else markup[: beyond.start()] + _FORMATTING.sub(f"<{_EMPTY}", markup[beyond.start() :])
+    )
 
 
 def _walk(node: LexborNode | None, look: Look, sheets: StyleSheets, lines: _Lines) -> None:

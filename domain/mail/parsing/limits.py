@@ -76,9 +76,10 @@ MOST_ATTACHMENTS = 200
 """Attachments that are listed."""
 MOST_TAGS = 20_000
 """Tags of the HTML that are read."""
-DEEPEST_ELEMENT = 2_000
+DEEPEST_ELEMENT = 512
 """Elements in each other: a parser looks through all that are open for each tag (HTML standard, tree construction).
-20,000 of them took a second, in which no other thread ran. Chromium's tree has 512 levels."""
+20,000 of them took a second, in which no other thread ran. Of those that could lie deeper the words are kept alone.
+Chromium's tree has as many levels."""
 MOST_ATTRIBUTES = 200
 """Of one tag: the parser compares each with those before. The page is cut in front of a tag with more."""
 DEEPEST_QUOTE = 10

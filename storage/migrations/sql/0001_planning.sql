@@ -38,7 +38,7 @@ create table collaborators (
   id uuid primary key default uuidv7(),
   org_id uuid not null,
   project_id uuid not null,
-  -- Who is told of assignments. The same user in two projects is one person, whose time is taken once.
+  -- Who gets messages of assignments. The same user in two projects is one person, whose time is taken once.
   user_id uuid,
   name text not null check (length(name) between 1 and 200),
   home_id uuid,

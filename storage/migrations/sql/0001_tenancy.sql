@@ -40,7 +40,7 @@ create table users (
 );
 -- One person of an org stands behind a Discord id; a person may belong to several orgs.
 create unique index users_discord on users (org_id, discord_user_id) where discord_user_id is not null;
--- Who is told of what concerns the org.
+-- Who gets messages of what concerns the org.
 create index users_of_role on users (org_id, id) where role <> 'member';
 call postroom.fence_table('users');
 call postroom.erasure_rule('users', person_rows => 'id = the.person', refuses_new => true);

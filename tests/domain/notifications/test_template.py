@@ -94,6 +94,40 @@ def test_a_hostile_template_stops_soon_and_small(source: str) -> None:
     assert refused.value.field == "text"
 
 
+BRANCHES = "".join(f"{{% when 'state {n}' %}}{{{{ i.state }}}} {n} {'{{ long }}' * 10}" for n in range(7))
+BY_STATE = (
+    "{% for i in items %}{% case i.state %}{% when 'new' %}{{ i.title }}, " + BRANCHES + "{% endcase %}{% endfor %}"
+)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        BY_STATE,
+        "{% for i in items %}{% if i.state == 'new' %}{{ i.title }}, {% else %}"
+        + "{{ long }}" * 300
+        + "{% endif %}{% endfor %}",
+        "{% for i in items %}{% unless i.state == 'new' %}"
+        + BY_STATE
+        + "{% else %}{{ i.title }}, {% endunless %}{% endfor %}",
+        "{% for i in items %}{% comment %}" + "a note " * 1_000 + "{% endcomment %}{{ i.title }}, {% endfor %}",
+    ],
+    ids=["case", "if", "nested", "comment"],
+)
+def test_branches_that_are_not_taken_are_no_work(source: str) -> None:
+    items = [{"state": "new", "title": f"Stage {number}"} for number in range(1_000)]
+    written = render("text", source, {"items": items, "long": "y" * 9_000})
+    assert written == "".join(f"{item['title']}, " for item in items)
+
+
+def test_a_loop_over_500_values_may_have_eight_branches_with_ten_outputs_in_each() -> None:
+    """What write-a-template.md says."""
+    branches = "".join(f"{{% when 'state {n}' %}}{'{{ i.who }}' * 10}" for n in range(8))
+    source = f"{{% for i in items %}}{{% case i.state %}}{branches}{{% endcase %}}{{% endfor %}}"
+    items = [{"state": f"state {number % 8}", "who": "Ann"} for number in range(500)]
+    assert render("text", source, {"items": items}) == "Ann" * 5_000
+
+
 def test_no_filter_of_the_replace_family_is_there() -> None:
     grow = {"replace", "replace_first", "append", "prepend", "times", "split", "map", "concat", "base64_encode"}
     assert not FILTERS & grow

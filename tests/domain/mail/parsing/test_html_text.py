@@ -289,6 +289,40 @@ def test_hidden_text_is_a_sign_that_makes_no_mail_automated() -> None:
     assert found.evidence == ("text that no reader sees",)
 
 
+@pytest.mark.parametrize(
+    "before",
+    [
+        f"<svg>{'<path d=x />' * 2_100}</svg>",
+        f"<!--{'<div>' * 2_100}-->",
+        *(f"<{name}>{'<div>' * 2_100}</{name}>" for name in ("script", "style", "title", "iframe", "template")),
+        f"<div>{'<div>' * 2_100}{'</div>' * 2_101}",
+        "<div>" * 2_100,
+        "<script></script>" * 2_100,
+        f"<p title='{'<div>' * 2_100}'>",
+    ],
+    ids=lambda markup: markup[:12],
+)
+def test_what_lies_deep_or_only_seems_to_takes_no_words_away(before: str) -> None:
+    page = f"{before}<style>.no{{display:none}}</style><p class=no>hidden<p>Please <b>confirm</b>."
+    page += "<table><td>1<td>2</table>"
+    text = html_to_text(page)
+    assert "Please confirm." in text
+    assert "hidden" not in text
+    assert "12" not in text
+
+
+def test_an_element_around_too_many_others_ends_where_it_did() -> None:
+    inside = f"{'<div>' * 2_100}x{'</div>' * 2_100}"
+    assert html_to_text(f"<div hidden>{inside}secret</div>visible") == "visible"
+
+
+def test_a_page_that_is_too_deep_is_noted() -> None:
+    page = f"{'<div>' * 2_100}Please confirm."
+    message = parse_message(f"From: a@example.org\nContent-Type: text/html\n\n{page}".encode())
+    assert Defect.TRUNCATED_TEXT in message.defects
+    assert message.text == "Please confirm."
+
+
 def test_tags_beyond_the_bound_are_cut_and_noted() -> None:
     page = "<p>word</p>" * MOST_TAGS
     message = parse_message(f"From: a@example.org\nContent-Type: text/html\n\n{page}".encode())
