@@ -66,6 +66,7 @@ from providers.discord.interactions import parse as parse_press
 from providers.discord.messages import code, read_custom_id
 from providers.google.push import LONGEST_BODY as LONGEST_PUSH
 from providers.google.push import parse_push
+from tests.attacks.hostile_calendars import CALENDAR, EVENT, RULES, repeating
 
 NOW = datetime(2026, 11, 29, tzinfo=UTC)
 ZONE = "Europe/Berlin"
@@ -293,26 +294,6 @@ WORD_PIECES = ('"\\', "=?a?q?", "=?a?q?=", "?=AA", ";a=", "; a*0=b", ';a="', " x
 TEXT_PIECES = ("\n>", ">\n", "a:\n\n", "On a wrote:\n", "From: a\n", "\u200b", "\n \t", "\u2060\ufe0f", "a\u0315\u0300")
 SECRET_PIECES = ("page_token=", "key=", "pwd=aaaa ", 'pwd:"', "token:aa ", "-----BEGIN PRIVATE KEY", "://a:", "bearer ")
 YAML_PIECES = ("- ", "-\n", "- - ", "a: ", "? ", "&a *a ", "[a, ", "{a: ", "| \n", "# \n", "- x\n", '"\\u0020')
-EVENT = "BEGIN:VEVENT\nUID:{}\nDTSTAMP:20260101T000000Z\nDTSTART:20260101T100000Z\nDURATION:PT1H\nEND:VEVENT\n"
-CALENDAR = "BEGIN:VCALENDAR\nVERSION:2.0\nPRODID:a\n{}END:VCALENDAR\n"
-
-RULES = (
-    f"YEARLY;BYDAY={','.join(f'{number}MO' for number in (*range(-31, 0), *range(1, 33)))}",
-    f"YEARLY;COUNT=5000;BYDAY={','.join(f'{number}MO' for number in (*range(-31, 0), *range(1, 33)))}",
-    "YEARLY;COUNT=5000;BYDAY=1MO,2TU,3WE,4TH,5FR",
-    "YEARLY;COUNT=5000;BYDAY=MO,TU,WE,TH,FR,SA,SU",
-    f"MONTHLY;COUNT=5000;BYDAY=5MO;BYMONTHDAY={','.join(str(number) for number in range(1, 32))}",
-    "MONTHLY;COUNT=5000;BYMONTH=2;BYMONTHDAY=29",
-    f"DAILY;COUNT=5000;BYMONTHDAY=31;BYSETPOS={','.join(str(number) for number in range(1, 63))}",
-    "DAILY;COUNT=5000",
-)
-
-
-def _repeating(rule: str) -> str:
-    """A calendar of about 200 KB, or of 1,000 events, that come again by a rule since the year 1600."""
-    event = EVENT.replace("20260101T10", "16000101T10").replace("END:VEVENT", f"RRULE:FREQ={rule}\nEND:VEVENT")
-    return CALENDAR.format("".join(event.format(number) for number in range(min(1_000, 200_000 // len(event)))))
-
 
 PARSERS: Mapping[str, Parser] = {
     "Liquid": Parser(_template, liquid.LONGEST_SOURCE, ("{{", "{%", "{%-", "}}%}", "{{-a-}}"), TEMPLATES),
@@ -353,7 +334,7 @@ PARSERS: Mapping[str, Parser] = {
         ),
     ),
     # What rules cost is counted, so that it does not grow with the file: the largest costs little more.
-    "calendar of rules": Parser(_of_bytes(_calendar), 0, (), [_repeating(rule) for rule in RULES], usual=32 * 1024),
+    "calendar of rules": Parser(_of_bytes(_calendar), 0, (), [repeating(rule) for rule in RULES], usual=32 * 1024),
     "page": Parser(read_page, FILE, ("<", "<a", "<p>", "<!--", "<a a='"), PAGES, usual=64 * 1024),
     # The tree has 150,000 nodes. Its reader is in Python, where other threads get their turns.
     "page of formatting that stays open": Parser(
