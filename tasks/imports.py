@@ -17,6 +17,7 @@ from domain.jobs.job import Done, JsonObject, Outcome
 from domain.jobs.queues import Queue
 from domain.jobs.retry import EXPORTS
 from domain.payloads.imports import AvailabilityPayload
+from domain.privacy.redaction import redact_text
 from engine.catalogue import job
 from engine.context import JobContext
 from storage.planning import imports, projects
@@ -27,6 +28,8 @@ from tasks.exchange.projects import find_file_for, project_of
 
 MOST_LISTED = 50
 """Faults in a job's output; the artifact has all that a file may have."""
+LONGEST_FIRST = 300
+"""Characters of the first fault in the failure's reason, which may name words of the file."""
 FAULTS = (Column("row", ColumnType.WHOLE), Column("column"), Column("value"), Column("why"))
 
 
@@ -114,7 +117,8 @@ def _refused(ctx: JobContext, found: FoundAvailability, about: JsonObject, paylo
     ctx.progress(said)
     where = ", ".join([f"row {listed[0].row}", *([listed[0].column] if listed[0].column else [])])
     count = len(listed) + found.faults.more
-    reason = f"nothing was taken; faults: {count}, the first in {where}: {listed[0].why}; artifact {made.artifact_id}"
+    first = redact_text(f"{where}: {listed[0].why}", LONGEST_FIRST)
+    reason = f"nothing was taken; faults: {count}, the first in {first}; artifact {made.artifact_id}"
     raise Permanent(f"{reason} has all", code="imports.refused")
 
 

@@ -19,8 +19,8 @@ BEFORE, AFTER = timedelta(days=1), timedelta(days=400)
 """The window around the present that is imported."""
 MOST_BYTES = 5_000_000
 MOST_OCCURRENCES = 10_000
-MOST_PASSED = 1_000_000
-"""Days that the rules of a file look at; each takes some microseconds."""
+MOST_PASSED = 250_000
+"""Days that the rules of a file look at, the reading of the rules counted; each takes some microseconds."""
 LONGEST_ID = 200
 NOT_COUNTED = ("VTODO", "VJOURNAL", "VFREEBUSY", "VAVAILABILITY")
 
@@ -47,7 +47,7 @@ def read_calendar(
 
 
 class _TooMuchError(ValueError):
-    """The rules of a file pass more days than may be."""
+    """The rules of a file cost more days than may be."""
 
 
 class _CalendarReader:
@@ -98,9 +98,10 @@ class _CalendarReader:
             for component in all_components([root]):
                 if component.name in NOT_COUNTED:
                     self._found.ignored[component.name] += 1
-                event = read_event(component, zones, self._found.faults) if component.name == "VEVENT" else None
-                if event is not None:
-                    yield event
+                elif component.name == "VEVENT":
+                    event = read_event(component, zones, self._found.faults, self._pass)
+                    if event is not None:
+                        yield event
 
     def _series(self, events: Iterable[CalendarEvent]) -> Iterator[Series]:
         """The events that belong together: one UID, a first event and changes of its occurrences."""

@@ -11,7 +11,10 @@ from domain.exchange.csv_file import Record, read_records
 from domain.jobs.failures import Invalid
 from domain.planning.model import Availability, AvailabilityKind, Span
 
-COLUMNS = (Column("collaborator"), Column("from"), Column("until"), Column("kind"), Column("id"))
+COLUMNS = (
+    *(Column(name, is_required=True) for name in ("collaborator", "from", "until")),
+    *(Column(name) for name in ("kind", "id")),
+)
 """`from` and `until` are clock times in the import's zone, moments with their offset, or whole days, the last included.
 
 `kind` is available, preferred or busy, and available where it is empty. `id` tells which entry a row replaces when the

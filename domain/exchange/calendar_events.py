@@ -60,9 +60,14 @@ class CalendarEvent:
         return bool(self.rules or self.more or self.changes)
 
 
-def read_event(component: Component, zones: Zones, faults: Faults) -> CalendarEvent | None:
-    """The event; None, with all that is wrong with it, for one that cannot be taken."""
-    reader = _EventReader(component, zones, faults)
+def read_event(
+    component: Component, zones: Zones, faults: Faults, passes: Callable[[int], None]
+) -> CalendarEvent | None:
+    """The event; None, with all that is wrong with it, for one that cannot be taken.
+
+    `passes` counts what its rules cost to read; a `ValueError` that it raises is a fault.
+    """
+    reader = _EventReader(component, zones, faults, passes)
     reader.check()
     event = reader.read()
     return None if reader.has_fault else event
@@ -71,15 +76,15 @@ def read_event(component: Component, zones: Zones, faults: Faults) -> CalendarEv
 class _EventReader:
     """Reads one event, each property by itself, so that the fault of one hides no other's."""
 
-    def __init__(self, component: Component, zones: Zones, faults: Faults) -> None:
-        self._component, self._zones, self._faults = component, zones, faults
+    def __init__(self, component: Component, zones: Zones, faults: Faults, passes: Callable[[int], None]) -> None:
+        self._component, self._zones, self._faults, self._passes = component, zones, faults, passes
         self.has_fault = False
 
     def check(self) -> None:
         """Add what is wrong with the properties together."""
         for name in USED:
             if name not in SEVERAL and len(self._component.all_of(name)) > 1:
-                self._fault(name, "", "stands twice")
+                self._fault(name, "", "comes twice")
         if self._component.all_of("EXRULE"):
             self._fault("EXRULE", "", "is not taken: it is not in the standard any more")
         if not self._component.all_of("DTSTART"):
@@ -98,7 +103,7 @@ class _EventReader:
             component.value("UID"),
             start,
             self._length(start, repeats=bool(more or component.all_of("RRULE"))),
-            tuple(replace(one, until=until_in(one.until, start)) for one in self._each("RRULE", _rule)),
+            tuple(replace(one, until=until_in(one.until, start)) for one in self._each("RRULE", self._rule)),
             tuple(one for found in more for one in found),
             tuple(one for found in without for one, _ in found),
             next(self._each("RECURRENCE-ID", self._time), None),
@@ -128,6 +133,9 @@ class _EventReader:
             stamp = datetime.min.replace(tzinfo=UTC)
         return int(sequence) if is_number else 0, stamp
 
+    def _rule(self, written: Property) -> Recurrence:
+        return Recurrence.parse(written.value, field="RRULE", passes=self._passes)
+
     def _time(self, written: Property) -> When:
         return read_time(written.value, written, self._zones)
 
@@ -150,10 +158,6 @@ def _bounded(length: Length, most: timedelta = LONGEST_REPEATED) -> Length:
     if length.about > most:
         raise ValueError(f"makes it longer than {most.days} days")
     return length
-
-
-def _rule(written: Property) -> Recurrence:
-    return Recurrence.parse(written.value, field="RRULE")
 
 
 def _is_for_later(written: Property) -> bool:

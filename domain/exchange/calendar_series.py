@@ -52,8 +52,9 @@ class Series:
     ) -> Iterator[Occurrence]:
         """All that may be in a window; others may be among them. Raises what `passes` raises.
 
-        A change or an exception that names no occurrence is a fault, where those around it are known. A change is
-        superseded when a later revision of the first event leaves its occurrence out.
+        Where the occurrences around a name are known, a change that names none is a fault, and an exception that names
+        none is counted: nothing is lost. A change is superseded when a later revision of the first event leaves its
+        occurrence out.
         """
         if self.first is None:
             yield from self._without_first(found)
@@ -66,7 +67,7 @@ class Series:
         for name in (one.name_in(first.start) for one in first.without):
             left_out.update(known.by_name.get(name, ()))
             if name not in known.by_name and known.is_around(moment_named(name, first.start)):
-                found.faults.add(first.row, "EXDATE", name.isoformat(), "names no occurrence of the event")
+                found.ignored["exception without occurrence"] += 1
         changed = {one.original: one for one in self._changes(first, known, left_out, found)}
         yield from changed.values()
         later = sorted(

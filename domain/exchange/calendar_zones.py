@@ -98,7 +98,7 @@ class FileZones:
         for written in part.all_of("RDATE"):
             yield from (one.moment for one, _ in read_list(written, clocks))
         for written in part.all_of("RRULE"):
-            rule = Recurrence.parse(written.value, field="RRULE")
+            rule = Recurrence.parse(written.value, field="RRULE", passes=self._passes)
             if rule.frequency is not Frequency.YEARLY:
                 raise Invalid("RRULE", "is not taken: a zone changes by FREQ=YEARLY")
             if rule.until is not None and rule.until.year < MAXYEAR:

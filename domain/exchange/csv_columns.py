@@ -54,6 +54,8 @@ class Column:
 
     name: str
     type: ColumnType = ColumnType.TEXT
+    is_required: bool = False
+    """Whether a header has it in any table that can be taken."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,9 +91,10 @@ def encoding_of(data: bytes, named: str) -> tuple[str, int]:
 def read_records(data: bytes, columns: Sequence[Column], encoding: str, faults: Faults) -> Iterator[Record]:
     """The rows of a file that have no fault themselves; the faults of all others are added.
 
-    The header is the row that names the most columns among the first rows; titles may be before it. Names are compared
-    without regard to case. A column that is not known is a fault, and so is a value in a column without a name: nothing
-    is left out silently. A column that is missing is left out of the values.
+    The header is the first row that names all required columns, else the first that names any, among the first rows.
+    Titles may be before it, rows of one value: a row of more is a fault. Names are compared without regard to case. A
+    column that is not known is a fault, and so is a value in a column without a name: nothing is left out silently. A
+    column that is missing is left out of the values.
     """
     text = decoded(data, encoding, faults)
     if text is None:
@@ -111,8 +112,8 @@ def read_records(data: bytes, columns: Sequence[Column], encoding: str, faults: 
         return
     named = sum(bool(_plain(name)) for name in names)
     found = _header(number, names, columns, faults)
-    for row in (row for row, fields in before if sum(bool(one.strip()) for one in fields) >= named):
-        faults.add(row, "", "", "is before the header, and has as many values as that has columns")
+    for row in (row for row, fields in before if sum(bool(one.strip()) for one in fields) > 1):
+        faults.add(row, "", "", f"is before the header in row {number}, and no title: it has more than one value")
     for row, fields in rows:
         record = _record(row, fields, names, found, faults)
         if record is not None and len(found) == named:
@@ -138,20 +139,23 @@ def decoded(data: bytes, encoding: str, faults: Faults) -> str | None:
 
 
 def _layout(text: str, columns: Sequence[Column]) -> tuple[str, int]:
-    """The delimiter, and how many rows that say something are before the header: where most columns are named.
+    """The delimiter, and how many rows that say something are before the header.
 
-    Excel takes the delimiter from a first line such as `sep=;`, and so do we.
+    Excel takes the delimiter from a first line such as `sep=;`, and so do we; else it is that of the best header.
     """
     hint = HINT.match(text)
     names = {column.name.casefold() for column in columns}
-    best = (0, DELIMITERS[0], 0)
+    required = {column.name.casefold() for column in columns if column.is_required}
+    best = ((0, 0), hint[1] if hint else DELIMITERS[0], 0)
     for delimiter in hint[1] if hint else DELIMITERS:
         rows = _rows(HINT.sub("", text[:LONGEST_HEAD]), delimiter, Faults())
-        for index, fields in enumerate(islice((one for _, one in rows if _says_something(one)), MOST_TITLES)):
-            known = len({_plain(name) for name in fields} & names)
-            if known > best[0]:
-                best = (known, delimiter, index)
-    return best[1:] if best[0] or not hint else (hint[1], 0)
+        head = islice((one for _, one in rows if _says_something(one)), MOST_TITLES)
+        named = [{_plain(name) for name in fields} & names for fields in head]
+        fits = [bool(one) + (required <= one) for one in named]
+        index = fits.index(max(fits)) if fits else 0
+        if fits and (fits[index], len(named[index])) > best[0]:
+            best = ((fits[index], len(named[index])), delimiter, index)
+    return best[1:]
 
 
 def _plain(name: str) -> str:
@@ -192,10 +196,11 @@ def _header(row: int, names: Sequence[str], columns: Sequence[Column], faults: F
         column = known.get(_plain(name))
         if column is not None:
             if found.setdefault(column.name, position) != position:
-                faults.add(row, column.name, name, "stands twice in the header")
+                faults.add(row, column.name, name, "comes twice in the header")
         elif _plain(name):
             why = _unreadable(name) or f"is no column; there are {', '.join(one.name for one in columns)}"
-            faults.add(row, shown(name), name, why)
+            # A row that is no header may have anything here, which belongs in no reason of a failure.
+            faults.add(row, f"column {position + 1}", name, why)
     return {position: known[name.casefold()] for name, position in found.items()}
 
 

@@ -34,14 +34,18 @@ MARGIN = timedelta(days=2)
 
 
 class Frequency(Enum):
-    """How long a period of a rule is, with what it costs to look at: the time of so many days."""
+    """How long a period of a rule is, in days at most."""
 
     DAILY = 1
     WEEKLY = 7
     MONTHLY = 31
-    YEARLY = 100
+    YEARLY = 366
 
 
+COST_OF_PERIOD = 4
+"""What a search does once for each period or month costs as much as so many days."""
+LETTERS_OF_DAY = 4
+"""So many letters of a rule cost as much to read as a day costs to look at."""
 Period = tuple[date, list[date]]
 """Its first day, and the days of it that a rule names, in order."""
 
@@ -66,17 +70,22 @@ class Recurrence:
     count: int | None = None
     until: datetime | None = None
     """With a zone an instant; without one a time by the wall clock."""
-    by_day: tuple[Day, ...] = ()
-    by_month_day: tuple[int, ...] = ()
-    by_month: tuple[int, ...] = ()
-    by_set_pos: tuple[int, ...] = ()
+    by_day: frozenset[Day] = frozenset()
+    """Sets, as all lists: a day costs as much to look at however many values a rule has."""
+    by_month_day: frozenset[int] = frozenset()
+    by_month: frozenset[int] = frozenset()
+    by_set_pos: frozenset[int] = frozenset()
     week_start: int = 0
 
     @classmethod
-    def parse(cls, text: str, *, field: str = "rule") -> "Recurrence":
-        """A rule such as `FREQ=WEEKLY;BYDAY=MO,FR`; raises `Invalid` with the part that is not taken and the reason."""
+    def parse(cls, text: str, *, field: str = "rule", passes: Callable[[int], None] = uncounted) -> "Recurrence":
+        """A rule such as `FREQ=WEEKLY;BYDAY=MO,FR`; raises `Invalid` with the part that is not taken and the reason.
+
+        `passes` is called before with what it costs to read the rule, as `due_times` does.
+        """
         if len(text) > LONGEST_RULE:
             raise Invalid(field, f"has more than {LONGEST_RULE} characters")
+        passes(len(text) // LETTERS_OF_DAY)
         parts: dict[str, str] = {}
         for part in text.strip().upper().removeprefix("RRULE:").removesuffix(";").split(";"):
             name, sign, value = part.partition("=")
@@ -101,7 +110,8 @@ class Recurrence:
         `start` is the wall-clock time from which the rule counts; it is due where the rule says so. A time that the
         clocks skip counts with the offset before the gap, and of a time that they show twice the first is due (RFC 5545
         3.3.5). So two days may be due at one instant, as where a zone leaves a whole day out: that is one due time.
-        `passes` is called with what each period costs that the search looks at; what it raises ends the search.
+        `passes` is called with what a period costs, in days that are looked at, before the next one; what it raises
+        ends the search.
         """
         latest, last = until or after + HORIZON, after
         for local in islice(self._candidates(start, _clock(after, zone), _clock(latest, zone), passes), self._most):
@@ -115,6 +125,16 @@ class Recurrence:
     def next_after(self, moment: datetime, *, start: datetime, zone: ZoneInfo) -> datetime | None:
         """The first due time that is later than a moment; None when the rule is over."""
         return next(self.due_times(start=start, zone=zone, after=moment), None)
+
+    @property
+    def _cost(self) -> int:
+        """What a period costs: the days of it that are looked at, and what is done once."""
+        if self.frequency is Frequency.DAILY:
+            return COST_OF_PERIOD
+        if self.frequency is Frequency.WEEKLY:
+            return COST_OF_PERIOD + (len(self.by_day) or 1)
+        months = 1 if self.frequency is Frequency.MONTHLY else len(self.by_month) or 12
+        return months * (COST_OF_PERIOD + (len(self.by_month_day) or (31 if self.by_day else 1)))
 
     @property
     def _most(self) -> int:
@@ -135,10 +155,10 @@ class Recurrence:
         for first, named in self._months(begin, sought) if in_months else self._weeks(begin, sought):
             if first > last:
                 return
-            passes(self.frequency.value)
-            chosen = {one - 1 if one > 0 else len(named) + one for one in self.by_set_pos} or set(range(len(named)))
+            passes(self._cost)
             for index, day in enumerate(named):
-                if index in chosen and day >= sought:
+                is_chosen = not self.by_set_pos or {index + 1, index - len(named)} & self.by_set_pos
+                if is_chosen and day >= sought:
                     yield datetime.combine(day, start.time())
 
     def _weeks(self, begin: date, sought: date) -> Iterator[Period]:
@@ -160,7 +180,7 @@ class Recurrence:
         if self.by_month and day.month not in self.by_month:
             return False
         length = monthrange(day.year, day.month)[1]
-        return not self.by_month_day or bool({day.day, day.day - length - 1} & set(self.by_month_day))
+        return not self.by_month_day or bool({day.day, day.day - length - 1} & self.by_month_day)
 
     def _months(self, begin: date, sought: date) -> Iterator[Period]:
         """The periods of a monthly or yearly rule, from the last that begins no later than the day that is sought."""
@@ -168,7 +188,7 @@ class Recurrence:
         length = self.interval * (12 if is_yearly else 1)
         first = 12 * begin.year + (0 if is_yearly else begin.month - 1)
         first += (12 * sought.year + sought.month - 1 - first) // length * length
-        months = tuple(sorted(set(self.by_month))) or tuple(range(1, 13))
+        months = tuple(sorted(self.by_month)) or tuple(range(1, 13))
         if is_yearly and not (self.by_month or self.by_month_day or self.by_day):
             months = (begin.month,)
         for number in range(first, 12 * (MAXYEAR + 1), length):
@@ -185,10 +205,8 @@ class Recurrence:
         before, of = (date(year, month, 1).timetuple().tm_yday - 1, 365 + isleap(year)) if is_yearly else (0, length)
         for number in numbers:
             weekday, at = (begins_on + number - 1) % 7, before + number
-            is_named = not self.by_day or any(
-                one.weekday == weekday and one.nth in {None, (at + 6) // 7, -((of - at) // 7 + 1)}
-                for one in self.by_day
-            )
+            counted = (None, (at + 6) // 7, -((of - at) // 7 + 1))
+            is_named = not self.by_day or any((weekday, nth) in self.by_day for nth in counted)
             if is_named and 1 <= number <= length:
                 yield date(year, month, number)
 
@@ -212,7 +230,7 @@ class _Reader:
             interval=self._number("INTERVAL", 1, MOST_INTERVAL) or 1,
             count=self._number("COUNT", 1, MOST_CANDIDATES),
             until=self._until(),
-            by_day=tuple(self._list("BYDAY", lambda text: self._day(text, frequency))),
+            by_day=frozenset(self._list("BYDAY", lambda text: self._day(text, frequency))),
             by_month_day=self._numbers("BYMONTHDAY", 31, both=True),
             by_month=self._numbers("BYMONTH", 12),
             by_set_pos=self._numbers("BYSETPOS", 366, both=True),
@@ -259,8 +277,8 @@ class _Reader:
             raise self._refused(f"{name}: the lists have more than {MOST_VALUES} values")
         return [read(value) for value in values]
 
-    def _numbers(self, name: str, most: int, *, both: bool = False) -> tuple[int, ...]:
-        return tuple(self._list(name, lambda text: self._whole(name, text, -most if both else 1, most)))
+    def _numbers(self, name: str, most: int, *, both: bool = False) -> frozenset[int]:
+        return frozenset(self._list(name, lambda text: self._whole(name, text, -most if both else 1, most)))
 
     def _weekday(self, name: str, text: str) -> int:
         if text not in WEEK:
@@ -310,13 +328,13 @@ class _Reader:
 
 def _largest_set(rule: Recurrence) -> int:
     """How many days a period of a rule has at most, from which BYSETPOS chooses."""
-    months = 1 if rule.frequency is Frequency.MONTHLY else len(set(rule.by_month)) or 12
+    months = 1 if rule.frequency is Frequency.MONTHLY else len(rule.by_month) or 12
     match rule.frequency:
         case Frequency.DAILY:
             return 1
         case Frequency.WEEKLY:
-            return len(set(rule.by_day)) or 1
+            return len(rule.by_day) or 1
         case Frequency.MONTHLY | Frequency.YEARLY:
-            by_date = len(set(rule.by_month_day)) * months or MOST_DAYS
-            by_day = sum(1 if day.nth is not None else MOST_WEEKS for day in set(rule.by_day)) * months or MOST_DAYS
+            by_date = len(rule.by_month_day) * months or MOST_DAYS
+            by_day = sum(1 if day.nth is not None else MOST_WEEKS for day in rule.by_day) * months or MOST_DAYS
             return min(by_date, by_day, 31 * months) if rule.by_month_day or rule.by_day else months

@@ -139,7 +139,7 @@ def test_a_row_number_is_that_of_the_spreadsheet() -> None:
     [
         ("", (0, "", "")),
         ("\n\n", (0, "", "")),
-        ("collaborator,from,until,color\n", (1, "color", "color")),
+        ("collaborator,from,until,color\n", (1, "column 4", "color")),
         ("collaborator,from,until,From\n", (1, "from", "From")),
         ('collaborator,from,until\n"ana,2026-03-02,2026-03-02\n', (2, "", "")),
         ('collaborator,from,until\n"ana"x,2026-03-02,2026-03-02\n', (2, "", "")),
@@ -247,7 +247,7 @@ ROW = "2026-03-02 10:00;2026-03-02 12:00;busy"
         (f'"sep=;";;\nfrom;until;kind\n{ROW}\n', 2),
         (f"sep=^\nfrom^until^kind\n{ROW.replace(';', '^')}\n", 2),
         (f"\n \n;;;\nfrom;until;kind\n{ROW}\n", 5),
-        (f"Times, of Ana: all\n;;\nMade;on 2026-03-01;\n\nfrom;until;kind\n{ROW}\n", 6),
+        (f"Times, of Ana: all\n;;\nMade on 2026-03-01;;\n\nfrom;until;kind\n{ROW}\n", 6),
         (f"\xa0from ;\u200buntil\u200b; Kind\xa0\n\xa0{ROW}\xa0\n", 2),
         (f'"from";"until";"kind"\n{ROW}\n"\n";" ";\n', 2),
     ],
@@ -267,9 +267,33 @@ def test_a_table_is_read_as_spreadsheets_write_it(text: str, row: int, encoding:
     [
         ("collaborator,from,until,\nana,2026-03-02,2026-03-02,busy\n", (2, "", "busy")),
         ("ana,2026-03-02,2026-03-02\ncollaborator,from,until\nben,2026-03-02,2026-03-02\n", (1, "", "")),
-        ("Times of Ana\ncollaborator,from,until,color\n", (2, "color", "color")),
-        ("sep=;\ncollaborator,from\n", (1, "collaborator,from", "collaborator,from")),
+        ("Times of Ana\ncollaborator,from,until,color\n", (2, "column 4", "color")),
+        ("sep=;\ncollaborator,from\n", (1, "column 1", "collaborator,from")),
+        ("ana,2026-03-02,2026-03-02,,\ncollaborator,from,until,kind,id\ncy,2026-03-02,2026-03-02,,\n", (1, "", "")),
+        ("from,until\ncollaborator,from,until\nana,2026-03-02,2026-03-02\n", (1, "", "")),
+        ("ana,2026-03-02\ncollaborator\nben\n", (1, "", "")),
     ],
 )
 def test_what_a_table_has_beside_its_columns_is_a_fault(text: str, expected: tuple[int, str, str]) -> None:
-    assert faults(text) == [expected]
+    assert faults(text)[0] == expected
+
+
+@pytest.mark.parametrize("second", ["from,until,kind", "from,until", "kind,until,from", "until,from"])
+def test_a_second_header_is_a_row_that_is_wrong(second: str) -> None:
+    """The first row that names what must be there is the header; no row before another one is lost."""
+    text = f"from,until\n2026-01-01,2026-01-02\n{second}\n2026-01-03,2026-01-04\n"
+    found = read_table(text.encode(), zone=BERLIN, needs_collaborator=False)
+    assert {one.row for one in found.faults.listed} == {3}
+    assert found.entries == []
+
+
+ROWS = st.sampled_from(
+    ["from,until", "until,from,kind", "2026-03-02,2026-03-02", "2026-03-03,2026-03-04,busy", "kind", "Ana", "", ",ana,"]
+)
+
+
+@given(st.lists(ROWS, max_size=6).map(lambda rows: ["from,until", *rows]).flatmap(st.permutations))
+def test_a_table_without_a_fault_has_lost_no_row_of_values(rows: list[str]) -> None:
+    found = read_table("\n".join(rows).encode(), zone=BERLIN, needs_collaborator=False)
+    with_values = sum(sum(map(bool, row.split(","))) > 1 for row in rows)
+    assert found.faults.listed or len(found.entries) + found.ignored["repeated"] == with_values - 1

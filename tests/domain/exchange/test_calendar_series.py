@@ -113,6 +113,22 @@ def test_a_change_that_names_no_occurrence_is_a_fault_where_those_around_it_are_
     assert spans(read(calendar(series, after))) == [*THREE_TUESDAYS, "04-07 15:00 04-07 16:00"]
 
 
+@pytest.mark.parametrize(
+    ("lines", "count"),
+    [
+        ((*WEEKLY, "RRULE:FREQ=WEEKLY;COUNT=3", "EXDATE;VALUE=DATE:20260311"), 3),
+        ((*WEEKLY, "RRULE:FREQ=WEEKLY;COUNT=3", "EXDATE:20260316T090000Z"), 3),
+        ((*WEEKLY, "RRULE:FREQ=WEEKLY;COUNT=3", "EXDATE:20260317T090000Z,20260317T090001Z"), 2),
+    ],
+)
+def test_an_exception_that_names_no_occurrence_is_counted_and_refuses_nothing(
+    lines: tuple[str, ...], count: int
+) -> None:
+    found = read(calendar(event(*lines)))
+    assert (len(spans(found)), found.faults.listed) == (count, [])
+    assert found.ignored == {"exception without occurrence": 1}
+
+
 def test_a_later_revision_of_a_series_leaves_earlier_changes_out() -> None:
     series = event(*WEEKLY, "SEQUENCE:2", "RRULE:FREQ=WEEKLY;COUNT=3", "EXDATE;VALUE=DATE:20260317")
     change = event("RECURRENCE-ID;VALUE=DATE:20260317", "SEQUENCE:{}", "DTSTART:20260318T150000Z", "DURATION:PT1H")

@@ -200,7 +200,7 @@ def test_every_position_that_a_period_has_is_taken(frequency: str, lists: str) -
     found = rrulestr(f"{rule};UNTIL=20241231T235959", dtstart=wall("2024-01-01T09:00"))
     most = max(Counter(one.strftime(PERIODS[frequency]) for one in found).values())
     for position in (most, -most):
-        assert Recurrence.parse(f"{rule};BYSETPOS={position}").by_set_pos == (position,)
+        assert Recurrence.parse(f"{rule};BYSETPOS={position}").by_set_pos == {position}
 
 
 NEVER = [

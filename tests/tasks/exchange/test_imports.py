@@ -130,7 +130,7 @@ def test_a_calendar_is_one_persons_and_its_options_count(told: ToldPeople, proje
 
 
 REFUSED_TABLES: dict[str, tuple[bytes, tuple[int, str]]] = {
-    "UTF-16 without a mark": (TABLE.encode("utf-16-le"), (1, "collaborator".replace("", r"\x00")[4:])),
+    "UTF-16 without a mark": (TABLE.encode("utf-16-le"), (1, "column 1")),
     "cp1252 called utf-8": (TABLE.replace("x2", "Tür").encode("cp1252"), (3, "id")),
     "a NUL": (TABLE.replace("x2", "x\0").encode(), (3, "id")),
     "10 MB in a field": (TABLE.replace("x2", "x" * 10_000_000).encode(), (3, "")),
@@ -189,6 +189,16 @@ def test_all_faults_stand_in_an_artifact_and_the_first_in_the_output(told: ToldP
     rows = list(csv.DictReader(io.StringIO(text, newline="")))
     assert len(rows) == 120
     assert {one["value"] for one in rows if one["column"] == "kind"} >= {"'=1+0"}, "text stays text"
+
+
+def test_no_cell_of_a_table_without_a_header_is_in_the_reason_of_the_failure(
+    told: ToldPeople, project: Project
+) -> None:
+    file = table(told, "api_key=sk-live-0123456789,2026-12-01,2026-12-02\n")
+    state, error = run(told, AvailabilityPayload(project_id=project.project_id, artifact_id=file.artifact_id))
+    assert (state, error["code"]) == ("failed", "imports.refused")
+    assert "the first in row 1, column 1: is no column" in error["reason"]
+    assert "sk-live" not in error["reason"]
 
 
 def test_a_dry_run_that_finds_faults_has_done_its_work(told: ToldPeople, project: Project) -> None:
