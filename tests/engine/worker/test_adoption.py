@@ -195,7 +195,7 @@ def no_letters() -> dict[str, dict[str, Any]]:
         "a field too many": envelope(body(sent | {"colour": "kept-word"}), headers),
         "no job type": envelope(body(sent), task_headers("my-task")),
         "a callback": envelope(body(sent, embed=EMBED | {"callbacks": [{"task": "a"}]}), headers),
-        "a header of the client's": envelope(body(sent), headers | {"tenant": "a"}),
+        "a stamp": envelope(body(sent), headers | {"stamps": {"a": ["b"]}}),
         "too urgent": envelope(body(sent), headers, priority=101),
         "a secret": envelope(body(sent | {"payload": {"access_token": SECRET, "word": "kept-word"}}), headers),
     }
