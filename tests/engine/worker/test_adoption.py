@@ -229,6 +229,8 @@ def test_what_becomes_no_letter_is_kept_sealed_beside_its_refusal(
     assert "no.such_type" in shown or "my-task" in shown or "probe_jobs.ending" in shown
     assert "kept-word" in shown.replace("\0", "")
     assert len(shown) <= LARGEST_BODY
+    looks = database.execute("select data ->> 'refusal_id' from audit_entries where event = 'message.content_shown'")
+    assert looks.fetchall() == [(str(line["id"]),)]
 
 
 def test_refused_messages_leave_after_their_time(adoption: Adoption, database: Connection, process: Runtime) -> None:
