@@ -98,7 +98,7 @@ class FleetAmqp(AMQP):  # type: ignore[misc] # Celery ships no types
     Connection = FleetConnection
     BrokerConnection = FleetConnection
 
-    def TaskConsumer(self, channel: Connection, **options: Any) -> Any:  # noqa: N802, ANN401 - Celery's name and types
+    def TaskConsumer(self, channel: Any, **options: Any) -> Any:  # noqa: N802, ANN401 - Celery's name and types
         """What a worker takes messages by: from all queues that it may consume."""
         queues = list(self.queues.consume_from.values())
         refused = unusable(channel, queues)

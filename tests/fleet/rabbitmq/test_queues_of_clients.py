@@ -47,10 +47,16 @@ def test_a_queue_of_another_connection_alone_is_left_out(fleet_on_rabbitmq: Flee
             client.send_task("probe_jobs.noop", kwargs=job, queue="q:default")
             client.pool.force_close_all()
         assert fleet.wait_for_end([UUID(job["job_id"])]) == {"succeeded": 1}
-        settings = make_settings(broker_url=fleet.broker_url)
-        (check,) = clients_queues_checks(settings, 5.0)
+        (check,) = clients_queues_checks(make_settings(broker_url=fleet.broker_url), 5.0)
         assert (check.ok, "celery" in check.finding) == (False, True)
-        broker = Broker(Runtime(settings))
-        fresh = str(uuid4())
+
+
+def test_the_relay_makes_its_mark_beside_queues_that_it_may_not_declare(fleet_on_rabbitmq: Fleet) -> None:
+    url, fresh = fleet_on_rabbitmq.broker_url, str(uuid4())
+    with Connection(url) as owner:
+        Queue("celery", exclusive=True, channel=owner.default_channel).queue_declare()
+        Queue("q:default", max_priority=10, channel=owner.default_channel).queue_declare()
+        broker = Broker(Runtime(make_settings(broker_url=url)))
         assert broker.read_or_set_epoch(fresh, None) == fresh
+        owner.default_channel.queue_declare("q:critical", passive=True)
         broker.close()
