@@ -46,11 +46,12 @@ control_queue_durable = True
 QUEUE_ARGUMENTS = {"x-queue-type": "quorum"} if IS_RABBITMQ else None
 
 # The anonymous exchange needs no binding, so a broker that lost its data still takes hints at once.
-# By their aliases, `worker -Q` and `-X` know the queues without the prefix. A client that just names a queue declares
-# it without arguments, and RabbitMQ refuses a queue that was declared with others.
+# By their aliases, `worker -Q` and `-X` know the queues without the prefix.
+# RabbitMQ refuses to declare a queue that was declared with other arguments, as a client may have declared its own:
+# these are looked for first (engine/broker/clients_queues.py).
 task_queues = [
-    BrokerQueue(NAMES.name(name), Exchange(""), routing_key=NAMES.name(name), queue_arguments=arguments, alias=name)
-    for names, arguments in ((Queue, QUEUE_ARGUMENTS), (CLIENTS_NAMES, None))
+    BrokerQueue(NAMES.name(name), Exchange(""), routing_key=NAMES.name(name), alias=name, **options)
+    for names, options in ((Queue, {"queue_arguments": QUEUE_ARGUMENTS}), (CLIENTS_NAMES, {"no_declare": True}))
     for name in names
 ]
 task_default_queue = task_default_routing_key = NAMES.name(Queue.DEFAULT.value)

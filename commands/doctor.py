@@ -11,6 +11,7 @@ from celery import Celery
 
 from commands.answers import json_option, show_rows
 from commands.artifacts import store_check
+from commands.clients_queues import clients_queues_checks
 from commands.settings_checks import extras_checks, one_broker_check, settings_checks
 from domain.jobs.failures import Failure, Invalid
 from domain.jobs.gate_causes import Cause
@@ -46,8 +47,7 @@ ANSWERS_WITHIN = timedelta(hours=1)
 MOST_UNUSABLE = 10
 """Answers of an hour that cannot be used; fewer are what some mail brings about. It takes half of all calls, too: a
 model or a release that the vendor's requests no longer fit shows in nearly each of them."""
-MOST_GATES_NAMED = 3
-MOST_LATE_NAMED = 3
+MOST_NAMED = 3
 START_BEAT = "start one, better two: celery -A tasks beat"
 
 EXPORTED_WITHIN = timedelta(hours=26)
@@ -94,7 +94,11 @@ def examine(process: Runtime) -> Sequence[Check]:
         broker,
         limits_check(process),
         *_of_the_database(process),
-        *(worker_checks(settings) if broker.ok else [unasked(name, broker.finding) for name in ("workers", NAMES)]),
+        *(
+            [*queue_checks(settings), names_check(settings), *clients_queues_checks(settings, INSPECTION_S)]
+            if broker.ok
+            else [unasked(name, broker.finding) for name in ("workers", NAMES)]
+        ),
     ]
 
 
@@ -155,11 +159,6 @@ def limits_check(process: Runtime) -> Check:
         finding = f"calls are not counted: {diagnosis.finding}"
         return Check("rate limits", ok=False, finding=finding, remedy=diagnosis.remedy)
     return Check("rate limits", ok=True, finding="calls are counted for the whole fleet")
-
-
-def worker_checks(settings: Settings) -> Sequence[Check]:
-    """What the workers say of themselves."""
-    return [*queue_checks(settings), names_check(settings)]
 
 
 def unasked(name: str, silence: str) -> Check:
@@ -236,8 +235,8 @@ def gate_check(process: Runtime) -> Check:
         paused = [gate for gate in gates.closed(tx) if gate.cause is Cause.PAUSE]
     if not paused:
         return Check("gates", ok=True, finding="nobody has closed one")
-    named = "; ".join(f"{gate.scope} {gate.key}".strip() + f": {gate.reason}" for gate in paused[:MOST_GATES_NAMED])
-    more = f"; and {len(paused) - MOST_GATES_NAMED} more" if len(paused) > MOST_GATES_NAMED else ""
+    named = "; ".join(f"{gate.scope} {gate.key}".strip() + f": {gate.reason}" for gate in paused[:MOST_NAMED])
+    more = f"; and {len(paused) - MOST_NAMED} more" if len(paused) > MOST_NAMED else ""
     return Check("gates", ok=True, finding=f"{len(paused)} closed, whose jobs wait: {named}{more}")
 
 
@@ -342,7 +341,7 @@ def beat_check(process: Runtime) -> Check:
         finding = "none has ever run: no watch is renewed, no lost push is made up for, no alert is raised"
         return Check("beat", ok=False, finding=finding, remedy=START_BEAT)
     seen = f"{process.clock() - ticks.age:%Y-%m-%d %H:%M:%S} UTC"
-    late = f"{', '.join(ticks.late[:MOST_LATE_NAMED])}" + (", …" if len(ticks.late) > MOST_LATE_NAMED else "")
+    late = f"{', '.join(ticks.late[:MOST_NAMED])}" + (", …" if len(ticks.late) > MOST_NAMED else "")
     if ticks.late and ticks.is_silent:
         finding = f"none lives: the last tick was at {seen}; late are {late}"
         return Check("beat", ok=False, finding=finding, remedy=f"{START_BEAT}; its log says why it ended")

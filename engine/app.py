@@ -1,7 +1,7 @@
 """The Celery application of the fleet: every job type is a task, and the relay is a bootstep of the worker."""
 
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import Any
 
 from celery import Celery, Task
 from celery.bootsteps import StartStopStep
@@ -98,10 +98,9 @@ class JobTask(Task):  # type: ignore[misc] # Celery ships no types
             raise RuntimeError(f"{self.name} is a job type: enqueue a job, and a worker will run it")
         return execution.run_in_task(attempt, self.job_type)
 
-    def apply(self, *_arguments: object, **_options: object) -> NoReturn:
+    def apply(self, *_arguments: object, **_options: object) -> str:
         """Refuse to run the task in the caller's process."""
-        self.run()
-        raise NotImplementedError
+        return self.run()
 
     __call__ = run
     """Celery's worker wraps the one that a task inherits, and its tracer then takes that for a task's own: two more

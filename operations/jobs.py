@@ -9,7 +9,7 @@ from pydantic import AfterValidator, AwareDatetime, Field
 from domain.access.api_keys import Role
 from domain.audit.event_names import with_other_names
 from domain.jobs.failures import Conflict, Gone, Invalid
-from domain.jobs.job import ActorType, JsonObject, State
+from domain.jobs.job import SYSTEM_ORG, ActorType, JsonObject, State
 from domain.jobs.queues import Queue
 from domain.payloads import payload_types
 from operations import cancellations, replays
@@ -212,13 +212,14 @@ def list_refused_messages(call: Call, window: Window) -> Page[RefusedMessage]:
     return window.page(found, RefusedMessage.model_validate, lambda message: RefusalPosition(message.id))
 
 
-@JOBS.look("refused-content", NO_ORG)
+@JOBS.deed("refused-content", NO_ORG, events=("message.content_shown",))
 def show_refused_content(call: Call, refusal_id: int) -> RefusedContent:
     """Show what a refused message said, a secret in it too: it is sealed in the database, and kept for 30 days."""
-    with call.reading() as tx:
+    with call.writing() as tx:
         sealed = refusals.sealed_content(tx, refusal_id)
+        call.audit(tx, SYSTEM_ORG, {"refusal_id": refusal_id})
     if sealed is None:
-        raise Gone(f"there is no refused message {refusal_id}")
+        raise Gone(f"of the refused message {refusal_id} only field and reason are kept: there were too many that day")
     content = Sealer.of(call.settings).open(SealedToken(sealed), REFUSED_MESSAGE)
     return RefusedContent(id=refusal_id, content=content.get_secret_value())
 

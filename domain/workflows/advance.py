@@ -197,6 +197,7 @@ class Stop(StrEnum):
     CANCELED = "canceled"
     """By a person, or with the run that is around it."""
     DEADLINE = "deadline"
+    """Its time was over, or the job died that was to begin it."""
 
 
 class NodeEnd(NamedTuple):
@@ -233,13 +234,20 @@ def nodes_read_at_end(definition: Definition) -> frozenset[str]:
 
 
 def end_run(
-    definition: Definition, ends: Mapping[str, NodeEnd], facts: Facts, stop: Stop | None = None
+    definition: Definition,
+    ends: Mapping[str, NodeEnd],
+    facts: Facts,
+    stop: Stop | None = None,
+    stopped_by: RunFailure = OVER_TIME,
 ) -> RunEnd | None:
-    """How a run has ended; None while a node has not. The output is evaluated here, once."""
+    """How a run has ended; None while a node has not. The output is evaluated here, once.
+
+    `stopped_by` is the failure of a run whose rest was canceled and by nobody.
+    """
     if not all(end.state.final for end in ends.values()):
         return None
     if any(end.state is NodeState.CANCELED for end in ends.values()):
-        return RunEnd(RunState.FAILED, OVER_TIME) if stop is Stop.DEADLINE else RunEnd(RunState.CANCELED)
+        return RunEnd(RunState.FAILED, stopped_by) if stop is Stop.DEADLINE else RunEnd(RunState.CANCELED)
     failed = unhandled(definition, ends)
     if failed:
         return RunEnd(RunState.FAILED, _failure(failed, ends[failed[0]].error))

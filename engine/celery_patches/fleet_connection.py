@@ -14,6 +14,7 @@ and ends the worker with them.
 from collections.abc import Collection, Sequence
 from typing import Any
 
+import structlog
 from celery.app.amqp import AMQP, Queues
 from celery.exceptions import ImproperlyConfigured
 from kombu import Connection
@@ -24,7 +25,10 @@ from redis.exceptions import NoPermissionError, ReadOnlyError
 import celeryconfig
 from domain.jobs.queues import CLIENTS_NAMES, PLAIN
 from domain.urls.broker_urls import checked_broker_url
+from engine.broker.clients_queues import unusable
 from engine.broker.transport_names import transports_of
+
+log = structlog.get_logger(__name__)
 
 REFUSALS = (NoPermissionError, ReadOnlyError, OperationalError)
 """How Redis refuses what every worker asks, and what kombu makes of a refusal while it publishes."""
@@ -93,3 +97,11 @@ class FleetAmqp(AMQP):  # type: ignore[misc] # Celery ships no types
     queues_cls = FleetQueues
     Connection = FleetConnection
     BrokerConnection = FleetConnection
+
+    def TaskConsumer(self, channel: Any, **options: Any) -> Any:  # noqa: N802, ANN401 - Celery's name and types
+        """What a worker takes messages by: from all queues that it may consume."""
+        queues = list(self.queues.consume_from.values())
+        refused = unusable(channel, queues)
+        for name, cause in refused.items():
+            log.warning("queue_not_consumed", queue=name, cause=cause)
+        return super().TaskConsumer(channel, queues=[one for one in queues if one.name not in refused], **options)

@@ -1,6 +1,5 @@
 """Task messages of foreign Celery clients, read into one closed type; whatever is odd is refused by its field."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,18 +16,7 @@ from engine.messages.envelope import LONGEST_NAME
 TEXTS = ("lang", "root_id", "parent_id", "group", "shadow", "origin", "argsrepr", "kwargsrepr")
 """Headers of Celery's that the fleet has no use for; another kind of value shows a client that is not Celery's."""
 
-READ = ("task", "id", "eta", "expires", "retries", "timelimit", "ignore_result", "compression", "traceparent")
-"""Headers that mean something, or must mean nothing."""
-
-UNREAD = ("group_index", "replaced_task_nesting")
-"""Headers of Celery's of which the fleet reads nothing."""
-
 STAMPS = ("stamped_headers", "stamps")
-
-ALONG_THE_WAY = re.compile("x-|sentry-|newrelic|elastic|uber-trace-id$|b3$|baggage$|tracestate$")
-"""How headers begin that brokers and tracers add to whatever is sent. The trace goes on by `traceparent`."""
-
-KNOWN = frozenset({*TEXTS, *READ, *UNREAD})
 
 NO_LIMITS = ([None, None], (None, None), None)
 
@@ -84,7 +72,6 @@ def read_foreign(message: Any) -> ForeignMessage:  # noqa: ANN401 - a kombu mess
     task, task_id = _read_names(headers)
     contract = _read_arguments(body)
     _refuse_wishes(headers)
-    _refuse_additions(headers)
     eta, expires = _read_time(headers, "eta"), _read_time(headers, "expires")
     if contract is None:
         _check_uuid(task_id)
@@ -149,8 +136,9 @@ def _with_options(
     if eta and contract.scheduled_for:
         raise Unreadable("eta", "is given, and so is scheduled_for")
     priority, trace = message.properties.get("priority"), message.headers.get("traceparent")
-    if contract.priority is None and priority is not None and priority not in PRIORITIES:
-        raise Unreadable("priority", f"is not from {PRIORITIES.start} to {PRIORITIES[-1]}")
+    is_known = type(priority) is int and priority in PRIORITIES  # True and 5.0 are in a range, too
+    if contract.priority is None and priority is not None and not is_known:
+        raise Unreadable("priority", f"is no whole number from {PRIORITIES.start} to {PRIORITIES[-1]}")
     said = {
         "scheduled_for": eta or contract.scheduled_for,
         "expires_at": min(filter(None, (expires, contract.expires_at)), default=None),
@@ -161,7 +149,10 @@ def _with_options(
 
 
 def _refuse_wishes(headers: Mapping[str, Any]) -> None:
-    """Refuse headers of no shape, and the wishes among them that the fleet does not grant."""
+    """Refuse headers of no shape, and the wishes among them that the fleet does not grant.
+
+    Headers that are not Celery's mean nothing to a job: brokers, tracers and clients add them to whatever they send.
+    """
     for name in TEXTS:
         if not isinstance(headers.get(name), str | None):
             raise Unreadable(name, "is no text")
@@ -172,16 +163,9 @@ def _refuse_wishes(headers: Mapping[str, Any]) -> None:
         raise Unreadable("retries", "is no number of retries")
     if not isinstance(headers.get("ignore_result"), bool | None):
         raise Unreadable("ignore_result", "is neither true nor false")
-
-
-def _refuse_additions(headers: Mapping[str, Any]) -> None:
-    """Refuse what a client has added to Celery's own headers, but for what is added to whatever is sent."""
-    for name, value in headers.items():
-        if name in STAMPS:
-            if value:
-                raise Unreadable(name, "a job keeps no stamps")
-        elif name not in KNOWN and not ALONG_THE_WAY.match(str(name)):
-            raise Unreadable(f"headers.{name}", "a job has no headers: what it needs is in its payload")
+    for name in STAMPS:
+        if headers.get(name):
+            raise Unreadable(name, "a job keeps no stamps")
 
 
 def _read_time(headers: Mapping[str, Any], name: str) -> datetime | None:

@@ -43,7 +43,8 @@ def text_of(body: object) -> str:
 def keep(runtime: Runtime, tx: Transaction, refused: RefusedMessage, content: str) -> None:
     """Keep a message that is refused, in a transaction of the ledger's.
 
-    The content may hold a secret, so it is sealed; of a long one the first 2 MiB are kept.
+    The content may hold a secret, so it is sealed. Of a long one the first 2 MiB are kept, and of too many in a
+    day none.
     """
     facts = {"task": refused.task, "task_id": refused.task_id, "field": refused.field, "reason": refused.reason}
     log.warning("message_refused", **facts)

@@ -11,6 +11,7 @@ import structlog
 import celeryconfig
 from domain.urls.broker_urls import is_rabbitmq, is_redis
 from engine.broker.broker_silence import BrokerSilence
+from engine.broker.clients_queues import NOT_FOUND, unusable
 from engine.broker.connection_errors import AWAY, MISTAKES, NotMade, cause_of, is_mistake, making
 from engine.broker.publisher import ANSWER_WITHIN_S, connect_to
 from engine.broker.redis_client import connect_to_redis
@@ -24,7 +25,6 @@ KEY = "postroom:epoch"
 
 QUORUM = {"x-queue-type": "quorum"}
 """As the fleet's own queues (celeryconfig): the mark must not be lost where they are kept."""
-NOT_FOUND = 404
 
 EPOCH, DEPTHS = "epoch", "depths"
 """What the relay asks; each of them may fail by itself."""
@@ -132,6 +132,7 @@ class Broker:
             # The fleet's queues are gone too, and what is sent to a queue that is not there vanishes without a word.
             for queue in celeryconfig.task_queues:
                 queue(channel).declare()
+            unusable(self._connection, celeryconfig.task_queues)
             channel.queue_declare(f"{KEY}:{fresh}", durable=True, auto_delete=False, arguments=QUORUM)
         return fresh
 

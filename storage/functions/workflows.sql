@@ -105,22 +105,30 @@ $$;
 call postroom.adopt_end_hook('postroom.workflow_nodes_ended(jsonb)');
 
 -- The end-of-job hook of workflows.run and workflows.advance. Who cancels the job that has a run begin or go on cancels the run: it would
--- stand still for ever. An advance that died is left to the replay of its letter; the replay of a job that begins a run begins another.
+-- stand still for ever. An advance that died is left to the replay of its letter; the replay of a job that begins a run begins another, so
+-- the run of one that died fails, and can be resumed.
 drop function if exists postroom.workflow_advance_ended(jsonb);
 create function postroom.workflow_advance_ended(facts jsonb) returns void
 language plpgsql as $$
 declare
   run uuid;
 begin
-  if facts ->> 'state' <> 'succeeded' then
+  if facts ->> 'state' = 'canceled' then
     update public.workflow_runs r set
       cancel_requested_at = coalesce(r.cancel_requested_at, now()),
-      cancel_reason = coalesce(r.cancel_reason, left(nullif(facts ->> 'reason', ''), 1000), facts ->> 'state')
+      cancel_reason = coalesce(r.cancel_reason, left(nullif(facts ->> 'reason', ''), 1000), 'canceled')
     from public.jobs j
     where j.id = (facts ->> 'job_id')::uuid and r.state = 'running' and r.id = case
       when j.job_type = 'workflows.run' then j.id
-      when facts ->> 'state' = 'canceled' then (j.payload ->> 'run_id')::uuid end
+      else (j.payload ->> 'run_id')::uuid end
     returning r.id into run;
+  elsif facts ->> 'state' = 'dead' then
+    update public.workflow_runs r set failure = jsonb_build_object(
+      'code', coalesce(facts ->> 'error_code', 'dead'), 'reason', left(coalesce(nullif(facts ->> 'reason', ''), 'dead'), 1000), 'nodes', '[]'::jsonb)
+    where r.id = (facts ->> 'job_id')::uuid and r.state = 'running' and r.failure is null and r.cancel_requested_at is null
+    returning r.id into run;
+  end if;
+  if run is not null then
     perform from postroom.advance_runs(array[run], publisher => false);
   end if;
 end

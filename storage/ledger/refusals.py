@@ -7,7 +7,7 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from domain.jobs.contract import OLDEST_VERSION
-from domain.jobs.failures import Invalid
+from domain.jobs.failures import Gone, Invalid
 from domain.jobs.job import NewJob
 from storage.postgres.database import Transaction
 
@@ -15,19 +15,37 @@ KEPT_FOR = timedelta(days=30)
 """As long as the key of a request: a client that is mended sends its messages again by then."""
 
 
+MOST_BYTES = 8 * 1024 * 1024
+"""Of contents that a day keeps: over the 30 days a quarter of a gigabyte, whatever a client sends."""
+
+MOST_CONTENTS = 1000
+"""That a day keeps: a mistake repeats itself, and each refusal counts those of its day."""
+
+
 def record(tx: Transaction, *, task: str, task_id: str, field: str, reason: str, sealed_content: bytes) -> None:
-    """Keep one refusal, and what the message said, sealed."""
-    tx.raw(
-        "insert into refused_messages (task, task_id, field, reason, sealed_content) values"
-        " (left(%(task)s, 200), left(%(task_id)s, 200), left(%(field)s, 200), left(%(reason)s, 2000), %(content)s)",
-        {"task": task, "task_id": task_id, "field": field, "reason": reason, "content": sealed_content},
+    """Keep one refusal; and what the message said, sealed, unless the last 24 hours have kept enough of that.
+
+    Transactions at the same time do not see each other's: each may keep a day's share.
+    """
+    tx.run(
+        "record_refusal",
+        task=task,
+        task_id=task_id,
+        field=field,
+        reason=reason,
+        content=sealed_content,
+        most_bytes=MOST_BYTES,
+        most_contents=MOST_CONTENTS,
     )
 
 
 def sealed_content(tx: Transaction, refusal_id: int) -> bytes | None:
-    """What a refused message said, sealed; None when there is no such message, or not any more."""
+    """What a refused message said, sealed; None where it was not kept. Raises `Gone` when there is no such message."""
     rows = tx.raw("select sealed_content from refused_messages where id = %(id)s", {"id": refusal_id})
-    return bytes(rows[0].sealed_content) if rows else None
+    if not rows:
+        raise Gone(f"there is no refused message {refusal_id}")
+    content = rows[0].sealed_content
+    return None if content is None else bytes(content)
 
 
 def purge(tx: Transaction, *, batch: int) -> int:

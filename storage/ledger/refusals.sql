@@ -1,3 +1,16 @@
+-- name: record_refusal
+-- Keeps a refusal, and the message's content while the day has kept neither too many contents nor too many bytes of them.
+insert into refused_messages (task, task_id, field, reason, sealed_content)
+select left(%(task)s, 200), left(%(task_id)s, 200), left(%(field)s, 200), left(%(reason)s, 2000),
+  case when kept.contents < %(most_contents)s and kept.bytes + octet_length(%(content)s) <= %(most_bytes)s then %(content)s end
+from (
+  select count(*) as contents, coalesce(sum(octet_length(sealed_content)), 0) as bytes
+  from refused_messages
+  where sealed_content is not null and at > now() - interval '1 day'
+) as kept
+returning id
+
+
 -- name: insert_dead_on_arrival
 -- Inserts a job of an unknown job type as dead, with its dead letter: the job is kept, and no worker runs it. A message that
 -- was sent twice is one job, by its idempotency key.

@@ -12,7 +12,7 @@ from storage.workflows import advancing, nodes, run_waits
 from tasks.runs.advance import Advance
 from tasks.runs.counting import count_ends
 from tasks.runs.known import workflow_of
-from tasks.runs.stopping import lock_running, stop, why_stopped
+from tasks.runs.stopping import failure_of, lock_running, stop, why_stopped
 from tasks.runs.turns import begin_items, facts_in, take_turns
 from tasks.runs.waits import set_timer, take_events, time_out
 
@@ -73,7 +73,7 @@ def _end(at: Advance) -> None:
     definition = at.workflow.definition
     read = nodes_read_at_end(definition)
     facts = facts_in(at, advancing.read_nodes(at.tx, at.run_id, read, read))
-    end = end_run(definition, nodes.ends(at.tx, at.run_id), facts, at.stop)
+    end = end_run(definition, nodes.ends(at.tx, at.run_id), facts, at.stop, failure_of(at.run))
     if end is None:
         raise AssertionError("a run has no nodes left, and one of them has not ended")
     is_of_node = run_waits.end_run(at.tx, at.run, end)

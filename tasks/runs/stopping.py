@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from domain.workflows.advance import OVER_TIME, RunState, Stop
+from domain.workflows.advance import OVER_TIME, RunFailure, RunState, Stop
 from storage.postgres.database import Transaction
 from storage.workflows import run_waits, runs
 from storage.workflows.run_waits import Stopping
@@ -32,9 +32,14 @@ def why_stopped(tx: Transaction, run: Run) -> Stop | None:
     return Stop.DEADLINE
 
 
+def failure_of(run: Run) -> RunFailure:
+    """Why a run fails that is stopped and that nobody has canceled."""
+    return OVER_TIME if run.failure is None else RunFailure(run.failure["code"], run.failure["reason"])
+
+
 def stop(at: Advance, why: Stop) -> None:
     """Cancel what has not begun and what waits, and ask what runs to stop; `set_timer` looks for what was locked."""
-    reason = at.run.cancel_reason or OVER_TIME.reason
+    reason = at.run.cancel_reason or failure_of(at.run).reason
     canceled = run_waits.cancel_open(at.tx, at.run_id, max(at.left, 1))
     show_outcomes(at, (one.approval_id for one in canceled))
     at.left -= len(canceled)

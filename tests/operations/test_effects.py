@@ -115,6 +115,26 @@ def test_a_ruling_that_says_nothing_is_refused(org: UUID, unknown: UUID, options
     assert [line["job_id"] for line in answer(EFFECTS, "list")] == [str(unknown)]
 
 
+def test_of_too_much_refused_content_only_field_and_reason_are_kept(process: Runtime, database: Connection) -> None:
+    def refuse(size: int) -> bool:
+        with process.database.ledger() as tx:
+            refusals.record(tx, task="a", task_id="b", field="c", reason="d", sealed_content=b"x" * size)
+        rows = database.execute("select sealed_content is not null from refused_messages order by id desc limit 1")
+        return bool(rows.fetchall()[0][0])
+
+    half = refusals.MOST_BYTES // 2
+    assert [refuse(size) for size in (half, half, 1)] == [True, True, False]
+    assert "only field and reason are kept" in refusal(jobs, "refused-content", 3)
+    database.execute("update refused_messages set at = at - interval '1 day', sealed_content = 'x'")
+    assert refuse(half)
+    database.execute(
+        "insert into refused_messages (task, task_id, field, reason, sealed_content)"
+        " select 'a', 'b', 'c', 'd', 'x' from generate_series(2, %s)",
+        (refusals.MOST_CONTENTS,),
+    )
+    assert not refuse(1)
+
+
 def test_refused_messages_are_listed_the_newest_first(process: Runtime) -> None:
     with process.database.ledger() as tx:
         for field in ("org_id", "payload.word"):

@@ -59,11 +59,28 @@ def test_a_run_that_is_canceled_before_it_has_begun_does_nothing(
     assert database.execute("select from jobs where job_type not like 'workflows.%'").fetchall() == []
 
 
-def test_a_run_whose_job_dies_is_canceled_and_says_so(client: Client, flows: Workflows, database: Connection) -> None:
+def test_a_run_whose_job_dies_fails_and_is_resumed(client: Client, flows: Workflows, database: Connection) -> None:
     """It would stand still for ever: the replay of a job that begins a run begins another run."""
     run_id = client.post("/v1/workflows/runs", {"workflow": "brief", "input": {"n": 4}}).json["run_id"]
     database.execute("update jobs set payload = payload || '{\"workflow\": 7}' where id = %s", (run_id,))
     flows.drain()
     assert client.get(f"/v1/jobs/{run_id}").json["state"] == "dead"
     shown = client.get(f"/v1/workflows/runs/{run_id}").json
-    assert (shown["state"], "workflow" in shown["cancel_reason"]) == ("canceled", True)
+    assert (shown["state"], shown["cancel_reason"]) == ("failed", None)
+    assert "workflow" in shown["failure"]["reason"]
+    asked = {"workflow": "brief", "failed_since": shown["created_at"]}
+    resumed = client.post("/v1/workflows/resume-failed", asked).json
+    assert [one["run_id"] for one in next(iter(resumed.values()))] == [run_id]
+    flows.drain()
+    nodes = {one["node"]: one["state"] for one in client.get(f"/v1/workflows/runs/{run_id}").json["nodes"]}
+    assert nodes == {"first": "succeeded", "go": "waiting"}
+
+
+def test_a_run_that_has_ended_does_not_begin_afterwards(client: Client, flows: Workflows, database: Connection) -> None:
+    run_id = client.post("/v1/workflows/runs", {"workflow": "brief", "input": {"n": 4}}).json["run_id"]
+    assert client.post(f"/v1/workflows/runs/{run_id}/cancel", {"reason": "not today"}).status in {200, 202}
+    flows.drain("workflows.advance")
+    flows.drain()
+    found = database.execute("select event from audit_entries where event like 'workflow.%' order by at").fetchall()
+    assert [event for (event,) in found][-1] == "workflow.ended"
+    assert ("workflow.begun",) not in found

@@ -37,7 +37,8 @@ create table broker_epochs (
 call postroom.erasure_rule('broker_epochs', org_rows => null);
 grant select, insert, update on broker_epochs to postroom_ledger;
 
--- Broker messages that could not become jobs, for 30 days. Their content may be anything, a secret among it, so it is sealed.
+-- Broker messages that could not become jobs, for 30 days. Their content may be anything, a secret among it, so it is sealed; null where
+-- too much was kept that day.
 create table refused_messages (
   id bigint generated always as identity primary key,
   at timestamptz not null default now(),
@@ -45,9 +46,10 @@ create table refused_messages (
   task_id text not null,
   field text not null,
   reason text not null,
-  sealed_content bytea not null
+  sealed_content bytea
 );
 create index refused_messages_by_time on refused_messages (at);
+create index refused_contents_by_time on refused_messages (at) where sealed_content is not null;
 call postroom.erasure_rule('refused_messages', org_rows => null);
 grant select, insert, delete on refused_messages to postroom_ledger;
 

@@ -126,6 +126,12 @@ def test_a_header_is_refused_by_its_name(changed: dict[str, object], field: str)
     assert received.field == field
 
 
+def test_a_header_that_is_not_celery_s_is_ignored() -> None:
+    names = ("X-Request-ID", "Sentry-Trace", "periodic_task_name", "tenant", "Baggage", "grpc-trace-bin", "")
+    received = read(envelope(body(contract()), task_headers() | dict.fromkeys(names, "a")))
+    assert isinstance(received, ForeignMessage)
+
+
 @pytest.mark.parametrize(
     ("given_body", "field"),
     [

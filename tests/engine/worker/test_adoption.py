@@ -195,7 +195,7 @@ def no_letters() -> dict[str, dict[str, Any]]:
         "a field too many": envelope(body(sent | {"colour": "kept-word"}), headers),
         "no job type": envelope(body(sent), task_headers("my-task")),
         "a callback": envelope(body(sent, embed=EMBED | {"callbacks": [{"task": "a"}]}), headers),
-        "a header of the client's": envelope(body(sent), headers | {"tenant": "a"}),
+        "a stamp": envelope(body(sent), headers | {"stamps": {"a": ["b"]}}),
         "too urgent": envelope(body(sent), headers, priority=101),
         "a secret": envelope(body(sent | {"payload": {"access_token": SECRET, "word": "kept-word"}}), headers),
     }
@@ -229,6 +229,8 @@ def test_what_becomes_no_letter_is_kept_sealed_beside_its_refusal(
     assert "no.such_type" in shown or "my-task" in shown or "probe_jobs.ending" in shown
     assert "kept-word" in shown.replace("\0", "")
     assert len(shown) <= LARGEST_BODY
+    looks = database.execute("select data ->> 'refusal_id' from audit_entries where event = 'message.content_shown'")
+    assert looks.fetchall() == [(str(line["id"]),)]
 
 
 def test_refused_messages_leave_after_their_time(adoption: Adoption, database: Connection, process: Runtime) -> None:
