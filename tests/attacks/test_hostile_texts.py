@@ -25,10 +25,12 @@ def bound(parser: Parser, text: str) -> float:
 def test_a_text_made_to_cost_costs_little(name: str) -> None:
     parser, slow = PARSERS[name], {}
     for text in parser.texts():
-        took = cost(parser, text)
         # What another process takes of the caches is no work of ours; a parser that keeps texts gets another one.
-        if took > bound(parser, text) and (took := cost(parser, text[:-1])) > bound(parser, text):
-            slow[text[:60]] = round(took, 2)
+        tries = [cost(parser, text)]
+        while min(tries) > bound(parser, text) and len(tries) < 4:
+            tries.append(cost(parser, text[: -len(tries)]))
+        if min(tries) > bound(parser, text):
+            slow[text[:60]] = round(min(tries), 2)
     assert slow == {}
 
 
