@@ -56,10 +56,10 @@ def times_in_a_file(env: MailEnvironment) -> UUID:
 
 
 def faults_in_a_file(env: MailEnvironment) -> UUID:
-    """A table of which nothing can be taken: its faults become an artifact."""
+    """A dry run over a table of which nothing can be taken: its faults become an artifact."""
     project = _project(env)
     with env.process.database.ledger() as tx:
         table = b"collaborator,from,until\nnobody,soon,later\n"
         file = store_artifact(tx, env.process.settings, project.org_id, table, name="times.csv")
-    asked = {"project_id": str(project.project_id), "artifact_id": str(file.artifact_id)}
+    asked = {"project_id": str(project.project_id), "artifact_id": str(file.artifact_id), "dry_run": True}
     return enqueue(env, "imports.availability", asked)
