@@ -52,7 +52,6 @@ _GAP = re.compile(
     r"|(?<![\w\\])\$?\{(?P<brace>[^{}\n]{2,80})\}|<(?P<angle>[^<>@/\n]{2,80})>|(?<![^\W_])_{3,}(?![^\W_])"
     r"|\bX{2,}(?:[.:/-]X{2,})+\b|\b(?:at|on|EUR|USD|um|am) X{2,}\b|[€$£] ?X{2,}\b|\bX{3,}\b"
 )
-_LITERAL = frozenset({"sic", "...", "…"})
 
 
 def plain_reply(text: str, name: str = "") -> str:
@@ -143,9 +142,12 @@ def _words(gap: re.Match[str]) -> str:
 
 
 def _is_gap(gap: re.Match[str]) -> bool:
-    """Whether something is to be filled in: any words in square brackets, and in others those that ask for a thing."""
+    """Whether something is to be filled in: two words in square brackets, and in others those that ask for a thing.
+
+    One word in ASCII that asks for nothing is a tag of a mailing list, as in the subject that a reply may name.
+    """
     words = _words(gap)
     if gap["field"] or not words or _ASKS.search(words) or "__" in words:
         return True
-    has_words = any(map(str.isalpha, words)) and not any(map(str.isdigit, words))
-    return bool(gap["square"]) and has_words and words.casefold() not in _LITERAL
+    is_tag = words.isascii() and len(words.split()) == 1
+    return bool(gap["square"]) and not is_tag and not any(map(str.isdigit, words))
