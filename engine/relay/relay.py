@@ -54,6 +54,9 @@ class Relay(threading.Thread):
                     leadership = Leadership(session, self._holder)
                     self._stand_by(leadership)
                     self._lead(leadership)
+                    if self._stopped.is_set():
+                        # Even where the stop came between taking the lease and leading by it.
+                        leadership.give_up()
             except Failure as error:
                 self._leadership = None
                 log.warning("relay_interrupted", error=type(error).__name__, reason=error.reason)
@@ -89,9 +92,7 @@ class Relay(threading.Thread):
             if relay.RESULT in heard:
                 self._results.turn()
         self._leadership = None
-        if self._stopped.is_set():
-            leadership.give_up()
-        else:
+        if not self._stopped.is_set():
             log.warning("relay_was_deposed")
 
     def still_leads(self) -> bool:
