@@ -41,7 +41,7 @@ async def link_holder(
 ) -> AsyncIterator[StoredArtifact]:
     """The file of a link that we have signed; 404 for any other, 429 above the rate of one key.
 
-    It holds one of the org's places for downloads until the last byte was sent.
+    It holds one of the org's slots for downloads until the last byte was sent.
     """
     resources = resources_of(request)
     named, ends = _read_id(artifact_id), read_until(until)

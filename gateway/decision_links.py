@@ -23,7 +23,7 @@ from domain.clean_text import clean_text
 from domain.jobs.job import ActorType
 from domain.privacy.redaction import redact
 from gateway.http.bodies import form_fields, read_body
-from gateway.http.org_places import in_its_place
+from gateway.http.org_slots import in_slot_of_org
 from gateway.http.request_ids import origin_of
 from gateway.http.resources import resources_of
 from gateway.oauth.pages import page
@@ -78,7 +78,7 @@ async def form_body(request: Request) -> bytes:
     return await read_body(request, LONGEST_FORM, LONGEST_FORM, within_s=FORM_WITHIN_S)
 
 
-LinkHolder = Annotated[KnownLink | None, Depends(in_its_place(link_holder), scope="function")]
+LinkHolder = Annotated[KnownLink | None, Depends(in_slot_of_org(link_holder), scope="function")]
 
 VERIFIERS = frozenset({link_holder})
 """Every dependency that proves who has a link."""

@@ -16,11 +16,11 @@ from fastapi.concurrency import run_in_threadpool
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from domain.jobs.failures import Failure, Gone, Invalid
+from domain.jobs.failures import Failure, Forbidden, Gone, Invalid
 from domain.privacy.redaction import redact_document
-from gateway.http.callers import Reader
+from gateway.http.callers import Reader, key_holder
 from gateway.http.problems import problems
-from gateway.http.resources import Resources, resources_of
+from gateway.http.resources import resources_of
 from operations.notifications.inbox import view_of
 from storage.notifications import inbox, people
 from storage.notifications.inbox import InboxItem
@@ -32,7 +32,7 @@ router = APIRouter(prefix="/v1", tags=["inbox"])
 COMMENT_EVERY_S = 15.0
 """Proxies close a connection on which nothing comes for a minute or less."""
 LASTS_S = 600.0
-"""A client comes again then, with a key that is looked at again."""
+"""A client comes again then."""
 PAGE = 100
 LARGEST_SEQ = 2**63 - 1
 
@@ -42,10 +42,10 @@ class InboxStream(Response):
 
     media_type = "text/event-stream"
 
-    def __init__(self, resources: Resources, whose: tuple[UUID, UUID], after: int) -> None:
+    def __init__(self, request: Request, whose: tuple[UUID, UUID], after: int) -> None:
         """`whose` are an org and a person of it."""
         super().__init__()
-        self._resources = resources
+        self._request, self._resources = request, resources_of(request)
         self._org_id, self._user_id = whose
         self._after = after
 
@@ -77,6 +77,8 @@ class InboxStream(Response):
                 await send(_part(": still here\n\n"))
 
     def _look(self) -> Sequence[InboxItem]:
+        if key_holder(self._request) is None:
+            raise Forbidden("the API key was revoked, or has expired")
         with self._resources.database.tenant(self._org_id) as tx:
             return inbox.after(tx, self._org_id, self._user_id, self._after, limit=PAGE)
 
@@ -100,7 +102,7 @@ def stream_inbox(
         if people.person(tx, caller.org_id, user_id) is None:
             raise Gone(f"user_id: the org has nobody of the id {user_id}")
         after = inbox.newest(tx, caller.org_id, user_id) if last_event_id is None else _seq(last_event_id)
-    return InboxStream(resources, (caller.org_id, user_id), after)
+    return InboxStream(request, (caller.org_id, user_id), after)
 
 
 def event_of(item: InboxItem) -> str:

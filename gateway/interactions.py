@@ -54,7 +54,7 @@ async def discord(request: Request, body: DiscordCaller) -> dict[str, Any]:
     if interaction.press is None or not interaction.actor_id:
         return whispered(WORDS[Refusal.NOT_HERE])
     origin = origin_of(request, f"discord:{interaction.actor_id}", ActorType.USER)
-    deciding = asyncio.create_task(_in_its_place(resources_of(request), interaction, interaction.press, origin))
+    deciding = asyncio.create_task(_in_a_slot(resources_of(request), interaction, interaction.press, origin))
     done, _ = await asyncio.wait({deciding}, timeout=DECIDED_WITHIN_S)
     if done:
         return deciding.result()
@@ -68,8 +68,8 @@ _LATE_DECISIONS: set[asyncio.Task[dict[str, Any]]] = set()
 """A task that nobody holds could be collected before it ends."""
 
 
-async def _in_its_place(resources: Resources, interaction: Interaction, press: Press, origin: Origin) -> dict[str, Any]:
-    """Decide in a place of the org that is asked; a database that does not answer is said to the presser, too."""
+async def _in_a_slot(resources: Resources, interaction: Interaction, press: Press, origin: Origin) -> dict[str, Any]:
+    """Decide in a slot of the org that is asked; a database that does not answer is said to the presser, too."""
     try:
         org_id = await asyncio.to_thread(_org_of, resources, press)
         if org_id is None:

@@ -18,7 +18,7 @@ from domain.jobs.job import ActorType
 from domain.notifications.channels import Channel, Choice, category_of
 from domain.notifications.unsubscribing import Unsubscribe, read_token
 from gateway.http.bodies import read_body
-from gateway.http.org_places import in_its_place
+from gateway.http.org_slots import in_slot_of_org
 from gateway.http.request_ids import origin_of
 from gateway.http.resources import resources_of
 from gateway.oauth.pages import page
@@ -42,22 +42,26 @@ UNKNOWN = "This link leads nowhere"
 
 
 @dataclass(frozen=True, slots=True)
-class KnownLink:
+class UnsubscribeLink:
     """A link that we have signed, of a person who is still of an org."""
 
     said: Unsubscribe
     org_id: UUID
 
 
-def link_holder(request: Request, token: str) -> KnownLink | None:
-    """Whoever has a link that we have signed: no name, no cookie, as mail programs press it; None for any other."""
+def link_holder(request: Request, token: str) -> UnsubscribeLink | None:
+    """Whoever has a link that we have signed: no name, no cookie, as mail programs press it; None for any other.
+
+    429 above the rate of one key.
+    """
     resources = resources_of(request)
     said = read_token(token, Sealer.of(resources.settings).is_signed)
     if said is None or not category_of(said.category).is_mutable:
         return None
+    resources.limiter.count(said.user_id)
     with resources.database.ledger() as tx:
         org_id = people.org_of(tx, said.user_id)
-    return None if org_id is None else KnownLink(said, org_id)
+    return None if org_id is None else UnsubscribeLink(said, org_id)
 
 
 async def form_body(request: Request) -> bytes:
@@ -65,7 +69,7 @@ async def form_body(request: Request) -> bytes:
     return await read_body(request, LONGEST_FORM, LONGEST_FORM, within_s=FORM_WITHIN_S)
 
 
-LinkHolder = Annotated[KnownLink | None, Depends(in_its_place(link_holder), scope="function")]
+LinkHolder = Annotated[UnsubscribeLink | None, Depends(in_slot_of_org(link_holder), scope="function")]
 
 VERIFIERS = frozenset({link_holder})
 """Every dependency that proves who has a link."""

@@ -27,8 +27,10 @@ KEY = re.compile(rf"sk-postroom-([0-9a-f]{{{2 * PREFIX_BYTES}}})-([0-9a-f]{{{2 *
 NOTE_USE_EVERY = timedelta(minutes=5)
 """How old `last_used_at` may become: to write it with each request would make each reading request a writing one."""
 
-HOUSEKEEPING = frozenset({"maintenance", "deadletter", "budgets", "audit"})
-"""Families whose jobs the fleet makes for itself; they look across orgs, or end what another job began."""
+HOUSEKEEPING = frozenset(
+    {"maintenance", "deadletter", "budgets", "audit"} | {"approvals.expire", "notifications.forget", "reminders.forget"}
+)
+"""Families and job types whose jobs the fleet makes for itself. They look across orgs, or end another job's work."""
 
 
 class Role(StrEnum):
@@ -102,4 +104,4 @@ def is_internal(declared: Declaration) -> bool:
 
 def is_housekeeping(job_type: str) -> bool:
     """Whether only the fleet itself enqueues jobs of that type."""
-    return job_type.partition(".")[0] in HOUSEKEEPING
+    return not HOUSEKEEPING.isdisjoint({job_type, job_type.partition(".")[0]})

@@ -13,7 +13,7 @@ from fastapi.security.utils import get_authorization_scheme_param
 from domain.access.api_keys import Role
 from domain.jobs.failures import Forbidden, Invalid
 from gateway.http.bodies import read_body
-from gateway.http.org_places import in_its_place
+from gateway.http.org_slots import in_slot_of_org
 from gateway.http.problems import RefusedPart
 from gateway.http.resources import resources_of
 from providers.discord.interactions import LONGEST_BODY as LONGEST_INTERACTION
@@ -61,14 +61,19 @@ def pubsub_push(request: Request, authorization: Annotated[str | None, Header()]
 PubsubCaller = Annotated[PushClaims, Depends(pubsub_push)]
 
 
-def known_caller(request: Request, _scheme: Annotated[object, Depends(BEARER)] = None) -> Caller:
-    """Whoever has an API key that is good; 401 without one, 429 above its rate."""
-    resources = resources_of(request)
+def key_holder(request: Request) -> Caller | None:
+    """Whose API key a request has; None without a key that is good by now."""
     scheme, text = get_authorization_scheme_param(request.headers.get("authorization"))
-    with resources.database.statements() as tx:
+    with resources_of(request).database.statements() as tx:
         caller = api_keys.find(tx, text.strip()) if scheme.lower() == "bearer" else None
         if caller is not None and caller.note:
             api_keys.note_use(tx, caller.key_id)
+    return caller
+
+
+def known_caller(request: Request, _scheme: Annotated[object, Depends(BEARER)] = None) -> Caller:
+    """Whoever has an API key that is good; 401 without one, 429 above its rate."""
+    caller = key_holder(request)
     if caller is None:
         raise RefusedPart(
             status.HTTP_401_UNAUTHORIZED,
@@ -76,7 +81,7 @@ def known_caller(request: Request, _scheme: Annotated[object, Depends(BEARER)] =
             "an API key is needed that is neither revoked nor expired: Authorization: Bearer sk-postroom-…",
             {"WWW-Authenticate": 'Bearer realm="postroom"'},
         )
-    resources.limiter.count(caller.key_id)
+    resources_of(request).limiter.count(caller.key_id)
     refuse_unknown_query(request)
     return caller
 
@@ -99,7 +104,7 @@ def _query_of(part: Dependant) -> set[str]:
     return {field.alias for field in part.query_params}.union(*map(_query_of, part.dependencies))
 
 
-KeyHolder = Annotated[Caller, Depends(in_its_place(known_caller), scope="function")]
+KeyHolder = Annotated[Caller, Depends(in_slot_of_org(known_caller), scope="function")]
 
 
 def reader(caller: KeyHolder) -> Caller:
@@ -118,7 +123,7 @@ def operator(caller: KeyHolder) -> Caller:
 
 
 async def uploader(request: Request, caller: Annotated[Caller, Depends(known_caller)]) -> AsyncIterator[Caller]:
-    """A key that may store files. It holds a place for uploads and none for requests: a file may come slowly."""
+    """A key that may store files. It holds a slot for uploads and none for requests: a file may come slowly."""
     writing = _of_role(caller, Role.WRITER)
     with resources_of(request).uploads.hold(writing.org_id):
         yield writing

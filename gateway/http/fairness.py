@@ -12,16 +12,16 @@ from uuid import UUID
 from domain.jobs.failures import Busy, Scope, Throttled
 
 MOST_WAITING = 50
-"""Requests of an org that wait for a place. Each holds a connection, of which the process keeps 800."""
+"""Requests of an org that wait for a slot. Each holds a connection, of which the process keeps 800."""
 
 PLACE_WITHIN_S = 2.0
-"""How long a request waits for a place. An ordinary one takes milliseconds; what holds its place for longer waits for a
+"""How long a request waits for a slot. An ordinary one takes milliseconds; what holds its slot for longer waits for a
 row that the org itself has locked, or tries rules."""
 
 
 @dataclass(slots=True)
 class _Org:
-    places: asyncio.Semaphore
+    slots: asyncio.Semaphore
     requests: int = 0
 
 
@@ -35,31 +35,31 @@ class RequestPlaces:
 
     @property
     def held(self) -> int:
-        """How many requests hold a place, or wait for one."""
+        """How many requests hold a slot, or wait for one."""
         return sum(org.requests for org in self._orgs.values())
 
     @asynccontextmanager
     async def hold(self, org_id: UUID) -> AsyncIterator[None]:
-        """Hold a place of the org's; raises `Busy` when too many wait for one, or it waited for too long."""
+        """Hold a slot of the org's; raises `Busy` when too many wait for one, or it waited for too long."""
         org = self._orgs.setdefault(org_id, _Org(asyncio.Semaphore(self.each)))
         if org.requests >= self.each + MOST_WAITING:
             raise _busy()
         org.requests += 1
         try:
-            await self._acquire(org.places)
+            await self._acquire(org.slots)
             try:
                 yield
             finally:
-                org.places.release()
+                org.slots.release()
         finally:
             org.requests -= 1
             if not org.requests:
                 del self._orgs[org_id]
 
-    async def _acquire(self, places: asyncio.Semaphore) -> None:
+    async def _acquire(self, slots: asyncio.Semaphore) -> None:
         try:
             async with asyncio.timeout(self.within_s):
-                await places.acquire()
+                await slots.acquire()
         except TimeoutError:
             raise _busy() from None
 
@@ -68,14 +68,14 @@ class SharedPlaces:
     """Places for what takes long, so many in all, of which an org may hold `each`; nobody waits. Safe for threads."""
 
     def __init__(self, in_all: int, each: int, what: str) -> None:
-        """Keep the bounds; `what` says who holds the places."""
+        """Keep the bounds; `what` says who holds the slots."""
         self._in_all, self._each, self._what = in_all, each, what
         self._held = Counter[UUID]()
         self._lock = Lock()
 
     @contextmanager
     def hold(self, org_id: UUID) -> Iterator[None]:
-        """Hold a place; raises `Throttled` when all are taken, or the org holds its share."""
+        """Hold a slot; raises `Throttled` when all are taken, or the org holds its share."""
         with self._lock:
             if self._held.total() >= self._in_all or self._held[org_id] >= self._each:
                 raise Throttled(self._what, retry_after=timedelta(seconds=5), scope=Scope.PROVIDER, provider="gateway")
@@ -89,4 +89,4 @@ class SharedPlaces:
 
 
 def _busy() -> Busy:
-    return Busy("other requests of the org hold its places", wait=timedelta(seconds=1))
+    return Busy("other requests of the org hold its slots", wait=timedelta(seconds=1))

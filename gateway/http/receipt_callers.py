@@ -14,7 +14,7 @@ from domain.jobs.failures import Gone, Invalid
 from domain.notifications.channels import Channel
 from domain.notifications.receipts import Receipt, SmsReply, email_receipt, sms_receipt, sms_reply
 from gateway.http.bodies import form_fields, read_body
-from gateway.http.org_places import in_its_place
+from gateway.http.org_slots import in_slot_of_org
 from gateway.http.resources import Resources, resources_of
 from providers.webhooks import svix, twilio
 from storage.notifications import channel_senders, notifications
@@ -130,9 +130,9 @@ def resend_callback(request: Request, org_id: UUID, body: CallbackBody) -> Email
     return EmailCallback(org_id, email_receipt(event) if isinstance(event, dict) else None)
 
 
-TwilioCaller = Annotated[SmsCallback | None, Depends(in_its_place(twilio_callback), scope="function")]
-TwilioReply = Annotated[IncomingSms, Depends(in_its_place(twilio_reply), scope="function")]
-ResendCaller = Annotated[EmailCallback | None, Depends(in_its_place(resend_callback), scope="function")]
+TwilioCaller = Annotated[SmsCallback | None, Depends(in_slot_of_org(twilio_callback), scope="function")]
+TwilioReply = Annotated[IncomingSms, Depends(in_slot_of_org(twilio_reply), scope="function")]
+ResendCaller = Annotated[EmailCallback | None, Depends(in_slot_of_org(resend_callback), scope="function")]
 
 VERIFIERS = frozenset({twilio_callback, twilio_reply, resend_callback})
 """Every dependency that proves whose callback it is."""

@@ -1,6 +1,6 @@
 """Receives a file: bounded in bytes and time while it streams, hashed on the way, kept on the disk and not in memory.
 
-A slow client holds a place for uploads, of which its org has a few, and neither a thread nor a place for requests.
+A slow client holds a slot for uploads, of which its org has a few, and neither a thread nor a slot for requests.
 """
 
 import hashlib

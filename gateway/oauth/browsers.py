@@ -7,7 +7,7 @@ import structlog
 from fastapi import Depends, Query, Request
 
 from gateway.http.bodies import form_fields, read_body
-from gateway.http.org_places import in_its_place
+from gateway.http.org_slots import in_slot_of_org
 from gateway.http.resources import resources_of
 from gateway.oauth.pages import NEW_LINK, PageRefusal
 from storage.accounts import consents
@@ -58,8 +58,8 @@ def returned_browser(request: Request, state: Annotated[str, Query()] = "") -> C
     return found
 
 
-LinkHolder = Annotated[ConsentRequest, Depends(in_its_place(link_holder), scope="function")]
-LinkUser = Annotated[ConsentRequest, Depends(in_its_place(link_user), scope="function")]
+LinkHolder = Annotated[ConsentRequest, Depends(in_slot_of_org(link_holder), scope="function")]
+LinkUser = Annotated[ConsentRequest, Depends(in_slot_of_org(link_user), scope="function")]
 ReturnedBrowser = Annotated[ConsentRequest, Depends(returned_browser)]
 
 VERIFIERS = frozenset({link_holder, link_user, returned_browser})

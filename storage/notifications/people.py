@@ -84,7 +84,7 @@ def person(tx: Transaction, org_id: UUID, user_id: UUID) -> Person | None:
 
 
 def org_of(tx: Transaction, user_id: UUID) -> UUID | None:
-    """The org of a person, as the ledger role only; None when nobody has the id."""
+    """The org of a person, as the ledger role only; None when nobody has the id, or the person is being erased."""
     rows = tx.run("find_org_of_person", user_id=user_id)
     found: UUID | None = rows[0].org_id if rows else None
     return found

@@ -4,8 +4,8 @@ select u.zone, q.begins, q.ends from users u left join quiet_hours q on q.org_id
 where u.org_id = %(org_id)s and u.id = %(user_id)s
 
 -- name: find_org_of_person
--- Whose person it is.
-select org_id from users where id = %(user_id)s
+-- Whose person it is; nobody's while the person is being erased.
+select org_id from users where id = %(user_id)s and erasing_since is null
 
 -- name: list_contact_points
 -- A person's addresses and devices, the oldest first.

@@ -124,6 +124,10 @@ def test_a_url_that_cannot_be_read_is_named_by_its_setting(settings: Settings, u
     check = told(settings, database_url=url)["database URL"]
     assert finding in check.finding
     assert check.remedy == "mend POSTROOM_DATABASE_URL"
+
+
+def test_a_command_names_the_setting_of_a_url_that_cannot_be_read(settings: Settings) -> None:
+    url = "postgresql://u:hunter2@h/x?sslmod=require"
     environment = {"POSTROOM_DATABASE_URL": url, "POSTROOM_BROKER_URL": settings.broker_url.get_secret_value()}
     assert "POSTROOM_DATABASE_URL" in celery("jobs", "list", environment=environment)
 
@@ -134,7 +138,7 @@ def test_a_broker_url_that_cannot_be_read_is_named(settings: Settings, url: str)
     assert (check.ok, check.finding) == (False, "its URL cannot be read")
 
 
-def test_an_unmigrated_database_ends_every_command_with_one_line(
+def test_an_unmigrated_database_ends_commands_and_workers_with_one_line(
     settings: Settings, empty_database_url: str, broker_url: str
 ) -> None:
     found = told(settings, database_url=empty_database_url)
@@ -142,7 +146,7 @@ def test_an_unmigrated_database_ends_every_command_with_one_line(
         assert found[name].finding == "PostgreSQL: the database is not migrated to this release"
         assert found[name].remedy == "run `celery -A tasks database migrate`"
     environment = {"POSTROOM_DATABASE_URL": empty_database_url, "POSTROOM_BROKER_URL": broker_url}
-    for words in (("jobs", "list"), ("accounts", "list"), ("deadletters", "list"), ("worker", "-Q", "default")):
+    for words in (("jobs", "list"), ("worker", "-Q", "default")):
         assert "database migrate" in celery(*words, environment=environment).splitlines()[-1]
     assert "not migrated" in celery("doctor", environment=environment)
 

@@ -93,6 +93,16 @@ def test_all_streams_of_a_process_share_one_listening_connection(told: ToldPeopl
         assert listening == (1,)
 
 
+def test_a_stream_ends_at_its_next_item_when_its_key_was_revoked(told: ToldPeople, client: Client) -> None:
+    with streaming(client, told.user_id) as stream:
+        tell(told, "a")
+        assert stream.next_ids(1) == [1]
+        told.database.execute("update api_keys set revoked_at = now(), revoked_by = 'a test'")
+        tell(told, "b")
+        with pytest.raises(AssertionError, match="the stream has ended"):
+            stream.next_ids(1)
+
+
 def test_the_bell_may_be_lost_and_is_found_again(told: ToldPeople, client: Client) -> None:
     with streaming(client, told.user_id) as stream:
         tell(told, "a")

@@ -13,6 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
+from uuid import uuid4
 
 import psycopg
 import pytest
@@ -20,7 +21,8 @@ from pydantic import SecretStr
 
 from domain.access.api_keys import Role
 from domain.jobs.job import Origin
-from engine.runtime import Runtime
+from engine.app import publish_catalogue
+from engine.runtime import Runtime, install
 from gateway.http.bounded_protocol import MOST_CONNECTIONS
 from providers.webhooks.svix import signature_of
 from sandbox.servers.free_port import find_free_port
@@ -32,6 +34,7 @@ from tests.attacks.hostile_texts import SCHEMAS, TEMPLATES
 from tests.doubles.mail_factories import make_account
 from tests.gateway.api.conftest import Client, client_of
 from tests.gateway.serving import ask
+from tests.servers.servers import TEMPLATE, SessionServers, temporary_database
 from tests.waiting import eventually
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -83,31 +86,55 @@ class Attacked:
         return True
 
 
-@pytest.fixture
-def attacked(settings: Settings, process: Runtime, store: Database) -> Iterator[Attacked]:
-    assert process.database is not None
+@pytest.fixture(scope="module")
+def settings(servers: SessionServers) -> Iterator[Settings]:
+    """Of one database for all attacks: each has orgs of its own."""
+    with temporary_database(servers, template=TEMPLATE) as url:
+        yield Settings(database_url=SecretStr(url))
+
+
+@pytest.fixture(scope="module")
+def store(settings: Settings) -> Iterator[Database]:
+    store = Database(settings)
+    yield store
+    store.dispose()
+
+
+@pytest.fixture(scope="module")
+def gateway(settings: Settings) -> Iterator[str]:
+    """The URL of a gateway that is a process of its own; many systems allow one 1,024 files at first, or fewer."""
+    process = Runtime(settings)
+    install(process)
+    publish_catalogue()
+    install(None)
+    process.close()
     port = find_free_port()
     environment = os.environ | {
         "POSTROOM_DATABASE_URL": settings.database_url.get_secret_value(),
         "POSTROOM_API_REQUESTS_PER_MINUTE": "1000000",
     }
-    # Many systems allow a process 1,024 files at first, or fewer.
     command = ["sh", "-c", f"ulimit -Sn 512 && exec {sys.executable} -m gateway --port {port}"]
     url = f"http://127.0.0.1:{port}"
-    with subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.DEVNULL) as gateway:  # noqa: S603  # our own command
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.DEVNULL) as started:  # noqa: S603  # our own command
         try:
             eventually(lambda: is_up(url), within=30, describe="the gateway never answered")
-            one, two = make_account(store, org="A"), make_account(store, email="b@example.com", org="B")
-            found = Attacked(
-                url,
-                client_of(store, url, one.org_id, Role.OPERATOR),
-                client_of(store, url, two.org_id, Role.OPERATOR),
-            )
-            found.look()  # what is made at the first request is made
-            found.slowest.clear()
-            yield found
+            yield url
         finally:
-            gateway.kill()
+            started.kill()
+
+
+@pytest.fixture
+def attacked(gateway: str, store: Database) -> Attacked:
+    names = uuid4().hex, uuid4().hex
+    one, two = (make_account(store, email=f"{name}@example.com", org=name) for name in names)
+    found = Attacked(
+        gateway,
+        client_of(store, gateway, one.org_id, Role.OPERATOR),
+        client_of(store, gateway, two.org_id, Role.OPERATOR),
+    )
+    found.look()  # what is made at the first request is made
+    found.slowest.clear()
+    return found
 
 
 def is_up(url: str) -> bool:
@@ -243,7 +270,7 @@ def test_templates_that_were_made_to_cost(attacked: Attacked) -> None:
     for source in TEMPLATES:
         template = {"category": "bookings", "subject": "x", "text": source, "sample": {"a": "x", "list": ["x"] * 900}}
         request = request_of(attacked.attacker, "PUT", "/v1/notification-templates/x", template)
-        attacked.during(lambda request=request: send(attacked.url, request, clients=4, times=1))  # type: ignore[misc]  # the loop's own
+        attacked.during(lambda request=request: send(attacked.url, request, clients=2, times=1))  # type: ignore[misc]  # the loop's own
     assert attacked.answers_others()
 
 
@@ -251,7 +278,7 @@ def test_schemas_that_were_made_to_cost(attacked: Attacked) -> None:
     for schema in SCHEMAS:
         document = {"name": "x", "input": {"type": "object", **schema}, "nodes": {}}
         request = request_of(attacked.attacker, "POST", "/v1/workflows/validate", document)
-        attacked.during(lambda request=request: send(attacked.url, request, clients=4, times=1))  # type: ignore[misc]  # the loop's own
+        attacked.during(lambda request=request: send(attacked.url, request, clients=2, times=1))  # type: ignore[misc]  # the loop's own
     assert attacked.answers_others()
 
 

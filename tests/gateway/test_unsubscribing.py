@@ -62,6 +62,14 @@ def test_a_link_is_good_after_its_address_was_removed_and_added_again(told: Told
     assert states(told.tell(bucket="again", channels=(Channel.EMAIL,))) == {"email": "suppressed"}
 
 
+def test_the_link_of_a_person_who_is_being_erased_leads_nowhere(told: ToldPeople, door: str) -> None:
+    url = link_in_mail(told, door)
+    told.database.execute("update users set erasing_since = now()")
+    for answer in (ask(url), press(url)):
+        assert (answer.status, b"This link leads nowhere" in answer.body) == (200, True)
+    assert told.database.execute("select count(*) from preferences").fetchone() == (0,)
+
+
 def test_mail_programs_may_press_by_multipart(told: ToldPeople, door: str) -> None:
     url = link_in_mail(told, door)
     body = b'--x\r\nContent-Disposition: form-data; name="List-Unsubscribe"\r\n\r\nOne-Click\r\n--x--\r\n'

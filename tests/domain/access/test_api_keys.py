@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from beat_schedule import EVERY
 from domain.access.api_keys import (
     NOISE,
     Role,
@@ -63,7 +64,7 @@ def test_the_system_org_gets_no_key() -> None:
 
 def test_housekeeping_is_the_fleets_own() -> None:
     housekeeping = {kind.declaration.job_type for kind in payload_types if is_housekeeping(kind.declaration.job_type)}
-    assert housekeeping >= {"maintenance.full_sync", "deadletter.quarantine", "budgets.alert"}
+    assert housekeeping >= {*EVERY, "deadletter.quarantine", "budgets.alert"}
     declared = {kind.declaration.job_type: kind.declaration for kind in payload_types}
     check_job_type(declared["gmail.sync"])
     for refused in ("maintenance.full_sync", "notifications.deliver", "notifications.send_sms"):

@@ -1,4 +1,4 @@
-"""Each route knows its caller or is open on purpose, and serves whoever is an org's in a place of that org."""
+"""Each route knows its caller or is open on purpose, and serves whoever is an org's in a slot of that org."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -11,7 +11,7 @@ from gateway import artifact_links, decision_links, unsubscribing
 from gateway.app import create_app
 from gateway.http import callers, receipt_callers
 from gateway.http.callers import OPEN_ROUTES, pubsub_push
-from gateway.http.org_places import HOLDERS, in_its_place
+from gateway.http.org_slots import HOLDERS, in_slot_of_org
 from gateway.oauth import browsers
 from settings import Settings
 
@@ -41,24 +41,24 @@ def unguarded(app: FastAPI) -> set[str]:
     }
 
 
-OF_NO_PLACE = {
+OF_NO_SLOT = {
     callers.pubsub_push: "a push is of a mailbox, which accounts of several orgs may be; it waits 0.05 s for a lock",
-    callers.discord_interaction: "whose it is only the question says; the decision is made in a place of that org",
-    callers.uploader: "the bytes come in a place for uploads; what is written after them is in a place for requests",
-    artifact_links.link_holder: "the bytes go in a place for downloads; what is written is in a place for requests",
-    browsers.returned_browser: "Google is asked in a place for exchanges, of which an org has two",
+    callers.discord_interaction: "whose it is only the question says; the decision is made in a slot of that org",
+    callers.uploader: "the bytes come in a slot for uploads; what is written after them is in a slot for requests",
+    artifact_links.link_holder: "the bytes go in a slot for downloads; what is written is in a slot for requests",
+    browsers.returned_browser: "Google is asked in a slot for exchanges, of which an org has two",
 }
-"""Callers whose requests take another place, or one later, and why."""
+"""Callers whose requests take another slot, or one later, and why."""
 
 
-def outside_of_places(app: FastAPI) -> set[str]:
-    """The paths of all routes whose callers are known, and that hold no place of an org."""
+def outside_of_slots(app: FastAPI) -> set[str]:
+    """The paths of all routes whose callers are known, and that hold no slot of an org."""
     known = [
         (context.original_route.path, set(calls(context.original_route.dependant)))
         for context in iter_route_contexts(app.routes)
         if isinstance(context.original_route, APIRoute)
     ]
-    return {path for path, called in known if VERIFIERS & called and not (HOLDERS | OF_NO_PLACE.keys()) & called}
+    return {path for path, called in known if VERIFIERS & called and not (HOLDERS | OF_NO_SLOT.keys()) & called}
 
 
 def nothing() -> dict[str, str]:
@@ -69,15 +69,15 @@ def test_every_route_verifies_its_caller_or_is_open_on_purpose(settings: Setting
     assert unguarded(create_app(settings)) == OPEN_ROUTES
 
 
-def test_every_route_of_an_org_is_served_in_a_place_of_it(settings: Settings) -> None:
-    assert outside_of_places(create_app(settings)) == set()
+def test_every_route_of_an_org_is_served_in_a_slot_of_it(settings: Settings) -> None:
+    assert outside_of_slots(create_app(settings)) == set()
 
 
-def test_a_forgotten_place_is_found(settings: Settings) -> None:
+def test_a_forgotten_slot_is_found(settings: Settings) -> None:
     app = create_app(settings)
     app.add_api_route("/forgotten", nothing, dependencies=[Depends(receipt_callers.resend_callback)])
-    app.add_api_route("/kept", nothing, dependencies=[Depends(in_its_place(receipt_callers.resend_callback))])
-    assert outside_of_places(app) == {"/forgotten"}
+    app.add_api_route("/kept", nothing, dependencies=[Depends(in_slot_of_org(receipt_callers.resend_callback))])
+    assert outside_of_slots(app) == {"/forgotten"}
 
 
 def test_a_forgotten_verification_is_found(settings: Settings) -> None:

@@ -1,4 +1,4 @@
-"""One org's requests hold no more than its places, and let the others pass."""
+"""One org's requests hold no more than its slots, and let the others pass."""
 
 import asyncio
 from contextlib import AsyncExitStack, ExitStack

@@ -51,7 +51,7 @@ def test_an_org_that_is_busy_is_told_when_to_come_again() -> None:
 
     @app.get("/")
     def fail() -> None:
-        raise Busy("its requests hold its places", wait=timedelta(seconds=1))
+        raise Busy("its requests hold its slots", wait=timedelta(seconds=1))
 
     answer = TestClient(app).get("/")
     assert (answer.status_code, answer.json()["code"], answer.headers["retry-after"]) == (503, "busy", "1")

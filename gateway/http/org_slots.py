@@ -1,4 +1,4 @@
-"""Whose a request is, and a place of that org for it: whatever verifies a request of an org is made a holder here."""
+"""Whose a request is, and a slot of that org for it: whatever verifies a request of an org is made a holder here."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import nullcontext
@@ -22,14 +22,14 @@ class OfOrg(Protocol):
 Found = TypeVar("Found", bound=OfOrg | None)
 Holder = Callable[..., AsyncIterator[Found]]
 HOLDERS: set[Holder[Any]] = set()
-"""Every dependency that was made by `in_its_place`."""
+"""Every dependency that was made by `in_slot_of_org`."""
 
 
-def in_its_place(find: Callable[..., Found]) -> Holder[Found]:
-    """The dependency that yields what `find` has found of a request, in a place of its org until the answer is made.
+def in_slot_of_org(find: Callable[..., Found]) -> Holder[Found]:
+    """The dependency that yields what `find` has found of a request, in a slot of its org until the answer is made.
 
-    What is found to be nobody's takes none. 503 when other requests of the org hold all places. `find` only reads, and
-    proves who calls: a stranger takes no place of an org.
+    What is found to be nobody's takes none. 503 when other requests of the org hold all slots. `find` only reads, and
+    proves who calls: a stranger takes no slot of an org.
     """
 
     async def holder(request: Request, found: Annotated[Found, Depends(find)]) -> AsyncIterator[Found]:
