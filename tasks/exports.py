@@ -29,9 +29,10 @@ from observability.on_demand import on_demand
 from providers.ports.paper import Pages, Printer
 from storage.ledger import ledger
 from storage.planning import projects, run_sheets
-from storage.planning.projects import MOST_PLACES, Project, ProjectRef
-from storage.planning.run_sheets import RunSheet, SlotPosition, StoredSlot
+from storage.planning.projects import Project, ProjectRef
+from storage.planning.run_sheets import RunSheet
 from storage.postgres.database import Transaction
+from storage.postgres.execution import Row
 from tasks.exchange.artifact_files import keep_file, record_file, reference_to
 from tasks.exchange.projects import project_of
 
@@ -82,11 +83,11 @@ def _read(tx: Transaction, project: Project, run_sheet_id: UUID | None) -> ReadP
     sheets = (
         list(_sheets(tx, project.ref)) if run_sheet_id is None else [run_sheets.find(tx, project.ref, run_sheet_id)]
     )
-    names = {one.place_id: one.name for one in projects.places(tx, project.ref, limit=MOST_PLACES)}
+    names = {one.place_id: one.name for one in projects.places(tx, project.ref)}
     slots = (
         _planned(slot, sheet.name, "" if slot.place_id is None else names[slot.place_id])
         for sheet in sheets
-        for slot in _slots(tx, sheet)
+        for slot in run_sheets.slots(tx, sheet)
     )
     return ReadPlan(project, sheets, list(bounded_slots(slots)), ledger.read_time(tx))
 
@@ -98,14 +99,7 @@ def _sheets(tx: Transaction, ref: ProjectRef) -> Iterator[RunSheet]:
         after = page[-1].run_sheet_id
 
 
-def _slots(tx: Transaction, sheet: RunSheet) -> Iterator[StoredSlot]:
-    after: SlotPosition | None = None
-    while page := run_sheets.slots(tx, sheet.ref, sheet.run_sheet_id, after=after, limit=PAGE):
-        yield from page
-        after = SlotPosition(page[-1].starts_at, page[-1].slot_id)
-
-
-def _planned(slot: StoredSlot, run_sheet: str, place: str) -> PlannedSlot:
+def _planned(slot: Row, run_sheet: str, place: str) -> PlannedSlot:
     people = tuple((UUID(one["collaborator_id"]), str(one["name"])) for one in slot.people)
     span = Span(slot.starts_at, slot.ends_at)
     return PlannedSlot(slot.slot_id, slot.name, span, slot.headcount, run_sheet, place, people)

@@ -21,7 +21,7 @@ from domain.privacy.redaction import redact_text
 from engine.catalogue import job
 from engine.context import JobContext
 from storage.planning import imports, projects
-from storage.planning.projects import MOST_AVAILABILITIES, MOST_COLLABORATORS, Project
+from storage.planning.projects import MOST_AVAILABILITIES, Project
 from storage.postgres.database import Transaction
 from tasks.exchange.artifact_files import keep_file, read_file, record_file, reference_to
 from tasks.exchange.projects import find_file_for, project_of
@@ -77,7 +77,7 @@ def _asked(tx: Transaction, project: Project, payload: AvailabilityPayload, name
         projects.collaborator(tx, project.ref, payload.collaborator_id)
     elif kind == "icalendar":
         raise Invalid("payload.collaborator_id", "is missing: a calendar does not say whose it is")
-    people = projects.collaborators(tx, project.ref, limit=MOST_COLLABORATORS)
+    people = projects.collaborators(tx, project.ref)
     named = People((one.collaborator_id, one.name) for one in people)
     return Asked(project, named, source_of(payload.source, name), kind)
 

@@ -15,7 +15,6 @@ from operations.operation import Record, Route
 from operations.pages import Page, Window
 from operations.planning.projects import PLANNING, audit_of, ref_of
 from storage.planning import projects
-from storage.planning.projects import AvailabilityPosition
 
 AVAILABILITIES = "/projects/{project_id}/collaborators/{collaborator_id}/availabilities"
 
@@ -39,13 +38,8 @@ def list_availabilities(call: Call, window: Window, project_id: UUID, collaborat
     with call.reading() as tx:
         ref = ref_of(tx, call, project_id)
         projects.collaborator(tx, ref, collaborator_id)
-        after = window.after(AvailabilityPosition)
-        found = projects.availabilities(tx, ref, collaborator_id, after=after, limit=window.rows)
-    return window.page(
-        found,
-        AvailabilityView.model_validate,
-        lambda one: AvailabilityPosition(one.starts_at, one.availability_id),
-    )
+        of_person = {**ref._asdict(), "collaborator_id": collaborator_id}
+        return window.records(tx, "list_availabilities", AvailabilityView, **of_person)
 
 
 @PLANNING.deed(

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, ClassVar
 from uuid import UUID
 
 from pydantic import Field
@@ -81,8 +81,7 @@ class CollaboratorView(Record):
 def list_projects(call: Call, window: Window) -> Page[ProjectView]:
     """List the projects of an org, the oldest first."""
     with call.reading() as tx:
-        found = projects.projects(tx, call.org, after=after_id(window), limit=window.rows)
-    return window.page(found, ProjectView.model_validate, lambda one: IdPosition(one.project_id))
+        return window.records(tx, "list_projects", ProjectView, org_id=call.org)
 
 
 @PLANNING.look("project", Route("GET", "/projects/{project_id}"), org="required")
@@ -149,9 +148,7 @@ def set_project(
 def list_places(call: Call, window: Window, project_id: UUID) -> Page[PlaceView]:
     """List the places of a project, the oldest first."""
     with call.reading() as tx:
-        ref = ref_of(tx, call, project_id)
-        found = projects.places(tx, ref, after=after_id(window), limit=window.rows)
-    return window.page(found, PlaceView.model_validate, lambda one: IdPosition(one.place_id))
+        return window.records(tx, "list_places", PlaceView, **ref_of(tx, call, project_id)._asdict())
 
 
 @PLANNING.deed(
@@ -217,9 +214,7 @@ def set_place(  # noqa: PLR0913 - the facts of a place
 def list_collaborators(call: Call, window: Window, project_id: UUID) -> Page[CollaboratorView]:
     """List the people of a project, the oldest first."""
     with call.reading() as tx:
-        ref = ref_of(tx, call, project_id)
-        found = projects.collaborators(tx, ref, after=after_id(window), limit=window.rows)
-    return window.page(found, CollaboratorView.model_validate, lambda one: IdPosition(one.collaborator_id))
+        return window.records(tx, "list_collaborators", CollaboratorView, **ref_of(tx, call, project_id)._asdict())
 
 
 @PLANNING.deed(
@@ -301,18 +296,6 @@ def set_collaborator(  # noqa: PLR0913 - the facts of a person
 def audit_of(tx: Transaction, call: Call, project_id: UUID, *, event: str = "", **facts: object) -> None:
     """Write the deed's event about a project: jobs of other projects do not see it."""
     call.audit(tx, call.org, {"project_id": str(project_id), **facts}, event=event, project_id=project_id)
-
-
-class IdPosition(NamedTuple):
-    """Where a list is whose order is that of ids."""
-
-    id: UUID
-
-
-def after_id(window: Window) -> UUID | None:
-    """The id after which a page begins."""
-    after = window.after(IdPosition)
-    return after.id if after else None
 
 
 def ref_of(tx: Transaction, call: Call, project_id: UUID) -> ProjectRef:

@@ -15,7 +15,7 @@ from operations.pages import Page, Window
 from operations.planning.projects import PLANNING, audit_of, ref_of
 from operations.planning.run_sheets import editor_of
 from storage.planning import plans, run_sheets
-from storage.planning.plans import ProposalPosition, StoredProposal
+from storage.planning.plans import StoredProposal
 from storage.planning.run_sheets import CHANGED, Editor
 from storage.postgres.database import Transaction
 
@@ -61,11 +61,7 @@ class AppliedProposal(Record):
 def list_proposals(call: Call, window: Window, project_id: UUID) -> Page[ProposalLine]:
     """List the proposals of a project, the newest first."""
     with call.reading() as tx:
-        ref, after = ref_of(tx, call, project_id), window.after(ProposalPosition)
-        found = plans.proposals(tx, ref, after=after, limit=window.rows)
-    return window.page(
-        found, ProposalLine.model_validate, lambda one: ProposalPosition(one.created_at, one.proposal_id)
-    )
+        return window.records(tx, "list_proposals", ProposalLine, **ref_of(tx, call, project_id)._asdict())
 
 
 @PLANNING.look("proposal", Route("GET", "/planning/proposals/{proposal_id}"), org="required")

@@ -15,11 +15,12 @@ from domain.planning.model import MOST_HEADCOUNT, MOST_PRIORITY, Slot, Span
 from operations.call import Call
 from operations.operation import Record, Route
 from operations.pages import Page, Window
-from operations.planning.projects import PLANNING, IdPosition, Name, NewName, Skills, after_id, audit_of, ref_of
+from operations.planning.projects import PLANNING, Name, NewName, Skills, audit_of, ref_of
 from storage.planning import projects, run_sheets
 from storage.planning.projects import ProjectRef
-from storage.planning.run_sheets import CHANGED, Editor, RunSheet, SlotPosition, StoredSlot
+from storage.planning.run_sheets import CHANGED, Editor, RunSheet
 from storage.postgres.database import Transaction
+from storage.postgres.execution import Row
 
 SHEETS = "/projects/{project_id}/run-sheets"
 SLOTS = SHEETS + "/{run_sheet_id}/slots"
@@ -75,8 +76,7 @@ class SlotChange(Record):
 def list_run_sheets(call: Call, window: Window, project_id: UUID) -> Page[RunSheetView]:
     """List the run sheets of a project, the oldest first."""
     with call.reading() as tx:
-        found = run_sheets.listed(tx, ref_of(tx, call, project_id), after=after_id(window), limit=window.rows)
-    return window.page(found, RunSheetView.model_validate, lambda one: IdPosition(one.run_sheet_id))
+        return window.records(tx, "list_run_sheets", RunSheetView, **ref_of(tx, call, project_id)._asdict())
 
 
 @PLANNING.look("run-sheet", Route("GET", SHEETS + "/{run_sheet_id}"), org="required")
@@ -129,8 +129,7 @@ def list_slots(call: Call, window: Window, project_id: UUID, run_sheet_id: UUID)
     with call.reading() as tx:
         ref = ref_of(tx, call, project_id)
         run_sheets.find(tx, ref, run_sheet_id)
-        found = run_sheets.slots(tx, ref, run_sheet_id, after=window.after(SlotPosition), limit=window.rows)
-    return window.page(found, SlotView.model_validate, lambda one: SlotPosition(one.starts_at, one.slot_id))
+        return window.records(tx, "list_slots", SlotView, **ref._asdict(), run_sheet_id=run_sheet_id)
 
 
 @PLANNING.deed(
@@ -290,7 +289,7 @@ def _kept(tx: Transaction, call: Call, editor: Editor, run_sheet_id: UUID) -> Ru
     return sheet
 
 
-def _slot(tx: Transaction, ref: ProjectRef, run_sheet_id: UUID, slot_id: UUID) -> StoredSlot:
+def _slot(tx: Transaction, ref: ProjectRef, run_sheet_id: UUID, slot_id: UUID) -> Row:
     """The slot, unless it is of another run sheet; raises `Gone`."""
     stored = run_sheets.slot(tx, ref, slot_id)
     if stored.run_sheet_id != run_sheet_id:

@@ -4,12 +4,10 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from psycopg.types.json import Jsonb
-from pydantic import AwareDatetime
 
 from domain.jobs.failures import Gone
 from domain.jobs.job import JsonObject
@@ -96,13 +94,6 @@ class FoundConflicts:
         return sum(self.counts.values())
 
 
-class ProposalPosition(NamedTuple):
-    """Where a list is: the last proposal that was shown."""
-
-    created_at: AwareDatetime
-    proposal_id: UUID
-
-
 def load(tx: Transaction, project: Project, run_sheet_id: UUID | None, weights: Weights | None = None) -> Plan:
     """The plan of a run sheet, or of all of the project's. Read it in one snapshot."""
     of_sheet = {**project.ref._asdict(), "run_sheet_id": run_sheet_id}
@@ -175,15 +166,6 @@ def add_proposal(tx: Transaction, by: Suggested, proposal: Proposal, *, rank: in
         reasons=Jsonb(reasons),
     )
     return UUID(str(row.id))
-
-
-def proposals(
-    tx: Transaction, ref: ProjectRef, *, after: ProposalPosition | None = None, limit: int
-) -> Sequence[StoredProposal]:
-    """The proposals of a project, the newest first, without their choices."""
-    last = after or (None, None)
-    rows = tx.run("list_proposals", **ref._asdict(), created_at=last[0], proposal_id=last[1], limit=limit)
-    return [StoredProposal(*row) for row in rows]
 
 
 def proposal(tx: Transaction, org_id: UUID, proposal_id: UUID) -> StoredProposal:

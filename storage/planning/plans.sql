@@ -192,7 +192,7 @@ select id as proposal_id, org_id, project_id, job_id, run_sheet_id, rank, weight
   created_at, applied_at, applied_by
 from proposals
 where org_id = %(org_id)s and project_id = %(project_id)s
-  and (%(created_at)s::timestamptz is null or (created_at, id) < (%(created_at)s, %(proposal_id)s::uuid))
+  and (%(after_created_at)s::timestamptz is null or (created_at, id) < (%(after_created_at)s, %(after_proposal_id)s::uuid))
 order by created_at desc, id desc
 limit %(limit)s
 

@@ -7,7 +7,6 @@ from typing import NamedTuple
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
-from pydantic import AwareDatetime
 
 from domain.exchange.imports import BY_HAND
 from domain.jobs.failures import Conflict, Gone, Invalid
@@ -45,55 +44,6 @@ class Project:
         return ProjectRef(self.org_id, self.project_id)
 
 
-@dataclass(frozen=True, slots=True)
-class StoredPlace:
-    """Where slots are."""
-
-    place_id: UUID
-    org_id: UUID
-    project_id: UUID
-    name: str
-    latitude: float | None
-    longitude: float | None
-    minutes_to: Mapping[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class StoredCollaborator:
-    """A person of a project."""
-
-    collaborator_id: UUID
-    org_id: UUID
-    project_id: UUID
-    user_id: UUID | None
-    name: str
-    home_id: UUID | None
-    most_minutes_a_day: int | None
-    most_minutes_a_week: int | None
-    skills: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
-class StoredAvailability:
-    """What a person says of a time."""
-
-    availability_id: UUID
-    org_id: UUID
-    project_id: UUID
-    collaborator_id: UUID
-    kind: AvailabilityKind
-    starts_at: datetime
-    ends_at: datetime
-    source: str
-
-
-class AvailabilityPosition(NamedTuple):
-    """Where a list is: the last time that was shown."""
-
-    starts_at: AwareDatetime
-    availability_id: UUID
-
-
 def add_project(tx: Transaction, org_id: UUID, name: str, zone: str, speed_kmh: int) -> Project:
     """Begin a project."""
     (row,) = tx.run("add_project", org_id=org_id, name=name, zone=zone, speed_kmh=speed_kmh)
@@ -116,30 +66,25 @@ def project(tx: Transaction, ref: ProjectRef) -> Project:
     return Project(*rows[0])
 
 
-def projects(tx: Transaction, org_id: UUID, *, after: UUID | None = None, limit: int) -> Sequence[Project]:
-    """The projects of an org, the oldest first."""
-    return [Project(*row) for row in tx.run("list_projects", org_id=org_id, after=after, limit=limit)]
-
-
-def add_place(tx: Transaction, ref: ProjectRef, **facts: object) -> StoredPlace:
+def add_place(tx: Transaction, ref: ProjectRef, **facts: object) -> Row:
     """Add a place; raises `Conflict` when the project has too many, and `Invalid` for minutes to no place of it."""
     rows = tx.run("add_place", **ref._asdict(), **_place_facts(tx, ref, facts), most=MOST_PLACES)
     if not rows:
         raise Conflict(f"name: the project has {MOST_PLACES} places already")
-    return StoredPlace(*rows[0])
+    return rows[0]
 
 
-def change_place(tx: Transaction, ref: ProjectRef, place_id: UUID, **facts: object) -> StoredPlace:
+def change_place(tx: Transaction, ref: ProjectRef, place_id: UUID, **facts: object) -> Row:
     """Set what of a place is not None; raises `Gone`, and `Invalid` for minutes to no place of the project."""
     rows = tx.run("change_place", **ref._asdict(), place_id=place_id, **_place_facts(tx, ref, facts))
     if not rows:
         raise Gone("there is no such place")
-    return StoredPlace(*rows[0])
+    return rows[0]
 
 
-def places(tx: Transaction, ref: ProjectRef, *, after: UUID | None = None, limit: int) -> Sequence[StoredPlace]:
-    """The places of a project, the oldest first."""
-    return [StoredPlace(*row) for row in tx.run("list_places", **ref._asdict(), after=after, limit=limit)]
+def places(tx: Transaction, ref: ProjectRef) -> Sequence[Row]:
+    """All places of a project, the oldest first."""
+    return tx.run("list_places", **ref._asdict(), after_place_id=None, limit=MOST_PLACES)
 
 
 def require_places(tx: Transaction, ref: ProjectRef, field: str, place_ids: Sequence[UUID]) -> None:
@@ -150,7 +95,7 @@ def require_places(tx: Transaction, ref: ProjectRef, field: str, place_ids: Sequ
         raise Invalid(field, f"{unknown[0]} is no place of the project")
 
 
-def add_collaborator(tx: Transaction, ref: ProjectRef, skills: Sequence[str], **facts: object) -> StoredCollaborator:
+def add_collaborator(tx: Transaction, ref: ProjectRef, skills: Sequence[str], **facts: object) -> Row:
     """Add a person; raises `Conflict` where the user is one already, or there are too many, and `Invalid`."""
     _check_collaborator(tx, ref, facts)
     rows = tx.run("add_collaborator", **ref._asdict(), **facts, most=MOST_COLLABORATORS)
@@ -162,7 +107,7 @@ def add_collaborator(tx: Transaction, ref: ProjectRef, skills: Sequence[str], **
 
 def change_collaborator(
     tx: Transaction, ref: ProjectRef, collaborator_id: UUID, skills: Sequence[str] | None, **facts: object
-) -> StoredCollaborator:
+) -> Row:
     """Set what of a person is not None; raises `Gone`, `Conflict` for a user who is another one, and `Invalid`."""
     _check_collaborator(tx, ref, facts)
     collaborator(tx, ref, collaborator_id)
@@ -173,25 +118,22 @@ def change_collaborator(
     return collaborator(tx, ref, collaborator_id)
 
 
-def collaborator(tx: Transaction, ref: ProjectRef, collaborator_id: UUID) -> StoredCollaborator:
+def collaborator(tx: Transaction, ref: ProjectRef, collaborator_id: UUID) -> Row:
     """A person of the project; raises `Gone`."""
     rows = tx.run("find_collaborator", **ref._asdict(), collaborator_id=collaborator_id)
     if not rows:
         raise Gone("there is no such collaborator")
-    return StoredCollaborator(*rows[0])
+    return rows[0]
 
 
-def collaborators(
-    tx: Transaction, ref: ProjectRef, *, after: UUID | None = None, limit: int
-) -> Sequence[StoredCollaborator]:
-    """The people of a project, the oldest first."""
-    rows = tx.run("list_collaborators", **ref._asdict(), after=after, limit=limit)
-    return [StoredCollaborator(*row) for row in rows]
+def collaborators(tx: Transaction, ref: ProjectRef) -> Sequence[Row]:
+    """All people of a project, the oldest first."""
+    return tx.run("list_collaborators", **ref._asdict(), after_collaborator_id=None, limit=MOST_COLLABORATORS)
 
 
 def add_availability(
     tx: Transaction, ref: ProjectRef, collaborator_id: UUID, kind: AvailabilityKind, span: Span
-) -> StoredAvailability:
+) -> Row:
     """Write down what a person says of a time; raises `Gone`, and `Conflict` when there is too much of it."""
     collaborator(tx, ref, collaborator_id)
     rows = tx.run(
@@ -206,34 +148,16 @@ def add_availability(
     )
     if not rows:
         raise Conflict(f"collaborator_id: has {MOST_AVAILABILITIES} times already")
-    return _availability(rows[0])
+    return rows[0]
 
 
-def remove_availability(
-    tx: Transaction, ref: ProjectRef, collaborator_id: UUID, availability_id: UUID
-) -> StoredAvailability:
+def remove_availability(tx: Transaction, ref: ProjectRef, collaborator_id: UUID, availability_id: UUID) -> Row:
     """Take a time back; raises `Gone`."""
     facts = {"collaborator_id": collaborator_id, "availability_id": availability_id}
     rows = tx.run("remove_availability", **ref._asdict(), **facts)
     if not rows:
         raise Gone("there is no such availability")
-    return _availability(rows[0])
-
-
-def availabilities(
-    tx: Transaction, ref: ProjectRef, collaborator_id: UUID, *, after: AvailabilityPosition | None = None, limit: int
-) -> Sequence[StoredAvailability]:
-    """What a person says of times, in their order."""
-    last = after or (None, None)
-    rows = tx.run(
-        "list_availabilities",
-        **ref._asdict(),
-        collaborator_id=collaborator_id,
-        starts_at=last[0],
-        availability_id=last[1],
-        limit=limit,
-    )
-    return [_availability(row) for row in rows]
+    return rows[0]
 
 
 def _place_facts(tx: Transaction, ref: ProjectRef, facts: Mapping[str, object]) -> Mapping[str, object]:
@@ -250,7 +174,3 @@ def _check_collaborator(tx: Transaction, ref: ProjectRef, facts: Mapping[str, ob
         require_places(tx, ref, "home_id", [home_id])
     if user_id is not None and not tx.run("knows_user", org_id=ref.org_id, user_id=user_id):
         raise Invalid("user_id", "names nobody of the org")
-
-
-def _availability(row: Row) -> StoredAvailability:
-    return StoredAvailability(**(row._asdict() | {"kind": AvailabilityKind(row.kind)}))

@@ -18,7 +18,7 @@ from projects where org_id = %(org_id)s and id = %(project_id)s
 -- The newest last: an id tells its time.
 select id as project_id, org_id, name, zone, speed_kmh, created_at
 from projects
-where org_id = %(org_id)s and (%(after)s::uuid is null or id > %(after)s)
+where org_id = %(org_id)s and (%(after_project_id)s::uuid is null or id > %(after_project_id)s)
 order by id
 limit %(limit)s
 
@@ -39,7 +39,7 @@ returning id as place_id, org_id, project_id, name, latitude, longitude, minutes
 -- name: list_places
 select id as place_id, org_id, project_id, name, latitude, longitude, minutes_to
 from places
-where org_id = %(org_id)s and project_id = %(project_id)s and (%(after)s::uuid is null or id > %(after)s)
+where org_id = %(org_id)s and project_id = %(project_id)s and (%(after_place_id)s::uuid is null or id > %(after_place_id)s)
 order by id
 limit %(limit)s
 
@@ -84,7 +84,7 @@ select c.id as collaborator_id, c.org_id, c.project_id, c.user_id, c.name, c.hom
     select s.skill from collaborator_skills s
     where s.org_id = c.org_id and s.project_id = c.project_id and s.collaborator_id = c.id order by s.skill) as skills
 from collaborators c
-where c.org_id = %(org_id)s and c.project_id = %(project_id)s and (%(after)s::uuid is null or c.id > %(after)s)
+where c.org_id = %(org_id)s and c.project_id = %(project_id)s and (%(after_collaborator_id)s::uuid is null or c.id > %(after_collaborator_id)s)
 order by c.id
 limit %(limit)s
 
@@ -117,7 +117,7 @@ returning id as availability_id, org_id, project_id, collaborator_id, kind, lowe
 select id as availability_id, org_id, project_id, collaborator_id, kind, lower(during) as starts_at, upper(during) as ends_at, source
 from availabilities
 where org_id = %(org_id)s and project_id = %(project_id)s and collaborator_id = %(collaborator_id)s
-  and (%(starts_at)s::timestamptz is null or (lower(during), id) > (%(starts_at)s, %(availability_id)s::uuid))
+  and (%(after_starts_at)s::timestamptz is null or (lower(during), id) > (%(after_starts_at)s, %(after_availability_id)s::uuid))
 order by lower(during), id
 limit %(limit)s
 

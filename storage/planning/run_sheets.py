@@ -4,11 +4,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
 from uuid import UUID
 from zoneinfo import ZoneInfo
-
-from pydantic import AwareDatetime
 
 from domain.jobs.failures import Conflict, Gone
 from domain.jobs.job import JsonObject, Origin
@@ -19,6 +16,7 @@ from storage.notifications import notifications
 from storage.notifications.notifications import Request
 from storage.planning.projects import Project, ProjectRef, collaborator, require_places
 from storage.postgres.database import Transaction
+from storage.postgres.execution import Row
 
 MOST_SLOTS = 1_000
 """Of one run sheet. Projects have several."""
@@ -45,31 +43,6 @@ class RunSheet:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredSlot:
-    """A time of a run sheet for which people are wanted."""
-
-    slot_id: UUID
-    org_id: UUID
-    project_id: UUID
-    run_sheet_id: UUID
-    name: str
-    starts_at: datetime
-    ends_at: datetime
-    place_id: UUID | None
-    skills: Sequence[str]
-    headcount: int
-    priority: int
-    people: Sequence[JsonObject] = ()
-
-
-class SlotPosition(NamedTuple):
-    """Where a list is: the last slot that was shown."""
-
-    starts_at: AwareDatetime
-    slot_id: UUID
-
-
-@dataclass(frozen=True, slots=True)
 class Editor:
     """Who changes run sheets of a project, and how the event `CHANGED` gets into the audit log."""
 
@@ -93,7 +66,7 @@ def find(tx: Transaction, ref: ProjectRef, run_sheet_id: UUID) -> RunSheet:
 
 def listed(tx: Transaction, ref: ProjectRef, *, after: UUID | None = None, limit: int) -> Sequence[RunSheet]:
     """The run sheets of a project, the oldest first."""
-    return [RunSheet(*row) for row in tx.run("list_run_sheets", **ref._asdict(), after=after, limit=limit)]
+    return [RunSheet(*row) for row in tx.run("list_run_sheets", **ref._asdict(), after_run_sheet_id=after, limit=limit)]
 
 
 @contextmanager
@@ -137,23 +110,18 @@ def rename(tx: Transaction, ref: ProjectRef, run_sheet_id: UUID, name: str) -> N
     tx.run("rename_run_sheet", **ref._asdict(), run_sheet_id=run_sheet_id, name=name)
 
 
-def slots(
-    tx: Transaction, ref: ProjectRef, run_sheet_id: UUID, *, after: SlotPosition | None = None, limit: int
-) -> Sequence[StoredSlot]:
-    """The slots of a run sheet with who is in them, in the order of their starts."""
-    last = after or (None, None)
-    rows = tx.run(
-        "list_slots", **ref._asdict(), run_sheet_id=run_sheet_id, starts_at=last[0], slot_id=last[1], limit=limit
-    )
-    return [StoredSlot(*row) for row in rows]
+def slots(tx: Transaction, sheet: RunSheet) -> Sequence[Row]:
+    """All slots of a run sheet with who is in them, in the order of their starts."""
+    last = {"after_starts_at": None, "after_slot_id": None}
+    return tx.run("list_slots", **sheet.ref._asdict(), run_sheet_id=sheet.run_sheet_id, **last, limit=MOST_SLOTS)
 
 
-def slot(tx: Transaction, ref: ProjectRef, slot_id: UUID) -> StoredSlot:
+def slot(tx: Transaction, ref: ProjectRef, slot_id: UUID) -> Row:
     """A slot of the project; raises `Gone`."""
     rows = tx.run("find_slot", **ref._asdict(), slot_id=slot_id)
     if not rows:
         raise Gone("there is no such slot")
-    return StoredSlot(*rows[0])
+    return rows[0]
 
 
 def add_slot(tx: Transaction, ref: ProjectRef, run_sheet_id: UUID, wanted: Slot) -> UUID:

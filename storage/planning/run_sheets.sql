@@ -21,7 +21,7 @@ for no key update
 -- name: list_run_sheets
 select id as run_sheet_id, org_id, project_id, name, revision, created_at
 from run_sheets
-where org_id = %(org_id)s and project_id = %(project_id)s and (%(after)s::uuid is null or id > %(after)s)
+where org_id = %(org_id)s and project_id = %(project_id)s and (%(after_run_sheet_id)s::uuid is null or id > %(after_run_sheet_id)s)
 order by id
 limit %(limit)s
 
@@ -69,7 +69,7 @@ cross join lateral (
   where a.org_id = s.org_id and a.project_id = s.project_id and a.slot_id = s.id
 ) as people
 where s.org_id = %(org_id)s and s.project_id = %(project_id)s and s.run_sheet_id = %(run_sheet_id)s
-  and (%(starts_at)s::timestamptz is null or (lower(s.during), s.id) > (%(starts_at)s, %(slot_id)s::uuid))
+  and (%(after_starts_at)s::timestamptz is null or (lower(s.during), s.id) > (%(after_starts_at)s, %(after_slot_id)s::uuid))
 order by lower(s.during), s.id
 limit %(limit)s
 
