@@ -61,7 +61,7 @@ class Window:
         """The position of the last row of the page before, a named tuple; raises `Invalid` for a foreign cursor."""
         return None if self.cursor is None else read_cursor(self.cursor, TypeAdapter(position))
 
-    def records(self, tx: Transaction, name: str, record: type[Shown], **parameters: object) -> Page[Shown]:
+    def records(self, tx: Transaction, name: str, record: type[Shown], /, **parameters: object) -> Page[Shown]:
         """The page of a statement's rows, each of which is a record by the names of its columns.
 
         The statement goes on after the last row of the page before: `%(after_<column>)s` is the value that this row has

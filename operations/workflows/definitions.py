@@ -21,7 +21,7 @@ from operations.operation import Area, File, Record, Route
 from operations.pages import Page, Window
 from storage.postgres.database import Transaction
 from storage.workflows import definitions
-from storage.workflows.definitions import DefinitionPosition, StoredDefinition, VersionPosition
+from storage.workflows.definitions import StoredDefinition
 
 WORKFLOWS = Area("workflows", "Save workflows, run them, and see how their runs stand.")
 Version = Annotated[int | None, Field(ge=1, le=1_000_000, description="Without it, the latest.")]
@@ -76,16 +76,14 @@ class CheckedWorkflow(Record):
 def list_workflows(call: Call, window: Window) -> Page[WorkflowView]:
     """List the latest version of each workflow of an org, by name."""
     with call.reading() as tx:
-        found = definitions.listed(tx, call.org, after=window.after(DefinitionPosition), limit=window.rows)
-    return window.page(found, WorkflowView.model_validate, lambda one: DefinitionPosition(one.name))
+        return window.records(tx, "list_definitions", WorkflowView, org_id=call.org)
 
 
 @WORKFLOWS.look("versions", Route("GET", "/workflows/definitions/{name}/versions"), org="required")
 def list_workflow_versions(call: Call, name: WorkflowName, window: Window) -> Page[WorkflowView]:
     """List the versions of a workflow, the newest first."""
     with call.reading() as tx:
-        found = definitions.versions(tx, call.org, name, after=window.after(VersionPosition), limit=window.rows)
-    return window.page(found, WorkflowView.model_validate, lambda one: VersionPosition(one.version))
+        return window.records(tx, "list_versions", WorkflowView, org_id=call.org, name=name)
 
 
 @WORKFLOWS.look("definition", Route("GET", "/workflows/definitions/{name}"), org="required")

@@ -15,7 +15,7 @@ from domain.jobs.job import ActorType, JsonObject
 from domain.jobs.nesting import MOST_LEVELS, nests_too_deep
 from domain.payloads.workflows import RunInput, RunPayload, WorkflowName
 from domain.workflows.advance import RunState
-from domain.workflows.definition import EVENT_NAME, MOST_NODES, definition_of
+from domain.workflows.definition import EVENT_NAME, definition_of
 from domain.workflows.inputs import InputCheck
 from domain.workflows.joins import NodeState
 from domain.workflows.picture import ItemCounts, NodeStatus, draw
@@ -25,10 +25,10 @@ from operations.operation import Reason, Record, Route
 from operations.pages import Page, Window
 from operations.workflows.definitions import WORKFLOWS, Version, found_definition
 from storage.postgres.database import Transaction
+from storage.postgres.execution import Row
 from storage.workflows import nodes, resuming, runs, waits
-from storage.workflows.nodes import THE_NODE, NodeLine, NodePosition
-from storage.workflows.runs import FailedPosition, NewRun, Run, RunFilter, RunPosition
-from storage.workflows.waits import EventPosition
+from storage.workflows.nodes import THE_NODE
+from storage.workflows.runs import FailedPosition, NewRun, Run
 
 NO_REASON = "no reason was given"
 NodeName = Annotated[str, Field(max_length=63, description="The node's name in the definition.")]
@@ -210,10 +210,9 @@ def list_workflow_runs(  # noqa: PLR0913 - one parameter per filter
     ] = None,
 ) -> Page[WorkflowRunLine]:
     """List an org's runs, the newest first."""
-    wanted = RunFilter(workflow, state or (), since, before, parent_run)
+    wanted = {"workflow": workflow, "states": state, "since": since, "before": before, "parent_run": parent_run}
     with call.reading() as tx:
-        found = runs.listed(tx, call.org, wanted, after=window.after(RunPosition), limit=window.rows)
-    return window.page(found, WorkflowRunLine.model_validate, lambda one: RunPosition(one.created_at, one.run_id))
+        return window.records(tx, "list_runs", WorkflowRunLine, org_id=call.org, **wanted)
 
 
 @WORKFLOWS.look("show", Route("GET", "/workflows/runs/{run_id}"))
@@ -221,7 +220,7 @@ def show_run(call: Call, run_id: UUID) -> WorkflowRunView:
     """Show a run with its nodes."""
     with call.reading() as tx:
         run = _found(tx, call, run_id)
-        found = nodes.listed(tx, run_id, limit=MOST_NODES)
+        found = nodes.listed(tx, run_id)
     lines = [RunNodeLine.model_validate(one) for one in found]
     facts = {name: getattr(run, name) for name in WorkflowRunView.model_fields if name != "nodes"}
     return WorkflowRunView(**facts, nodes=lines)
@@ -251,8 +250,7 @@ def list_items(call: Call, run_id: UUID, node: NodeName, window: Window) -> Page
     """List the items of a node that have begun, by their numbers."""
     with call.reading() as tx:
         _found(tx, call, run_id)
-        found = nodes.listed(tx, run_id, of_node=node, after=window.after(NodePosition), limit=window.rows)
-    return window.page(found, RunNodeLine.model_validate, lambda one: NodePosition(one.node, one.item))
+        return window.records(tx, "list_nodes", RunNodeLine, run_id=run_id, of_node=node)
 
 
 @WORKFLOWS.look("events", Route("GET", "/workflows/runs/{run_id}/events"))
@@ -260,8 +258,7 @@ def list_run_events(call: Call, run_id: UUID, window: Window) -> Page[RunEventVi
     """List the events that a run was sent, in the order in which they came."""
     with call.reading() as tx:
         _found(tx, call, run_id)
-        found = waits.events(tx, run_id, after=window.after(EventPosition), limit=window.rows)
-    return window.page(found, RunEventView.model_validate, lambda one: EventPosition(one.at, one.event_id))
+        return window.records(tx, "list_events", RunEventView, run_id=run_id)
 
 
 @WORKFLOWS.deed(
@@ -346,7 +343,7 @@ def draw_run(call: Call, run_id: UUID) -> str:
     with call.reading() as tx:
         run = _found(tx, call, run_id)
         stored = found_definition(tx, run.org_id, run.workflow, run.version)
-        found = nodes.listed(tx, run_id, limit=MOST_NODES)
+        found = nodes.listed(tx, run_id)
     return draw(definition_of(stored.document), {one.node: _status(one) for one in found})
 
 
@@ -383,8 +380,9 @@ def _attempt(call: Call, run_id: UUID, version: int | None) -> ResumedRun:
         return ResumedRun(run_id=run_id, round=None, refused=refused.reason)
 
 
-def _status(one: NodeLine) -> NodeStatus:
+def _status(one: Row) -> NodeStatus:
+    state = NodeState(one.state)
     if one.items_total is None:
-        return NodeStatus(one.state)
+        return NodeStatus(state)
     ended = sum(count or 0 for count in (one.items_done, one.items_failed, one.items_canceled))
-    return NodeStatus(one.state, ItemCounts(one.items_total, ended, one.items_failed or 0))
+    return NodeStatus(state, ItemCounts(one.items_total, ended, one.items_failed or 0))

@@ -4,7 +4,7 @@ An erasure alone writes a document anew.
 """
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -22,33 +22,15 @@ class Saved(NamedTuple):
     created: bool
 
 
-class DefinitionPosition(NamedTuple):
-    """Where a list is: the last workflow that was shown."""
-
-    name: str
-
-
-class VersionPosition(NamedTuple):
-    """The same of the versions of a workflow."""
-
-    version: int
-
-
 @dataclass(frozen=True, slots=True)
-class DefinitionVersion:
-    """A version of a workflow, as lists show it."""
+class StoredDefinition:
+    """A version of a workflow with its document, in which the nodes have the order of the file."""
 
     org_id: UUID
     name: str
     version: int
     saved_by: str
     saved_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class StoredDefinition(DefinitionVersion):
-    """A version of a workflow with its document, in which the nodes have the order of the file."""
-
     document: JsonObject
     written_by: str
     """The transaction that has written the document last, as `writer` gives it."""
@@ -77,23 +59,6 @@ def writer(tx: Transaction, org_id: UUID, name: str, version: int) -> str | None
     """The transaction that has written a version last: another one than before says that its document has changed."""
     rows = tx.run("get_definition_writer", org_id=org_id, name=name, version=version)
     return rows[0].written_by if rows else None
-
-
-def listed(
-    tx: Transaction, org_id: UUID, *, after: DefinitionPosition | None = None, limit: int
-) -> Sequence[DefinitionVersion]:
-    """The latest version of each workflow of an org, by name."""
-    rows = tx.run("list_definitions", org_id=org_id, last_name="" if after is None else after.name, limit=limit)
-    return [DefinitionVersion(**row._asdict()) for row in rows]
-
-
-def versions(
-    tx: Transaction, org_id: UUID, name: str, *, after: VersionPosition | None = None, limit: int
-) -> Sequence[DefinitionVersion]:
-    """The versions of a workflow, the newest first."""
-    before = None if after is None else after.version
-    rows = tx.run("list_versions", org_id=org_id, name=name, before=before, limit=limit)
-    return [DefinitionVersion(**row._asdict()) for row in rows]
 
 
 def latest(tx: Transaction, org_id: UUID, names: Collection[str]) -> dict[str, int]:

@@ -30,7 +30,7 @@ select xmin::text as written_by from workflow_definitions where org_id = %(org_i
 select d.org_id, d.name, d.version, d.saved_by, d.saved_at
 from (
   select distinct on (name) org_id, name, version, saved_by, saved_at from workflow_definitions
-  where org_id = %(org_id)s and name > %(last_name)s
+  where org_id = %(org_id)s and name > coalesce(%(after_name)s, '')
   order by name, version desc
 ) as d
 order by d.name limit %(limit)s
@@ -38,7 +38,7 @@ order by d.name limit %(limit)s
 -- name: list_versions
 -- The versions of a workflow, the newest first.
 select org_id, name, version, saved_by, saved_at from workflow_definitions
-where org_id = %(org_id)s and name = %(name)s and (%(before)s::integer is null or version < %(before)s)
+where org_id = %(org_id)s and name = %(name)s and (%(after_version)s::integer is null or version < %(after_version)s)
 order by version desc limit %(limit)s
 
 -- name: latest_versions

@@ -5,7 +5,7 @@ select node, item, state, pending, job_id, child_run, error, output_refused, ski
 from workflow_nodes
 where run_id = %(run_id)s
   and (%(of_node)s::text is null and item = -1 or node = %(of_node)s and item >= 0)
-  and (%(last_node)s::text is null or (node, item) > (%(last_node)s, %(last_item)s::integer))
+  and (%(after_node)s::text is null or (node, item) > (%(after_node)s, %(after_item)s::integer))
 order by node, item limit %(limit)s
 
 -- name: get_node

@@ -46,13 +46,6 @@ class NewRun(NamedTuple):
     around: Around | None = None
 
 
-class RunPosition(NamedTuple):
-    """Where a list is: the last run that was shown."""
-
-    created_at: AwareDatetime
-    run_id: UUID
-
-
 class FailedPosition(NamedTuple):
     """A failed run, where a list of these is."""
 
@@ -61,22 +54,8 @@ class FailedPosition(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class RunFilter:
-    """Which runs to list; what is None or empty does not narrow the list."""
-
-    workflow: str | None = None
-    states: Sequence[RunState] = ()
-    since: datetime | None = None
-    before: datetime | None = None
-    parent_run: UUID | None = None
-    """Only those that are made for nodes of this run."""
-    without_children: bool = True
-    """Whether runs that are made for nodes of runs are left out."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunLine:
-    """A run as lists show it."""
+class Run:
+    """A run with all that stands in its row."""
 
     run_id: UUID
     org_id: UUID
@@ -99,12 +78,6 @@ class RunLine:
     cancel_requested_at: datetime | None
     actor_type: ActorType
     actor_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class Run(RunLine):
-    """A run with all that stands in its row."""
-
     pins: Mapping[str, int]
     """Versions of the workflows that it runs, by name."""
     input: JsonObject
@@ -182,26 +155,6 @@ def count_inside(tx: Transaction, root_run: UUID, most: int) -> int:
     """How many runs are inside an outermost one; no more than `most` are counted."""
     count: int = tx.run("count_runs_inside", root_run=root_run, most=most)[0].runs
     return count
-
-
-def listed(
-    tx: Transaction, org_id: UUID, wanted: RunFilter, *, after: RunPosition | None = None, limit: int
-) -> Sequence[RunLine]:
-    """Runs of an org, the newest first."""
-    rows = tx.run(
-        "list_runs",
-        org_id=org_id,
-        workflow=wanted.workflow,
-        states=[state.value for state in wanted.states] or None,
-        since=wanted.since,
-        before=wanted.before,
-        parent_run=wanted.parent_run,
-        without_children=wanted.without_children,
-        last_at=after and after.created_at,
-        last_id=after and after.run_id,
-        limit=limit,
-    )
-    return [RunLine(**_values(row)) for row in rows]
 
 
 def failed(

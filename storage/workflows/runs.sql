@@ -46,9 +46,9 @@ where r.org_id = %(org_id)s
   and (%(states)s::text[] is null or r.state = any (%(states)s))
   and (%(since)s::timestamptz is null or r.created_at >= %(since)s)
   and (%(before)s::timestamptz is null or r.created_at < %(before)s)
-  and (%(parent_run)s::uuid is not null or r.parent_run is null or not %(without_children)s)
+  and (%(parent_run)s::uuid is not null or r.parent_run is null)
   and (%(parent_run)s::uuid is null or r.parent_run = %(parent_run)s)
-  and (%(last_at)s::timestamptz is null or (r.created_at, r.id) < (%(last_at)s, %(last_id)s::uuid))
+  and (%(after_created_at)s::timestamptz is null or (r.created_at, r.id) < (%(after_created_at)s, %(after_run_id)s::uuid))
 order by r.created_at desc, r.id desc
 limit %(limit)s
 

@@ -21,31 +21,11 @@ MOST_KEPT = 500
 """Events of a run that no wait has taken."""
 
 
-class EventPosition(NamedTuple):
-    """Where a list is: the last event that was shown."""
-
-    at: AwareDatetime
-    event_id: UUID
-
-
 class ApprovalPosition(NamedTuple):
     """The same of nodes that ask."""
 
     started_at: AwareDatetime
     approval_id: UUID
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """What was sent to a run under a name, and the node that has taken it, if one has."""
-
-    event_id: UUID
-    run_id: UUID
-    name: str
-    payload: object
-    sent_by: str
-    at: datetime
-    taken_by_node: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +76,6 @@ def send_event(tx: Transaction, run_id: UUID, name: str, payload: object, *, by:
     made = tx.run("keep_event", org_id=found.org_id, run_id=run_id, name=name, payload=Jsonb(payload), sent_by=by)
     runs.go_on(tx, run_id)
     return UUID(str(made[0].event_id))
-
-
-def events(tx: Transaction, run_id: UUID, *, after: EventPosition | None = None, limit: int) -> Sequence[Event]:
-    """The events of a run, in the order in which they came."""
-    rows = tx.run(
-        "list_events", run_id=run_id, last_at=after and after.at, last_id=after and after.event_id, limit=limit
-    )
-    return [Event(**row._asdict()) for row in rows]
 
 
 def decide(tx: Transaction, approval_id: UUID, *, approve: bool, by: str, reason: str | None) -> bool:

@@ -23,7 +23,7 @@ returning id as event_id, at
 -- name: list_events
 -- The events of a run, in the order in which they came.
 select id as event_id, run_id, name, payload, sent_by, at, taken_by_node
-from workflow_events where run_id = %(run_id)s and (%(last_at)s::timestamptz is null or (at, id) > (%(last_at)s, %(last_id)s::uuid))
+from workflow_events where run_id = %(run_id)s and (%(after_at)s::timestamptz is null or (at, id) > (%(after_at)s, %(after_event_id)s::uuid))
 order by at, id limit %(limit)s
 
 -- name: decide_node

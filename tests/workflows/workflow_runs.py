@@ -114,7 +114,7 @@ class Workflows:
     def states(self, run_id: UUID) -> dict[str, str]:
         """The state of each node of a run."""
         with self.process.database.ledger() as tx:
-            return {one.node: one.state.value for one in nodes.listed(tx, run_id, limit=1000)}
+            return {one.node: one.state for one in nodes.listed(tx, run_id)}
 
     def outputs(self, run_id: UUID) -> dict[str, Any]:
         """The output of each node of a run that has one."""
