@@ -17,7 +17,7 @@ from operations.operation import Area, Record, Route
 from operations.pages import Page, Window
 from storage.audit import deeds
 from storage.exchange import artifacts
-from storage.exchange.artifacts import ArtifactPosition, StoredArtifact
+from storage.exchange.artifacts import StoredArtifact
 from storage.ledger import ledger
 from storage.postgres.database import Transaction
 from storage.secrets.sealing import Sealer
@@ -60,10 +60,7 @@ class ArtifactLinkView(Record):
 def list_artifacts(call: Call, window: Window) -> Page[ArtifactView]:
     """List an org's files, the newest first."""
     with call.reading() as tx:
-        found = artifacts.listed(tx, call.org, after=window.after(ArtifactPosition), limit=window.rows)
-    return window.page(
-        found, ArtifactView.model_validate, lambda one: ArtifactPosition(one.created_at, one.artifact_id)
-    )
+        return window.records(tx, "list_artifacts", ArtifactView, org_id=call.org)
 
 
 @ARTIFACTS.look("show", Route("GET", "/artifacts/{artifact_id}"))

@@ -14,9 +14,8 @@ from operations.call import Call
 from operations.mail.accounts import target_to_write
 from operations.operation import WORDS, Area, OperatorsOnly, Record
 from operations.pages import FIRST_ID, Page, Window
-from storage.agents import profiles, runs
+from storage.agents import profiles
 from storage.agents.profiles import LONGEST_REASON, ProfilePosition, VersionPosition
-from storage.agents.runs import RunPosition
 
 AGENTS = Area("agents", "Add, list, show, disable and enable the profiles of agents, and look at their runs.")
 FLEET = OperatorsOnly("a profile spends the org's money, and what it is told reads the org's mail")
@@ -156,15 +155,15 @@ def enable_profile(call: Call, name: str, *, account_id: OfAccount = None) -> Pr
 def list_runs(call: Call, window: Window) -> Page[RunView]:
     """List runs, the latest first."""
     with call.reading() as tx:
-        found = runs.listed(tx, org_id=call.org_id, after=window.after(RunPosition), limit=window.rows)
-    return window.page(found, RunView.model_validate, lambda run: RunPosition(run.started_at, run.run_id))
+        of_all = {"account_id": None, "message_id": None}
+        return window.records(tx, "list_agent_runs", RunView, org_id=call.org_id, **of_all)
 
 
 @AGENTS.look("turns", FLEET)
 def list_turns(call: Call, run_id: UUID) -> Page[TurnView]:
     """Show what was said in each turn of a run, without the mail that its tools read."""
     with call.reading() as tx:
-        return Page([TurnView.model_validate(one) for one in runs.turns_of(tx, run_id)], None)
+        return Page([TurnView.model_validate(one) for one in tx.run("list_agent_turns", run_id=run_id)], None)
 
 
 def _switched(

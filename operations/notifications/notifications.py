@@ -18,7 +18,7 @@ from operations.operation import Area, Record, Route
 from operations.pages import Page, Window
 from storage.notifications import channel_senders, notifications, templates
 from storage.notifications.channel_senders import ChannelSender
-from storage.notifications.notifications import Delivery, Notification, NotificationPosition, Request
+from storage.notifications.notifications import Delivery, Request
 from storage.postgres.database import Transaction
 from storage.secrets import org_secrets
 from storage.secrets.sealing import SecretPlace
@@ -125,9 +125,10 @@ def list_notifications(
 ) -> Page[NotificationView]:
     """List what people were told, the newest first."""
     with call.reading() as tx:
-        after = window.after(NotificationPosition)
-        found = notifications.listed(tx, call.org, user_id=user_id, after=after, limit=window.rows)
-    return window.page(found, NotificationView.model_validate, _position)
+        if user_id is None:
+            return window.records(tx, "list_notifications", NotificationView, org_id=call.org)
+        of_user = {"org_id": call.org, "user_id": user_id}
+        return window.records(tx, "list_notifications_of_user", NotificationView, **of_user)
 
 
 @NOTIFICATIONS.look("show", Route("GET", "/notifications/{notification_id}"), org="required")
@@ -194,10 +195,6 @@ def _told(tx: Transaction, org_id: UUID, notification_id: UUID, *, is_new: bool 
     became: Sequence[Delivery] = notifications.deliveries(tx, org_id, notification_id)
     view = NotificationView.model_validate(found)
     return ToldView(**view.model_dump(), is_new=is_new, deliveries=[DeliveryView.model_validate(one) for one in became])
-
-
-def _position(one: Notification) -> NotificationPosition:
-    return NotificationPosition(one.asked_at, one.notification_id)
 
 
 def _channel(found: ChannelSender) -> ChannelView:

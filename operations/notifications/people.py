@@ -21,7 +21,7 @@ from operations.operation import Area, Record, Route
 from operations.pages import Page, Window
 from storage.notifications import notifications, people
 from storage.notifications.notifications import Request
-from storage.notifications.people import ContactPoint, ContactPosition, PreferencePosition
+from storage.notifications.people import ContactPoint, ContactPosition
 from storage.postgres.database import Transaction
 
 PREFERENCES = Area("preferences", "See and change what a person wants to be told, by which channel and when.")
@@ -70,11 +70,7 @@ def list_preferences(call: Call, window: Window, user_id: UUID) -> Page[Preferen
     """List what a person has chosen, by category and channel."""
     with call.reading() as tx:
         _person(tx, call.org, user_id)
-        after = window.after(PreferencePosition)
-        found = people.preferences(tx, call.org, user_id, after=after, limit=window.rows)
-    return window.page(
-        found, PreferenceView.model_validate, lambda one: PreferencePosition(one.category, one.channel.value)
-    )
+        return window.records(tx, "list_preferences", PreferenceView, org_id=call.org, user_id=user_id)
 
 
 @PREFERENCES.deed(
@@ -100,12 +96,12 @@ def set_preference(
         raise Invalid("choice", "the inbox has no digest: it never rings")
     with call.writing() as tx:
         _person(tx, call.org, user_id)
-        kept = people.choose(tx, call.org, user_id, category, channel, choice)
-        if kept is None:
+        since = people.choose(tx, call.org, user_id, category, channel, choice)
+        if since is None:
             raise Conflict(f"category: the person has {people.MOST_PREFERENCES} preferences already")
         facts = {"user_id": str(user_id), "category": category, "channel": channel.value, "choice": choice.value}
         call.audit(tx, call.org, facts)
-    return PreferenceView.model_validate(kept)
+    return PreferenceView(category=category, channel=channel, choice=choice, changed_at=since)
 
 
 @PREFERENCES.look("quiet-hours", Route("GET", "/users/{user_id}/quiet-hours"), org="required")

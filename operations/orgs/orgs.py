@@ -14,7 +14,7 @@ from operations.call import Call
 from operations.operation import WORDS, Area, OperatorsOnly, Record, Route
 from operations.pages import Page, Window
 from storage.ledger import orgs
-from storage.ledger.orgs import LONGEST_NAME, Org, OrgPosition
+from storage.ledger.orgs import LONGEST_NAME, Org
 
 ORGS = Area("orgs", "Make orgs, list them, and set what holds for one.")
 FLEET = OperatorsOnly("an API key is of one org")
@@ -46,8 +46,7 @@ class OrgView(Record):
 def list_orgs(call: Call, window: Window) -> Page[OrgView]:
     """List orgs, the oldest first; the system org does the fleet's own work."""
     with call.reading() as tx:
-        found = orgs.listed(tx, after=window.after(OrgPosition), limit=window.rows)
-    return window.page(found, OrgView.model_validate, lambda one: OrgPosition(one.org_id))
+        return window.records(tx, "list_orgs", OrgView)
 
 
 @ORGS.look("show", Route("GET", "/org"), org="required")

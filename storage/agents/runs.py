@@ -2,8 +2,8 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from datetime import timedelta
+from typing import NamedTuple
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
@@ -17,7 +17,6 @@ from storage.agents.profiles import StoredProfile
 from storage.mail.messages import Message, message_of
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
-from storage.postgres.looking import LAST_TIME
 
 MOST_REASON = 1_000
 MOST_SAID = 2_000
@@ -45,50 +44,6 @@ class RunSubject(NamedTuple):
     thread_id: str | None = None
     message_id: str | None = None
     schedule_id: UUID | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class AgentRun:
-    """A run as it is shown."""
-
-    run_id: UUID
-    org_id: UUID
-    account_id: UUID | None
-    job_id: UUID
-    thread_id: str | None
-    message_id: str | None
-    schedule_id: UUID | None
-    profile: str
-    profile_version: int
-    model: str
-    status: RunStatus
-    stopped_by: str | None
-    reason: str | None
-    turns: int
-    cost_microcents: int
-    refused_calls: int
-    pending_actions: int
-    output_preview: str
-    started_at: datetime
-    finished_at: datetime | None
-
-
-class RunPosition(NamedTuple):
-    """Where a run is in the list of them."""
-
-    started_at: datetime
-    run_id: UUID
-
-
-@dataclass(frozen=True, slots=True)
-class RunTurn:
-    """What was said in one turn."""
-
-    turn: int
-    stop_reason: str
-    said: str
-    calls: list[JsonObject]
-    cost_microcents: int
 
 
 def begin(tx: Transaction, job_id: UUID, subject: RunSubject, profile: StoredProfile) -> BegunRun:
@@ -136,24 +91,10 @@ def finish(
     return bool(rows)
 
 
-def listed(
-    tx: Transaction,
-    *,
-    org_id: UUID | None = None,
-    account_id: UUID | None = None,
-    message_id: str | None = None,
-    after: RunPosition | None = None,
-    limit: int = 50,
-) -> tuple[AgentRun, ...]:
-    """Runs that this transaction may see after a position, the latest first."""
-    where: dict[str, Any] = {"org_id": org_id, "account_id": account_id, "message_id": message_id}
-    where |= (after or RunPosition(LAST_TIME, UUID(int=0)))._asdict()
-    return tuple(_run(row) for row in tx.run("list_agent_runs", limit=limit, **where))
-
-
-def turns_of(tx: Transaction, run_id: UUID) -> tuple[RunTurn, ...]:
-    """What was said in a run that ended by itself."""
-    return tuple(RunTurn(**row._asdict()) for row in tx.run("list_agent_turns", run_id=run_id))
+def of_message(tx: Transaction, account_id: UUID, message_id: str) -> Sequence[Row]:
+    """The runs about a message, the latest first."""
+    of_all = {"org_id": None, "after_started_at": None, "after_run_id": None}
+    return tx.run("list_agent_runs", account_id=account_id, message_id=message_id, **of_all, limit=50)
 
 
 def search(
@@ -179,10 +120,6 @@ def have_seen(tx: Transaction, account_id: UUID, people: Collection[str], messag
     """Whether each of these people has sent or received each of these messages."""
     values = {"people": sorted(people), "message_ids": sorted(message_ids)}
     return not tx.run("find_mail_unseen_by", account_id=account_id, **values)
-
-
-def _run(row: Row) -> AgentRun:
-    return AgentRun(**(row._asdict() | {"status": RunStatus(row.status)}))
 
 
 def _turn_document(turn: Turn) -> JsonObject:

@@ -41,13 +41,6 @@ class StoredArtifact:
         return self.state is ArtifactState.READY
 
 
-class ArtifactPosition(NamedTuple):
-    """Where a list is: the last artifact that was shown."""
-
-    created_at: datetime
-    artifact_id: UUID
-
-
 class DeletedArtifact(NamedTuple):
     """An artifact whose bytes are to go."""
 
@@ -82,15 +75,6 @@ def find(tx: Transaction, artifact_id: UUID) -> StoredArtifact | None:
     """An artifact, if there is one."""
     rows = tx.run("find_artifact", artifact_id=artifact_id)
     return _artifact(rows[0]) if rows else None
-
-
-def listed(
-    tx: Transaction, org_id: UUID, *, after: ArtifactPosition | None = None, limit: int
-) -> Sequence[StoredArtifact]:
-    """An org's artifacts after a position, the newest first."""
-    time, artifact_id = after or (None, None)
-    rows = tx.run("list_artifacts", org_id=org_id, after_time=time, after_id=artifact_id, limit=limit)
-    return [_artifact(row) for row in rows]
 
 
 def revoke_links(tx: Transaction, artifact_id: UUID) -> None:

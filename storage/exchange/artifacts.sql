@@ -11,7 +11,7 @@ select * from artifact_lines where artifact_id = %(artifact_id)s
 -- An org's artifacts after a position, the newest first.
 select * from artifact_lines
 where org_id = %(org_id)s
-  and (%(after_time)s::timestamptz is null or (created_at, artifact_id) < (%(after_time)s::timestamptz, %(after_id)s::uuid))
+  and (%(after_created_at)s::timestamptz is null or (created_at, artifact_id) < (%(after_created_at)s::timestamptz, %(after_artifact_id)s::uuid))
 order by created_at desc, artifact_id desc
 limit %(limit)s
 

@@ -1,9 +1,7 @@
 """Orgs: made, changed, listed, and found by what an operator means."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
@@ -25,12 +23,6 @@ class Org:
     settings: JsonObject
     weight: int
     created_at: datetime
-
-
-class OrgPosition(NamedTuple):
-    """Where a list is: the last org that was shown."""
-
-    org_id: UUID
 
 
 def add(tx: Transaction, name: str, *, settings: JsonObject, weight: int) -> Org:
@@ -65,12 +57,6 @@ def change(tx: Transaction, org_id: UUID, *, settings: JsonObject, weight: int |
     if not rows:
         raise Gone(f"there is no org {org_id}")
     return Org(**rows[0]._asdict())
-
-
-def listed(tx: Transaction, *, after: OrgPosition | None = None, limit: int) -> Sequence[Org]:
-    """All orgs after a position, the oldest first."""
-    rows = tx.run("list_orgs", after=after.org_id if after else None, limit=limit)
-    return [Org(**row._asdict()) for row in rows]
 
 
 def find(tx: Transaction, text: str) -> UUID:

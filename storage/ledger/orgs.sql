@@ -16,6 +16,6 @@ returning id as org_id, name, settings, weight, created_at
 -- name: list_orgs
 -- Orgs after a position, the oldest first.
 select id as org_id, name, settings, weight, created_at from orgs
-where %(after)s::uuid is null or id > %(after)s
+where %(after_org_id)s::uuid is null or id > %(after_org_id)s
 order by id
 limit %(limit)s

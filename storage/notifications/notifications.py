@@ -7,7 +7,6 @@ from typing import NamedTuple
 from uuid import UUID, uuid5
 
 from psycopg.types.json import Jsonb
-from pydantic import AwareDatetime
 
 from domain.jobs.job import JsonObject, Origin
 from domain.notifications.channels import Channel
@@ -68,13 +67,6 @@ class Old(NamedTuple):
 
     source_id: UUID
     org_id: UUID
-
-
-class NotificationPosition(NamedTuple):
-    """Where a list is: the last notification that was shown."""
-
-    asked_at: AwareDatetime
-    notification_id: UUID
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,22 +132,6 @@ def find(tx: Transaction, org_id: UUID, notification_id: UUID) -> Notification |
     """A notification of the org's; None when there is none, as when its person was removed."""
     rows = tx.run("find_notification", org_id=org_id, notification_id=notification_id)
     return _notification(rows[0]) if rows else None
-
-
-def listed(
-    tx: Transaction,
-    org_id: UUID,
-    *,
-    user_id: UUID | None = None,
-    after: NotificationPosition | None = None,
-    limit: int,
-) -> Sequence[Notification]:
-    """An org's notifications, the newest first, of one person's if one is named."""
-    last = after or (None, None)
-    name = "list_notifications" if user_id is None else "list_notifications_of_user"
-    narrowed = {} if user_id is None else {"user_id": user_id}
-    rows = tx.run(name, org_id=org_id, asked_at=last[0], notification_id=last[1], limit=limit, **narrowed)
-    return [_notification(row) for row in rows]
 
 
 def mark_planned(tx: Transaction, notification_id: UUID, version: int) -> bool:

@@ -13,7 +13,7 @@ from notifications where org_id = %(org_id)s and id = %(notification_id)s
 select id as notification_id, org_id, user_id, template, version, data, bucket, channels, contact_id, due_at, asked_at, planned_at
 from notifications
 where org_id = %(org_id)s
-  and (%(asked_at)s::timestamptz is null or (asked_at, id) < (%(asked_at)s, %(notification_id)s::uuid))
+  and (%(after_asked_at)s::timestamptz is null or (asked_at, id) < (%(after_asked_at)s, %(after_notification_id)s::uuid))
 order by asked_at desc, id desc
 limit %(limit)s
 
@@ -22,7 +22,7 @@ limit %(limit)s
 select id as notification_id, org_id, user_id, template, version, data, bucket, channels, contact_id, due_at, asked_at, planned_at
 from notifications
 where org_id = %(org_id)s and user_id = %(user_id)s
-  and (%(asked_at)s::timestamptz is null or (asked_at, id) < (%(asked_at)s, %(notification_id)s::uuid))
+  and (%(after_asked_at)s::timestamptz is null or (asked_at, id) < (%(after_asked_at)s, %(after_notification_id)s::uuid))
 order by asked_at desc, id desc
 limit %(limit)s
 

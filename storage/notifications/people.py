@@ -48,35 +48,19 @@ class ContactPosition(NamedTuple):
     contact_id: UUID
 
 
-@dataclass(frozen=True, slots=True)
-class Preference:
-    """What a person wants of a category by a channel."""
-
-    category: str
-    channel: Channel
-    choice: Choice
-    changed_at: datetime
-
-
-class PreferencePosition(NamedTuple):
-    """Where a list is: the last preference that was shown."""
-
-    category: str
-    channel: str
-
-
 def person(tx: Transaction, org_id: UUID, user_id: UUID) -> Person | None:
     """All that a plan needs to know of a person; None when the org has nobody of that id."""
     found = tx.run("find_person", org_id=org_id, user_id=user_id)
     if not found:
         return None
-    chosen = preferences(tx, org_id, user_id, limit=MOST_PREFERENCES)
+    whole = {"after_category": None, "after_channel": None, "limit": MOST_PREFERENCES}
+    chosen = tx.run("list_preferences", org_id=org_id, user_id=user_id, **whole)
     contacts = contact_points(tx, org_id, user_id, limit=MOST_CONTACTS)
     (row,) = found
     return Person(
         zone=row.zone,
         quiet=None if row.begins is None else QuietHours(row.begins, row.ends),
-        choices={(one.category, one.channel): one.choice for one in chosen},
+        choices={(one.category, Channel(one.channel)): Choice(one.choice) for one in chosen},
         contacts=[
             Contact(one.contact_id, one.channel, one.verified_at is not None, one.suppressed_for) for one in contacts
         ],
@@ -186,19 +170,10 @@ def lift(tx: Transaction, org_id: UUID, contact_id: UUID) -> None:
     tx.run("lift_suppression", org_id=org_id, contact_id=contact_id)
 
 
-def preferences(
-    tx: Transaction, org_id: UUID, user_id: UUID, *, after: PreferencePosition | None = None, limit: int
-) -> Sequence[Preference]:
-    """What a person has chosen, by category and channel."""
-    last = after or (None, None)
-    rows = tx.run("list_preferences", org_id=org_id, user_id=user_id, category=last[0], channel=last[1], limit=limit)
-    return [Preference(row.category, Channel(row.channel), Choice(row.choice), row.changed_at) for row in rows]
-
-
 def choose(
     tx: Transaction, org_id: UUID, user_id: UUID, category: str, channel: Channel, choice: Choice
-) -> Preference | None:
-    """Keep a choice; None when the person has as many as may be."""
+) -> datetime | None:
+    """Keep a choice, and return since when the person has had it; None when the person has as many as may be."""
     rows = tx.run(
         "choose_preference",
         org_id=org_id,
@@ -208,7 +183,7 @@ def choose(
         choice=choice.value,
         most=MOST_PREFERENCES,
     )
-    return Preference(category, channel, choice, rows[0].changed_at) if rows else None
+    return rows[0].changed_at if rows else None
 
 
 def set_quiet_hours(tx: Transaction, org_id: UUID, user_id: UUID, quiet: QuietHours | None) -> None:

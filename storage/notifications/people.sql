@@ -112,7 +112,7 @@ where c.org_id = %(org_id)s and c.id = %(contact_id)s
 -- What a person has chosen.
 select category, channel, choice, changed_at from preferences
 where org_id = %(org_id)s and user_id = %(user_id)s
-  and (%(category)s::text is null or (category, channel) > (%(category)s, %(channel)s::text))
+  and (%(after_category)s::text is null or (category, channel) > (%(after_category)s, %(after_channel)s::text))
 order by category, channel
 limit %(limit)s
 

@@ -1,5 +1,6 @@
 """What tests of agents need: a profile, a mailbox that allows it, a message, and a run."""
 
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -8,9 +9,9 @@ from domain.jobs.job import Origin
 from engine.worker.lease import renew
 from sandbox.emulator.control import MessagePlace
 from storage.accounts import accounts
-from storage.agents import profiles, runs
+from storage.agents import profiles
 from storage.agents.profiles import StoredProfile
-from storage.agents.runs import AgentRun, RunTurn
+from storage.postgres.execution import Row
 from tests.doubles.mail_environment import MailEnvironment
 
 BY = Origin(actor_id="a test")
@@ -68,7 +69,7 @@ def order_run(env: MailEnvironment, place: MessagePlace, profile: str = "assista
     return env.enqueue("agents.process", where | {"profile": profile})
 
 
-def run_agent(env: MailEnvironment, place: MessagePlace, profile: str = "assistant") -> AgentRun:
+def run_agent(env: MailEnvironment, place: MessagePlace, profile: str = "assistant") -> Row:
     """Let an agent look after a message to the end; returns its run."""
     job_id = order_run(env, place, profile)
     env.drain(only="agents.%")
@@ -94,22 +95,23 @@ def end(env: MailEnvironment, words: str = "I am done.") -> None:
     env.say(text=words)
 
 
-def refusals(env: MailEnvironment, run: AgentRun) -> list[str]:
+def refusals(env: MailEnvironment, run: Row) -> list[str]:
     """Why calls of a run were refused, in order."""
     return [call["refused"] for turn in turns_of(env, run) for call in turn.calls if call["refused"]]
 
 
-def run_of(env: MailEnvironment, job_id: UUID) -> AgentRun:
+def run_of(env: MailEnvironment, job_id: UUID) -> Row:
     """The run of a job, which must have one."""
     with env.process.database.ledger() as tx:
-        (found,) = [run for run in runs.listed(tx) if run.job_id == job_id]
+        of_all = dict.fromkeys(("org_id", "account_id", "message_id", "after_started_at", "after_run_id"))
+        (found,) = [run for run in tx.run("list_agent_runs", **of_all, limit=50) if run.job_id == job_id]
     return found
 
 
-def turns_of(env: MailEnvironment, run: AgentRun) -> tuple[RunTurn, ...]:
+def turns_of(env: MailEnvironment, run: Row) -> Sequence[Row]:
     """What was said in a run."""
     with env.process.database.ledger() as tx:
-        return runs.turns_of(tx, run.run_id)
+        return tx.run("list_agent_turns", run_id=run.run_id)
 
 
 def results_shown(env: MailEnvironment) -> str:

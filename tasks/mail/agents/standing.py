@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+from domain.agents.loop import RunStatus
 from domain.agents.routing import Standing
 from domain.jobs.failures import Invalid
 from storage.accounts.accounts import Account
@@ -20,11 +21,11 @@ def standing_of(
     """
     newest = profiles.find(tx, account.org_id, account.account_id, agent)
     ours = frozenset[UUID]() if but_job is None else runs.jobs_done_again(tx, but_job)
-    listed = runs.listed(tx, account_id=account.account_id, message_id=message_id)
+    listed = runs.of_message(tx, account.account_id, message_id)
     own = next((run for run in listed if run.job_id in ours and run.profile == agent), None)
     begun = None if own is None else profiles.of_runs(tx, account.org_id, {own.job_id}, agent)
     stored = begun or newest
-    earlier = next((run.status for run in listed if run.job_id not in ours), None)
+    earlier = next((RunStatus(run.status) for run in listed if run.job_id not in ours), None)
     return stored, Standing(
         has_profile=stored is not None and _can_be_read(stored),
         is_enabled=newest is not None and newest.enabled,

@@ -51,8 +51,8 @@ def test_a_run_is_begun_once_and_ended_once(store: Database) -> None:
         assert (begun.run_id, begun.may_have_answers, again.may_have_answers) == (again.run_id, False, True)
         assert runs.finish(tx, begun.run_id, end, TURNS, preview="Done.")
         assert not runs.finish(tx, begun.run_id, end, TURNS, preview="Done.")
-        (run,) = runs.listed(tx, account_id=account.account_id, message_id=message.message_id)
-        told = runs.turns_of(tx, begun.run_id)
+        (run,) = runs.of_message(tx, account.account_id, message.message_id)
+        told = tx.run("list_agent_turns", run_id=begun.run_id)
     assert (run.status, run.stopped_by, run.turns, run.cost_microcents, run.refused_calls) == (
         RunStatus.STOPPED,
         "turns",
@@ -102,7 +102,7 @@ def test_a_run_has_worked_as_long_as_its_attempts_and_of_a_killed_one_as_long_as
 
     def record(minutes: int) -> None:
         with store.tenant(account.org_id) as tx:
-            (run,) = runs.listed(tx, account_id=account.account_id)
+            (run,) = runs.of_message(tx, account.account_id, message.message_id)
             runs.record_work(tx, run.run_id, timedelta(minutes=minutes))
 
     assert worked() == NONE
