@@ -11,10 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import uvicorn
+from pydantic import SecretStr
 
+from engine.app import publish_catalogue
+from engine.runtime import Runtime, install
 from gateway.app import create_app
 from gateway.http.bounded_protocol import BoundedProtocol
 from settings import Settings
+from tests.servers.servers import TEMPLATE, SessionServers, temporary_database
 from tests.waiting import eventually
 
 
@@ -27,6 +31,19 @@ class HttpAnswer:
     @property
     def json(self) -> Any:  # noqa: ANN401 - JSON may be anything
         return json.loads(self.body)
+
+
+@contextmanager
+def shared_database(servers: SessionServers) -> Iterator[Settings]:
+    """Settings of a database with a published catalogue for several tests, of which each has orgs of its own."""
+    with temporary_database(servers, template=TEMPLATE) as url:
+        settings = Settings(database_url=SecretStr(url))
+        process = Runtime(settings)
+        install(process)
+        publish_catalogue()
+        install(None)
+        process.close()
+        yield settings
 
 
 @contextmanager

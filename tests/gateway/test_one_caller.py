@@ -21,8 +21,6 @@ from pydantic import SecretStr
 
 from domain.access.api_keys import Role
 from domain.jobs.job import Origin
-from engine.app import publish_catalogue
-from engine.runtime import Runtime, install
 from gateway.http.bounded_protocol import MOST_CONNECTIONS
 from providers.webhooks.svix import signature_of
 from sandbox.servers.free_port import find_free_port
@@ -33,8 +31,8 @@ from storage.secrets.sealing import Sealer, SecretPlace
 from tests.attacks.hostile_texts import SCHEMAS, TEMPLATES
 from tests.doubles.mail_factories import make_account
 from tests.gateway.api.conftest import Client, client_of
-from tests.gateway.serving import ask
-from tests.servers.servers import TEMPLATE, SessionServers, temporary_database
+from tests.gateway.serving import ask, shared_database
+from tests.servers.servers import SessionServers
 from tests.waiting import eventually
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -88,9 +86,8 @@ class Attacked:
 
 @pytest.fixture(scope="module")
 def settings(servers: SessionServers) -> Iterator[Settings]:
-    """Of one database for all attacks: each has orgs of its own."""
-    with temporary_database(servers, template=TEMPLATE) as url:
-        yield Settings(database_url=SecretStr(url))
+    with shared_database(servers) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")
@@ -103,11 +100,6 @@ def store(settings: Settings) -> Iterator[Database]:
 @pytest.fixture(scope="module")
 def gateway(settings: Settings) -> Iterator[str]:
     """The URL of a gateway that is a process of its own; many systems allow one 1,024 files at first, or fewer."""
-    process = Runtime(settings)
-    install(process)
-    publish_catalogue()
-    install(None)
-    process.close()
     port = find_free_port()
     environment = os.environ | {
         "POSTROOM_DATABASE_URL": settings.database_url.get_secret_value(),

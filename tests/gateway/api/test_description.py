@@ -1,15 +1,20 @@
 """The API's description is true: schemathesis asks what it says, and what it did not say, and meets no 5xx."""
 
 import json
+from collections.abc import Iterator
 from typing import Any
+from uuid import uuid4
 
 import pytest
 import schemathesis
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, given
+from hypothesis import settings as tries
+from pydantic import SecretStr
 from schemathesis import GenerationMode
 from schemathesis.checks import CHECKS
 from schemathesis.specs.openapi.schemas import OpenApiSchema
 
+from domain.access.api_keys import Role
 from domain.jobs.job_request import JobRequest
 from domain.payloads import payload_types
 from gateway.api.openapi import description, offered
@@ -17,8 +22,11 @@ from gateway.app import create_app
 from operations.areas import areas
 from operations.operation import Route
 from settings import Settings
-from tests.gateway.api.conftest import Client
-from tests.gateway.serving import ask
+from storage.ledger import orgs
+from storage.postgres.database import Database
+from tests.gateway.api.conftest import Client, client_of
+from tests.gateway.serving import ask, serve, shared_database
+from tests.servers.servers import SessionServers
 
 DECLARED = {
     (f"/v1{one.route.path}", one.route.verb.lower())
@@ -74,6 +82,34 @@ EXAMPLES = 15
 
 
 @pytest.fixture(scope="module")
+def settings(servers: SessionServers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
+    artifacts = SecretStr(f"file://{tmp_path_factory.mktemp('artifacts')}")
+    with shared_database(servers) as made:
+        yield made.model_copy(update={"artifacts_url": artifacts})
+
+
+@pytest.fixture(scope="module")
+def store(settings: Settings) -> Iterator[Database]:
+    store = Database(settings)
+    yield store
+    store.dispose()
+
+
+@pytest.fixture(scope="module")
+def door(settings: Settings) -> Iterator[str]:
+    with serve(settings) as url:
+        yield url
+
+
+@pytest.fixture
+def client(store: Database, door: str) -> Client:
+    """An operator of an org of its own: the rate of a key is limited."""
+    with store.ledger() as tx:
+        org = orgs.add(tx, uuid4().hex, settings={}, weight=1)
+    return client_of(store, door, org.org_id, Role.OPERATOR)
+
+
+@pytest.fixture(scope="module")
 def described() -> dict[str, Any]:
     """Made once, for it takes half a second of CPU."""
     document: dict[str, Any] = json.loads(json.dumps(description(create_app(Settings()))))
@@ -124,7 +160,7 @@ def test_whatever_is_asked_is_answered_as_described(
     headers = {"Authorization": f"Bearer {client.key}"}
     checks: list[Any] = CHECKS.get_by_names(HELD_TO)
 
-    @settings(
+    @tries(
         max_examples=EXAMPLES,
         deadline=None,
         database=None,
