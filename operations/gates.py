@@ -18,7 +18,7 @@ from operations.mail.accounts import account_of, target_to_write
 from operations.operation import Area, OperatorsOnly, Record
 from operations.pages import Page, Window
 from storage.ledger import gates, job_types, ledger, orgs
-from storage.ledger.gates import Gate, GatePosition
+from storage.ledger.gates import Gate
 from storage.postgres.database import Transaction
 
 GATES = Area("gates", "See what must not run now, pause more, or let it run again.")
@@ -63,8 +63,7 @@ class OpenedGate(Record):
 def list_gates(call: Call, window: Window) -> Page[GateView]:
     """List the gates that are closed now."""
     with call.reading() as tx:
-        found = gates.closed(tx, after=window.after(GatePosition), limit=window.rows)
-    return window.page(found, GateView.model_validate, lambda gate: GatePosition(gate.scope, gate.key, gate.cause))
+        return window.records(tx, "list_closed_gates", GateView)
 
 
 @GATES.deed("close", FLEET, events=("gate.closed",))

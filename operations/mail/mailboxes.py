@@ -11,6 +11,7 @@ from domain.jobs.job import Enqueued
 from domain.mail.account_settings import MODEL_MAY_ASK, parse_settings
 from domain.mail.triage.safety_policy import PolicyDocument
 from domain.payloads.gmail import SyncPayload
+from domain.payloads.mail_address import address_key
 from domain.payloads.mail_fields import GmailId
 from domain.payloads.triage import ClassifyPayload
 from operations.call import Call
@@ -18,7 +19,7 @@ from operations.mail.accounts import account_of, target_to_write
 from operations.operation import WORDS, Area, Option, Record, Route
 from operations.pages import Page, Window
 from storage.accounts import accounts, disconnecting
-from storage.accounts.accounts import AccountPosition, Status
+from storage.accounts.accounts import Status
 from storage.mail import messages
 from storage.rules import corrections, owner_settings
 
@@ -103,8 +104,8 @@ def list_accounts(
 ) -> Page[AccountView]:
     """List mailboxes by address, with their state, cursor and watch."""
     with call.reading() as tx:
-        found = accounts.listed(tx, call.org_id, email=email, after=window.after(AccountPosition), limit=window.rows)
-    return window.page(found, AccountView.model_validate, lambda one: AccountPosition(one.email, one.account_id))
+        of_email = email and address_key(email)
+        return window.records(tx, "list_accounts", AccountView, org_id=call.org_id, of_email=of_email)
 
 
 @ACCOUNTS.look("show", Route("GET", "/accounts/{account_id}"), org="optional")

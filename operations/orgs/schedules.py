@@ -22,7 +22,7 @@ from storage.access import users
 from storage.ledger import payload_names
 from storage.postgres.database import Transaction
 from storage.schedules import schedules
-from storage.schedules.schedules import LONGEST_NAME, Position, RequestedJob, Schedule
+from storage.schedules.schedules import LONGEST_NAME, RequestedJob, Schedule
 
 SCHEDULES = Area("schedules", "Add, list, pause, resume and remove schedules: jobs that an org wants by cron.")
 Name = Annotated[str, Field(pattern=r"^[^./\s\x00-\x1f\x7f][^/\x00-\x1f\x7f]*$", max_length=LONGEST_NAME)]
@@ -62,8 +62,7 @@ class ScheduleView(Record):
 def list_schedules(call: Call, window: Window) -> Page[ScheduleView]:
     """List schedules by org and name, and when they are due next."""
     with call.reading() as tx:
-        found = schedules.listed(tx, after=window.after(Position), limit=window.rows)
-    return window.page(found, ScheduleView.model_validate, lambda one: Position(one.org_id, one.name))
+        return window.records(tx, "list_schedules", ScheduleView)
 
 
 @SCHEDULES.deed(

@@ -1,7 +1,7 @@
 """The people of an org, who of them may approve, and who they are on Discord."""
 
 from datetime import datetime
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, ClassVar
 from uuid import UUID
 
 from pydantic import Field
@@ -35,19 +35,11 @@ class UserView(Record):
     erasing_since: datetime | None = Field(description="Set while the person is being erased.")
 
 
-class UserPosition(NamedTuple):
-    """Where a person is in the list."""
-
-    email: str
-
-
 @USERS.look("list", FLEET, org="required")
 def list_users(call: Call, window: Window) -> Page[UserView]:
     """List the people of an org, by address."""
-    after = window.after(UserPosition)
     with call.reading() as tx:
-        found = users.listed(tx, call.org, after=after.email if after else None, limit=window.rows)
-    return window.page(found, UserView.model_validate, lambda user: UserPosition(user.email))
+        return window.records(tx, "list_users", UserView, org_id=call.org, **users.ALL)
 
 
 @USERS.deed("add", FLEET, org="required", events=("user.added",))

@@ -1,6 +1,6 @@
 """The people of an org: who may approve, and who they are on Discord."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -12,6 +12,8 @@ from domain.payloads.mail_address import check_address
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
 
+ALL: Mapping[str, str | UUID | None] = {"user_id": None, "email": None, "discord_user_id": None}
+"""What `list_users` takes, so that no filter narrows the list."""
 MOST_OF_ROLES = 50
 """People of an org who are told of one thing: more of them would each leave it to the others."""
 
@@ -82,11 +84,6 @@ def remove(tx: Transaction, org_id: UUID, email: str) -> User:
     return found
 
 
-def listed(tx: Transaction, org_id: UUID, *, after: str | None = None, limit: int) -> Sequence[User]:
-    """The people of an org, by address, after an address."""
-    return [_user(row) for row in _rows(tx, org_id, after=after, limit=limit)]
-
-
 def of_roles(tx: Transaction, org_id: UUID, roles: frozenset[UserRole]) -> Sequence[UUID]:
     """The ids of the first `MOST_OF_ROLES` people of the org who are more than members, and have one of the roles."""
     names = sorted(one.value for one in roles)
@@ -122,9 +119,9 @@ def _found(tx: Transaction, org_id: UUID, email: str) -> User:
     return _user(rows[0])
 
 
-def _rows(tx: Transaction, org_id: UUID, *, limit: int = 1, **filters: str | UUID | None) -> Sequence[Row]:
-    where = dict.fromkeys(("user_id", "email", "discord_user_id", "after")) | filters
-    return tx.run("list_users", org_id=org_id, limit=limit, **where)
+def _rows(tx: Transaction, org_id: UUID, **filters: str | UUID) -> Sequence[Row]:
+    where = {**ALL, "after_email": None, **filters}
+    return tx.run("list_users", org_id=org_id, limit=1, **where)
 
 
 def _user(row: Row) -> User:

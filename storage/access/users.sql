@@ -43,7 +43,7 @@ where org_id = %(org_id)s
   and (%(user_id)s::uuid is null or id = %(user_id)s)
   and (%(email)s::text is null or email = %(email)s)
   and (%(discord_user_id)s::text is null or (discord_user_id = %(discord_user_id)s and erasing_since is null))
-  and (%(after)s::text is null or email > %(after)s)
+  and (%(after_email)s::text is null or email > %(after_email)s)
 order by email
 limit %(limit)s
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
@@ -85,13 +85,6 @@ class Account:
     def addresses(self) -> frozenset[str]:
         """Every address that is the account's own, as addresses are compared (`address_key`)."""
         return frozenset(map(address_key, (self.email, *self.own_addresses)))
-
-
-class AccountPosition(NamedTuple):
-    """Where an account is in the list of them."""
-
-    email: str
-    account_id: UUID
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,20 +199,6 @@ def reachable(tx: Transaction, account_id: UUID) -> Account:
     """
     rows = tx.run("find_successor", account_id=account_id)
     return get(tx, rows[0].id if rows else account_id)
-
-
-def listed(
-    tx: Transaction,
-    org_id: UUID | None = None,
-    *,
-    email: str | None = None,
-    after: AccountPosition | None = None,
-    limit: int,
-) -> tuple[Account, ...]:
-    """Accounts after a position, by address, of one org or all that may be seen; with an address, the open ones."""
-    position = (after or AccountPosition("", UUID(int=0)))._asdict()
-    rows = tx.run("list_accounts", org_id=org_id, of_email=email and address_key(email), limit=limit, **position)
-    return tuple(_account(row) for row in rows)
 
 
 def by_email(tx: Transaction, email: str) -> tuple[Account, ...]:

@@ -159,7 +159,7 @@ select id as account_id, org_id, user_id, email, status, status_reason, status_c
 from accounts
 where (%(org_id)s::uuid is null or org_id = %(org_id)s)
   and (%(of_email)s::text is null or (email = %(of_email)s and status <> 'disconnected'))
-  and (email, id) > (%(email)s, %(account_id)s)
+  and (email, id) > (coalesce(%(after_email)s::text, ''), coalesce(%(after_account_id)s::uuid, '00000000-0000-0000-0000-000000000000'))
 order by email, id
 limit %(limit)s
 

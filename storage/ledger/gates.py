@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
-from typing import NamedTuple
 
 from domain.jobs.contract import check_text
 from domain.jobs.gate_causes import Cause
@@ -20,14 +19,6 @@ class Gate:
     until: datetime | None
     actor: str
     cause: Cause = Cause.PAUSE
-
-
-class GatePosition(NamedTuple):
-    """Where a list is: the last gate that was shown."""
-
-    scope: str | None
-    key: str | None
-    cause: str | None
 
 
 def close(tx: Transaction, gate: Gate) -> None:
@@ -54,13 +45,10 @@ def open_gate(tx: Transaction, scope: str, key: str, cause: Cause | None = None)
     return bool(tx.run("open_gate", scope=scope, key=key, cause=cause and cause.value))
 
 
-def closed(tx: Transaction, *, after: GatePosition | None = None, limit: int = 10_000) -> Sequence[Gate]:
-    """The gates that are closed now, one for each cause, by scope and key, after a position."""
-    last = (after or GatePosition(None, None, None))._asdict()
-    return [
-        Gate(row.scope, row.key, row.reason, row.until, row.actor, Cause(row.cause))
-        for row in tx.run("list_closed_gates", **last, limit=limit)
-    ]
+def closed(tx: Transaction) -> Sequence[Gate]:
+    """The first 10,000 gates that are closed now, one for each cause, by scope and key."""
+    rows = tx.run("list_closed_gates", after_scope=None, after_key=None, after_cause=None, limit=10_000)
+    return [Gate(row.scope, row.key, row.reason, row.until, row.actor, Cause(row.cause)) for row in rows]
 
 
 def forget_ended(tx: Transaction) -> Sequence[str]:

@@ -8,7 +8,7 @@ returning cause, pg_notify('postroom_due', 'gate')
 -- name: list_closed_gates
 -- Gates that are closed now, at most so many, after the last one that was shown.
 select scope, key, cause, reason, until, actor from closed_gates
-where (%(scope)s::text is null or (scope, key, cause) > (%(scope)s, %(key)s, %(cause)s))
+where (%(after_scope)s::text is null or (scope, key, cause) > (%(after_scope)s, %(after_key)s, %(after_cause)s))
 order by scope, key, cause
 limit %(limit)s
 

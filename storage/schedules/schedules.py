@@ -3,7 +3,6 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import NamedTuple
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
@@ -23,13 +22,6 @@ MOST_KEPT = 500
 """Schedules of an org. All due in one minute are two or three seconds' work of the relay, at 5 ms for each."""
 
 FIRST_ID = UUID(int=0)
-
-
-class Position(NamedTuple):
-    """Where a schedule stands in the list."""
-
-    org_id: UUID
-    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +108,6 @@ def add(  # noqa: PLR0913 - what a schedule consists of
     made = Schedule(**rows[0]._asdict())
     _record(tx, "schedule.added", made, by)
     return made
-
-
-def listed(tx: Transaction, *, after: Position | None = None, limit: int) -> Sequence[Schedule]:
-    """The schedules that this transaction may see, by org and name, after one of them."""
-    org_id, name = after or (FIRST_ID, "")
-    rows = tx.run("list_schedules", last_org=org_id, last_name=name, limit=limit)
-    return [Schedule(**row._asdict()) for row in rows]
 
 
 def remove(tx: Transaction, org_id: UUID, name: str, *, by: Origin) -> Schedule:

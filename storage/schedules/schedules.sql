@@ -14,7 +14,7 @@ returning id as schedule_id, org_id, name, owner_id, job_type, payload, payload_
 -- Schedules by org and name that the transaction may see, after one of them.
 select id as schedule_id, org_id, name, owner_id, job_type, payload, payload_version, cron, zone, missed, next_run_at, last_run_at, enabled, stopped,
   created_at, created_by
-from schedules where (org_id, name) > (%(last_org)s, %(last_name)s)
+from schedules where (org_id, name) > (coalesce(%(after_org_id)s::uuid, '00000000-0000-0000-0000-000000000000'), coalesce(%(after_name)s::text, ''))
 order by org_id, name limit %(limit)s
 
 -- name: remove_schedule

@@ -30,7 +30,7 @@ select xmin::text as written_by from workflow_definitions where org_id = %(org_i
 select d.org_id, d.name, d.version, d.saved_by, d.saved_at
 from (
   select distinct on (name) org_id, name, version, saved_by, saved_at from workflow_definitions
-  where org_id = %(org_id)s and name > coalesce(%(after_name)s, '')
+  where org_id = %(org_id)s and name > coalesce(%(after_name)s::text, '')
   order by name, version desc
 ) as d
 order by d.name limit %(limit)s

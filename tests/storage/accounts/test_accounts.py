@@ -26,7 +26,7 @@ def test_a_mailbox_is_found_in_every_org_by_any_case(store: Database) -> None:
         found = accounts.by_email(tx, "ME@example.com")
     assert {one.account_id for one in found} == {here.account_id, there.account_id}
     with store.tenant(here.org_id) as tx:
-        assert [one.account_id for one in accounts.listed(tx, limit=9)] == [here.account_id]
+        assert tx.raw("select id from accounts") == [(here.account_id,)]
         with pytest.raises(Gone):
             accounts.get(tx, there.account_id)
 

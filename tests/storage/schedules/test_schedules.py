@@ -19,6 +19,7 @@ from tests.doubles.factories import HINT_TIMEOUT, make_job_type, make_org
 
 ADA = Origin(actor_id="operator:ada")
 WORK = RequestedJob("probe.run", {"n": 7}, 1)
+ALL = {"after_org_id": None, "after_name": None, "limit": 9}
 
 
 @pytest.fixture
@@ -82,7 +83,7 @@ def test_each_due_time_has_one_job(store: Database, org: UUID, database: Connect
     expected = [(first + timedelta(hours=n), {"n": 7}, "schedule:hourly", org) for n in range(3)]
     assert jobs(database) == expected
     with store.ledger() as tx:
-        (after,) = schedules.listed(tx, limit=9)
+        (after,) = tx.run("list_schedules", **ALL)
     assert after.last_run_at == first + timedelta(hours=2)
     assert after.next_run_at == first + timedelta(hours=3)
 
@@ -144,7 +145,7 @@ def test_the_owner_of_a_schedule_is_the_actor_of_its_jobs(store: Database, org: 
     rows = database.execute("select actor_type, actor_id, request_id from jobs").fetchall()
     assert rows == [("user", str(owner), f"schedule:{made.schedule_id}")]
     with store.ledger() as tx:
-        assert [one.owner_id for one in schedules.listed(tx, limit=9)] == [owner]
+        assert [one.owner_id for one in tx.run("list_schedules", **ALL)] == [owner]
 
 
 def test_the_schedules_of_a_person_who_is_removed_stop(store: Database, org: UUID, database: Connection) -> None:
@@ -157,7 +158,7 @@ def test_the_schedules_of_a_person_who_is_removed_stop(store: Database, org: UUI
         users.remove(tx, org, "ada@example.com")
     assert (fire(store), fire(store)) == (1, None)
     with store.ledger() as tx:
-        found = {one.name: (one.enabled, one.owner_id, one.stopped) for one in schedules.listed(tx, limit=9)}
+        found = {one.name: (one.enabled, one.owner_id, one.stopped) for one in tx.run("list_schedules", **ALL)}
         resumed = schedules.resume(tx, org, "theirs", by=ADA)
     assert found == {"another's": (True, other, None), "theirs": (False, None, "its owner was removed")}
     assert (resumed.enabled, resumed.owner_id) == (True, None)
@@ -202,11 +203,11 @@ def test_a_refused_job_leaves_the_schedule_as_it_was(store: Database, org: UUID,
     with pytest.raises(Invalid, match="not a known job type"):
         fire(store)
     with store.ledger() as tx:
-        (found,) = schedules.listed(tx, limit=9)
+        (found,) = tx.run("list_schedules", **ALL)
         assert found.next_run_at == due_at
         schedules.stop(tx, made, "another due time")
         schedules.stop(tx, found, "there is no such job type")
-        (stopped,) = schedules.listed(tx, limit=9)
+        (stopped,) = tx.run("list_schedules", **ALL)
     assert not stopped.enabled
     assert stopped.stopped
     assert fire(store) is None
@@ -286,6 +287,6 @@ def test_a_tenant_sees_its_own_and_changes_none(store: Database, org: UUID, data
     add(store, org)
     add(store, make_org(database, "another org"))
     with store.tenant(org) as tx:
-        assert [one.org_id for one in schedules.listed(tx, limit=9)] == [org]
+        assert [one.org_id for one in tx.run("list_schedules", **ALL)] == [org]
     row = database.execute("select has_table_privilege('postroom_tenant', 'schedules', 'insert, update, delete')")
     assert row.fetchone() == (False,)
