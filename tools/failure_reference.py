@@ -41,8 +41,6 @@ NOBODY = UUID(int=0)
 
 RAISED: tuple[Failure, ...] = (
     Transient("-"),
-    DatabaseUnavailable("-"),
-    ConnectionLost("-"),
     StatementAborted("-"),
     Bug("-"),
     Throttled("-", retry_after=timedelta(minutes=1), scope=Scope.ACCOUNT, provider="-"),
@@ -72,6 +70,8 @@ BY_THE_RUNNER = (
     (Canceled("-"), "`canceled`"),
     (Disconnected("-"), "`canceled`"),
     (RowLocked("-"), "`queued`, the attempt given back"),
+    (DatabaseUnavailable("-"), "`queued`, the attempt given back"),
+    (ConnectionLost("-"), "`queued`, the attempt given back"),
     (Interrupted("-"), "`queued`, the attempt given back"),
 )
 """Those that the runner answers itself, before the rule is asked."""

@@ -24,13 +24,15 @@ from observability import traces
 from observability.job_spans import attempt_span, note_end
 from observability.logs import sanitise
 from storage.ledger import ledger
-from storage.postgres.execution import RowLocked
+from storage.postgres.execution import DatabaseUnavailable, RowLocked, is_away
 
 T = TypeVar("T")
 RECORDS = logging.getLogger("job")
 """Asked before a record of every job is made: what is not logged must cost nothing."""
 
 
+DATABASE_AWAY_WAIT = timedelta(seconds=5)
+"""A job that has lost its session did nothing wrong: a server that restarts takes the sessions of all jobs."""
 ROW_LOCKED_WAIT = timedelta(seconds=2)
 """How long a job rests that found a row of its org locked. Twenty such ways back cost no attempt, and outlast the 15 s
 after which PostgreSQL ends the session of a worker that is frozen inside a transaction."""
@@ -170,6 +172,9 @@ def _outcome_of(context: JobContext, call: Callable[[], T]) -> T | Cancel | Fail
         return _outcome_of(context, partial(_cancel, context, canceled))
     except RowLocked:
         return Busy("somebody else has locked a row that the job needs", wait=ROW_LOCKED_WAIT)
+    except DatabaseUnavailable as away:
+        # What PostgreSQL ended for a deadlock or for its time may be the job's own fault, and counts.
+        return Busy(f"the database was away: {away.reason}", wait=DATABASE_AWAY_WAIT) if is_away(away) else away
     except Failure as failure:
         return failure
     except Exception as error:  # noqa: BLE001 - the border of our handlers: no bug may take the worker down

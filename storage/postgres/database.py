@@ -17,7 +17,7 @@ from domain.jobs.failures import Failure, Forbidden
 from domain.jobs.job import Origin
 from settings import Settings
 from storage.postgres.bounded import ANSWER_MARGIN_S, connect_bounded
-from storage.postgres.engines import autocommitting_engine, make_engine, timeouts_ms
+from storage.postgres.engines import autocommitting_engine, make_engine, open_connection, timeouts_ms
 from storage.postgres.execution import ConnectionLost, DatabaseError, DatabaseUnavailable, Row, fetch, translated
 from storage.postgres.logins import AUDITOR_ROLE, LEDGER_ROLE, TENANT_ROLE, role_url
 from storage.postgres.queries import statement
@@ -133,8 +133,7 @@ class PinnedConnection:
     def statements(self) -> Iterator[Transaction]:
         """Use the connection; each statement commits by itself. It is given up unless PostgreSQL has answered all."""
         if self._kept is None:
-            with translated():
-                self._kept = self._engine.connect()
+            self._kept = open_connection(self._engine)
         transaction, well = Transaction(self._kept), False
         try:
             yield transaction
@@ -370,7 +369,5 @@ def _handlers_engine(settings: Settings, role: str) -> Engine:
 
 @contextmanager
 def _connected(engine: Engine) -> Iterator[Connection]:
-    with translated():
-        connection = engine.connect()
-    with connection:
+    with open_connection(engine) as connection:
         yield connection

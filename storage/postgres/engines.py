@@ -8,12 +8,12 @@ from typing import Any
 from pydantic_core import from_json
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL
-from sqlalchemy.exc import DisconnectionError
+from sqlalchemy.exc import DisconnectionError, InvalidRequestError
 
 from settings import Settings
 from storage.postgres.bounded import ANSWER_MARGIN_S, BoundedConnection, connect_bounded
 from storage.postgres.closed_connections import replace_closed
-from storage.postgres.execution import fetch, prepare_connection
+from storage.postgres.execution import ConnectionLost, fetch, prepare_connection, translated
 from storage.postgres.sessions import connect_tenant, startup_options
 
 
@@ -101,6 +101,16 @@ def make_engine(
     replace_closed(engine)
     event.listen(engine, "checkout", _refuse_suspect)
     return engine
+
+
+def open_connection(engine: Engine) -> Connection:
+    """Borrow a connection; raises `ConnectionLost` where PostgreSQL closes those that are opened anew, too."""
+    try:
+        with translated():
+            return engine.connect()
+    except InvalidRequestError as error:
+        # The pool's word for having found one closed twice: a server that greets and closes does that for a while.
+        raise ConnectionLost("it closes each connection that is opened") from error
 
 
 def _refuse_suspect(connection: BoundedConnection, _record: object, _lent: object) -> None:

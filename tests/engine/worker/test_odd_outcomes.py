@@ -19,6 +19,7 @@ from engine.runtime import Runtime
 from engine.worker.execution import Report
 from engine.worker.loop import LedgerLoop
 from storage.ledger import ledger
+from storage.postgres.execution import ConnectionLost, DatabaseUnavailable, StatementAborted
 from tasks import celery as app
 from tests.domain.test_clean_text import Why
 from tests.doubles.factories import make_job_type, make_org
@@ -97,6 +98,18 @@ def test_ac_17_handler_exception_isolated(
     assert [ended[other.job_id] for other in others] == [("succeeded", None)] * 2
     assert ended[odd.job_id][0] == state
     assert reason is None or str(ended[odd.job_id][1]).startswith(reason)
+
+
+@pytest.mark.parametrize(
+    ("failure", "spent"), [(DatabaseUnavailable("-"), 0), (ConnectionLost("-"), 0), (StatementAborted("-"), 1)]
+)
+def test_a_session_that_was_lost_spends_no_attempt_and_a_statement_that_was_ended_does(
+    process: Runtime, org: UUID, database: Connection, failure: DatabaseUnavailable, spent: int
+) -> None:
+    loop, (job,) = claim(process, org, 1)
+    loop.deliver([report_of(job, failure)])
+    loop.turn()
+    assert database.execute("select state, attempt from jobs").fetchall() == [("queued", spent)]
 
 
 @pytest.mark.parametrize(

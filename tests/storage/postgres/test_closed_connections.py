@@ -3,14 +3,20 @@
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from threading import Barrier
+from socketserver import BaseRequestHandler, ThreadingTCPServer
+from threading import Barrier, Thread
 from uuid import UUID
 
 import pytest
 from psycopg import Connection
+from pydantic import SecretStr
+from sqlalchemy.engine import make_url
 
+from sandbox.servers.free_port import LOOPBACK
+from sandbox.servers.tcp_proxy import TcpProxy
+from settings import Settings
 from storage.postgres.database import Database, Transaction
-from storage.postgres.execution import ConnectionLost
+from storage.postgres.execution import ConnectionLost, DatabaseUnavailable
 from tests.doubles.factories import make_org
 from tests.waiting import eventually
 
@@ -73,3 +79,38 @@ def test_a_connection_that_was_ended_in_a_transaction_is_lost_whatever_the_error
         use_after_the_end()
     with WAYS[way](store, org) as tx:
         assert tx.raw("select 7 as answer")[0].answer == 7
+
+
+class GreetsAndCloses(BaseRequestHandler):
+    """Says that the session may begin, and ends the session: PostgreSQL behind a proxy whose other side is away."""
+
+    def handle(self) -> None:
+        self.request.recv(8)
+        self.request.sendall(b"N")  # no TLS
+        self.request.recv(65_536)
+        authenticated, ready = b"R" + (8).to_bytes(4) + bytes(4), b"Z" + (5).to_bytes(4) + b"I"
+        self.request.sendall(authenticated + ready)
+
+
+@pytest.mark.parametrize("way", [*WAYS, "the kept connection"])
+def test_sessions_that_are_closed_as_soon_as_they_begin_are_a_database_that_is_away(
+    settings: Settings, database: Connection, way: str
+) -> None:
+    url = make_url(settings.database_url.get_secret_value())
+    opened, org = (WAYS | {"the kept connection": lambda store, _: store.pinned()})[way], make_org(database)
+    with ThreadingTCPServer((LOOPBACK, 0), GreetsAndCloses) as server, TcpProxy(url.port or 0) as proxy:
+        Thread(target=server.serve_forever, daemon=True).start()
+        through = SecretStr(url.set(port=proxy.port).render_as_string(hide_password=False))
+        store = Database(settings.model_copy(update={"database_url": through}))
+        with opened(store, org) as tx:
+            tx.raw("select 1")
+        proxy.upstream, good = server.server_address[1], proxy.upstream
+        proxy.cut()
+        for _ in range(20):
+            with pytest.raises(DatabaseUnavailable), opened(store, org) as tx:
+                tx.raw("select 1")
+        proxy.upstream = good
+        with opened(store, org) as tx:
+            assert tx.raw("select 7 as answer")[0].answer == 7
+        store.dispose()
+        server.shutdown()
