@@ -14,6 +14,8 @@ from domain.jobs.uniqueness import Unique
 Upcast = Callable[[JsonObject], JsonObject]
 """Turns a stored payload of one version into the next, and leaves its argument alone."""
 
+ORG = "org_id"
+"""What `serial_by` names where all jobs of an org count together: no payload has it as a field, a job has its org."""
 JOB_TYPE = re.compile(r"[a-z_]+\.[a-z_]+")
 """The file of the handler, a dot, and the handler's own name."""
 
@@ -43,7 +45,7 @@ class Declaration:
     unique: Unique | None = None
     """When a second job is refused; by default never."""
     serial_by: str | None = None
-    """The field of whose values each has at most `serial_limit` jobs running at once."""
+    """The field of whose values each has at most `serial_limit` jobs running at once; or `ORG`."""
     serial_limit: int = 1
     words: Words | None = None
     """What a caller may give in the place of a row's id."""
@@ -61,7 +63,7 @@ class Declaration:
             raise ValueError(f"{self.job_type}: a serial_limit needs serial_by and is at least 1")
         for option, named in (
             ("unique", (self.unique and self.unique.fields) or ()),
-            ("serial_by", (self.serial_by,)),
+            ("serial_by", (None if self.serial_by == ORG else self.serial_by,)),
             ("words", (self.words and self.words.field,)),
         ):
             for name in named:

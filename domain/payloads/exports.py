@@ -4,6 +4,7 @@ from typing import Literal
 from uuid import UUID
 
 from domain.jobs.uniqueness import while_active
+from domain.payloads.declaration import ORG
 from domain.payloads.file_fields import OwnZone
 from domain.payloads.payload import Payload
 
@@ -12,7 +13,13 @@ PaperName = Literal["a4", "us-letter", "a3"]
 """Those of `domain.exchange.plan_paper.PAPERS`."""
 
 
-class ProjectPlanPayload(Payload, job_type="exports.project_plan", unique=while_active()):
+MOST_AT_ONCE = 2
+"""Exports of an org: a worker has three slots, and one stays for others."""
+
+
+class ProjectPlanPayload(
+    Payload, job_type="exports.project_plan", unique=while_active(), serial_by=ORG, serial_limit=MOST_AT_ONCE
+):
     """The project, or one run sheet of it; a table or paper; by the clocks of which zone, else the project's."""
 
     project_id: UUID

@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 
 from domain.jobs.contract import Instant, misfit
 from domain.jobs.uniqueness import while_active
+from domain.payloads.declaration import ORG
 from domain.payloads.other_names import OtherName
 from domain.payloads.payload import Payload
 
@@ -45,7 +46,17 @@ class ScanConflictsPayload(
         return self
 
 
-class SuggestAssignmentsPayload(Payload, job_type="planning.suggest_assignments", unique=while_active()):
+MOST_AT_ONCE = 2
+"""Solvers of an org. One may take 25 minutes, and a worker has three slots: the third stays for others."""
+
+
+class SuggestAssignmentsPayload(
+    Payload,
+    job_type="planning.suggest_assignments",
+    unique=while_active(),
+    serial_by=ORG,
+    serial_limit=MOST_AT_ONCE,
+):
     """The project, or one run sheet of it; what points are given for; how many plans, and how different.
 
     Each plan is looked for during `time_limit_s` at most. What is not given of `weights` has its default.

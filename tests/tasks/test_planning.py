@@ -17,16 +17,17 @@ import pytest
 from domain.access.api_keys import Role
 from domain.jobs.failures import Conflict, Forbidden, Gone, Invalid
 from domain.jobs.job import Origin
-from domain.payloads.planning import ScanConflictsPayload, SuggestAssignmentsPayload, WeightName
+from domain.payloads.planning import MOST_AT_ONCE, ScanConflictsPayload, SuggestAssignmentsPayload, WeightName
 from domain.planning.model import WEIGHT_MEANINGS, Assignment, Plan
 from engine.enqueue import enqueue
 from operations.call import Call
 from operations.planning import proposals
+from storage.ledger import ledger
 from storage.planning import plans, run_sheets
 from storage.planning.projects import Project
 from storage.planning.run_sheets import Editor
 from storage.postgres.queries import statements
-from tests.doubles.factories import make_org, make_project
+from tests.doubles.factories import LEASE, make_org, make_project, make_worker
 from tests.doubles.planning.planning_jobs import kept_file, run, stored
 from tests.doubles.planning.plans import given, person, person_id, slot, slot_id, small_plan
 from tests.doubles.told_people import ToldPeople
@@ -64,6 +65,21 @@ def caller(told: ToldPeople, role: Role = Role.OPERATOR, org_id: UUID | None = N
 def assigned(told: ToldPeople) -> list[tuple[UUID, UUID]]:
     query = "select slot_id, collaborator_id from assignments order by slot_id, collaborator_id"
     return told.database.execute(query).fetchall()
+
+
+def test_solvers_of_an_org_leave_a_slot_of_a_worker_to_others(told: ToldPeople) -> None:
+    """One may take 25 minutes: of fifty, two run at once."""
+    other = make_org(told.database, "another")
+    with told.process.database.ledger() as tx:
+        asked = [SuggestAssignmentsPayload(project_id=uuid4()) for _ in range(5)]
+        mine = [made.job_id for made in enqueue(tx, *asked, org_id=told.org_id)]
+        (theirs,) = [made.job_id for made in enqueue(tx, asked[0], org_id=other)]
+    worker = make_worker(told.process.database)
+    with told.process.database.ledger() as tx:
+        claims = ledger.claim(tx, [*mine, theirs], worker.worker_id, lease=LEASE)
+    claimed = {job.job_id for job in claims.jobs}
+    assert (len(claimed), len(claimed & set(mine))) == (MOST_AT_ONCE + 1, MOST_AT_ONCE)
+    assert theirs in claimed
 
 
 def test_a_scan_counts_and_names_what_breaks_a_rule(told: ToldPeople) -> None:
