@@ -21,9 +21,8 @@ from domain.privacy.redaction import redact_document
 from gateway.http.callers import Reader, key_holder
 from gateway.http.problems import problems
 from gateway.http.resources import resources_of
-from operations.notifications.inbox import view_of
+from operations.notifications.inbox import ItemView
 from storage.notifications import inbox, people
-from storage.notifications.inbox import InboxItem
 from storage.postgres.execution import DatabaseError
 
 log = structlog.get_logger(__name__)
@@ -76,11 +75,12 @@ class InboxStream(Response):
             if len(items) < PAGE and not await _rung(bell, gone):
                 await send(_part(": still here\n\n"))
 
-    def _look(self) -> Sequence[InboxItem]:
+    def _look(self) -> Sequence[ItemView]:
         if key_holder(self._request) is None:
             raise Forbidden("the API key was revoked, or has expired")
         with self._resources.database.tenant(self._org_id) as tx:
-            return inbox.after(tx, self._org_id, self._user_id, self._after, limit=PAGE)
+            found = inbox.after(tx, self._org_id, self._user_id, self._after, limit=PAGE)
+        return [ItemView.model_validate(row) for row in found]
 
 
 @router.get(
@@ -105,9 +105,9 @@ def stream_inbox(
     return InboxStream(request, (caller.org_id, user_id), after)
 
 
-def event_of(item: InboxItem) -> str:
+def event_of(item: ItemView) -> str:
     """An item as an event; JSON has no line break, so the data are one line."""
-    document = redact_document(view_of(item).model_dump(mode="json"))
+    document = redact_document(item.model_dump(mode="json"))
     return f"id: {item.seq}\nevent: item\ndata: {json.dumps(document)}\n\n"
 
 

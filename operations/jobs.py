@@ -1,7 +1,7 @@
 """Jobs: lists, one with its result, what it enqueued; cancel it, or do it again."""
 
 from datetime import datetime
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar
 from uuid import UUID
 
 from pydantic import AfterValidator, AwareDatetime, Field
@@ -100,12 +100,6 @@ class ChildView(Record):
     state: State
 
 
-class ChildPosition(NamedTuple):
-    """Where a child stands in the list of a job's."""
-
-    job_id: UUID
-
-
 class RefusedMessage(Record):
     """A message that could not become a job."""
 
@@ -123,12 +117,6 @@ class RefusedContent(Record):
 
     id: int
     content: str = Field(description="A line of JSON with its kind and headers; then its body, up to 2 MiB in all.")
-
-
-class RefusalPosition(NamedTuple):
-    """Where a refused message stands in the list."""
-
-    id: int
 
 
 class CanceledJob(Record):
@@ -195,21 +183,17 @@ def show_job(call: Call, job_id: UUID) -> JobTimeline:
 @JOBS.look("children", Route("GET", "/jobs/{job_id}/children"))
 def list_children(call: Call, job_id: UUID, window: Window) -> Page[ChildView]:
     """List the jobs that a job has enqueued, by their ids."""
-    after = window.after(ChildPosition)
     with call.reading() as tx:
         if job_views.state(tx, job_id) is None:
             raise Gone(f"there is no job {job_id}")
-        found = job_views.children(tx, job_id, after=after.job_id if after else None, limit=window.limit)
-    return window.page(found, ChildView.model_validate, lambda child: ChildPosition(child.job_id))
+        return window.records(tx, "list_children", ChildView, parent_id=job_id)
 
 
 @JOBS.look("refused", NO_ORG)
 def list_refused_messages(call: Call, window: Window) -> Page[RefusedMessage]:
     """List the messages of foreign clients that were refused, the newest first: which field, and why."""
-    after = window.after(RefusalPosition)
     with call.reading() as tx:
-        found = job_views.refused(tx, before=after.id if after else None, limit=window.rows)
-    return window.page(found, RefusedMessage.model_validate, lambda message: RefusalPosition(message.id))
+        return window.records(tx, "list_refused_messages", RefusedMessage)
 
 
 @JOBS.deed("refused-content", NO_ORG, events=("message.content_shown",))

@@ -1,7 +1,7 @@
 """A person's inbox: what they were told in the app, and whether they have read it."""
 
 from datetime import datetime
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, ClassVar
 from uuid import UUID
 
 from pydantic import Field
@@ -12,7 +12,6 @@ from operations.call import Call
 from operations.operation import Area, Record, Route
 from operations.pages import Page, Window
 from storage.notifications import inbox, people
-from storage.notifications.inbox import InboxItem
 from storage.postgres.database import Transaction
 
 INBOX = Area("inbox", "Read a person's inbox, and mark what was read.")
@@ -41,12 +40,6 @@ class UnreadView(Record):
     unread: int = Field(description=f"Counted up to {inbox.MOST_COUNTED}.")
 
 
-class ItemPosition(NamedTuple):
-    """Where a list is: the last item that was shown."""
-
-    seq: int
-
-
 @INBOX.look("list", Route("GET", "/users/{user_id}/inbox"), org="required")
 def list_inbox(
     call: Call,
@@ -56,13 +49,10 @@ def list_inbox(
     unread: Annotated[bool, Field(description="Only what is unread.")] = False,
 ) -> Page[ItemView]:
     """List a person's inbox, the newest first."""
-    after = window.after(ItemPosition)
     with call.reading() as tx:
         _check_person(tx, call.org, user_id)
-        found = inbox.listed(
-            tx, call.org, user_id, unread=unread, before=after.seq if after else None, limit=window.rows
-        )
-    return window.page(found, view_of, lambda one: ItemPosition(one.seq))
+        name = "list_unread_items" if unread else "list_inbox"
+        return window.records(tx, name, ItemView, org_id=call.org, user_id=user_id)
 
 
 @INBOX.look("unread", Route("GET", "/users/{user_id}/inbox/unread"), org="required")
@@ -113,18 +103,13 @@ def mark_all_read(call: Call, user_id: UUID) -> UnreadView:
         return UnreadView(user_id=user_id, unread=inbox.unread(tx, call.org, user_id))
 
 
-def view_of(item: InboxItem) -> ItemView:
-    """An item as the list and the stream show it."""
-    return ItemView.model_validate(item)
-
-
 def _mark(call: Call, user_id: UUID, seq: int, *, is_read: bool) -> ItemView:
     with call.writing() as tx:
         marked = inbox.mark(tx, call.org, user_id, seq, is_read=is_read)
         if marked is None:
             raise Gone(f"seq: the inbox has no item {seq}")
         call.audit(tx, call.org, {"user_id": str(user_id), "seq": seq})
-    return view_of(marked)
+    return ItemView.model_validate(marked)
 
 
 def _check_person(tx: Transaction, org_id: UUID, user_id: UUID) -> None:

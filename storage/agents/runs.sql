@@ -73,7 +73,7 @@ select id as run_id, org_id, account_id, job_id, gmail_thread_id as thread_id, g
 from agent_runs
 where (%(org_id)s::uuid is null or org_id = %(org_id)s) and (%(account_id)s::uuid is null or account_id = %(account_id)s)
   and (%(message_id)s::text is null or gmail_message_id = %(message_id)s)
-  and (%(after_started_at)s::timestamptz is null or (started_at, id) < (%(after_started_at)s, %(after_run_id)s::uuid))
+  and (started_at, id) < (coalesce(%(after_started_at)s::timestamptz, 'infinity'), coalesce(%(after_run_id)s::uuid, '00000000-0000-0000-0000-000000000000'))
 order by started_at desc, id desc
 limit %(limit)s
 

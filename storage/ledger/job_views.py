@@ -35,7 +35,6 @@ MOST_UNFINISHED = 5_000
 CLOCKS_DIFFER = timedelta(minutes=1)
 """How far the time in a job's id may be from the job's, as `jobs.foreign_at` has it."""
 FIRST_ID = UUID(int=0)
-LAST_NUMBER = 2**63 - 1
 
 HELD = frozenset({State.CLAIMED, State.RUNNING})
 TROUBLED = FINAL - {State.SUCCEEDED}
@@ -156,16 +155,6 @@ def timeline(tx: Transaction, job_id: UUID) -> Row | None:
     looks = {"shown": SHOWN, "most_events": MOST_EVENTS, "most_children": MOST_CHILDREN}
     found = tx.run("show_job", job_id=job_id, **looks)[0]
     return found if found.job or found.events or found.dead_letter else None
-
-
-def children(tx: Transaction, parent_id: UUID, *, after: UUID | None = None, limit: int) -> Sequence[Row]:
-    """The jobs that a job has enqueued, by their ids, after one of them; one more than `limit` where there are more."""
-    return tx.run("list_children", parent_id=parent_id, after=after or UUID(int=0), limit=limit + 1)
-
-
-def refused(tx: Transaction, *, before: int | None = None, limit: int) -> Sequence[Row]:
-    """Messages that could not become jobs, the newest first, before one of them."""
-    return tx.run("list_refused_messages", before=before or LAST_NUMBER, limit=limit)
 
 
 def descendants(

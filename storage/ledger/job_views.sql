@@ -106,12 +106,12 @@ left join jobs j on j.id = asked.id
 -- name: list_children
 -- The jobs that a job has enqueued, by their ids, after one of them.
 select id as job_id, job_type, state from jobs
-where parent_id = %(parent_id)s and id > %(after)s
+where parent_id = %(parent_id)s and id > coalesce(%(after_job_id)s::uuid, '00000000-0000-0000-0000-000000000000')
 order by id limit %(limit)s
 
 -- name: list_refused_messages
 -- Messages that could not become jobs, the newest first, before one of them.
-select id, at, task, task_id, field, reason from refused_messages where id < %(before)s order by id desc limit %(limit)s
+select id, at, task, task_id, field, reason from refused_messages where id < coalesce(%(after_id)s::bigint, 9223372036854775807) order by id desc limit %(limit)s
 
 -- name: list_descendants
 -- The unfinished descendants of jobs, by their distance: parents before their children. It begins with jobs that are unfinished or canceled:

@@ -2,36 +2,18 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from uuid import UUID
 
 from domain.notifications.template import Words
 from storage.ledger.leadership import Session
 from storage.postgres.database import Transaction
-from storage.postgres.execution import translated
+from storage.postgres.execution import Row, translated
 
 CHANNEL = "postroom_inbox"
 """The name of PostgreSQL's notification that an inbox has a new item; what it says is the person's id."""
 _ID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 MOST_COUNTED = 1_000
 """Unread items are counted so far: more is more than anybody reads."""
-
-
-@dataclass(frozen=True, slots=True)
-class InboxItem:
-    """One line of an inbox."""
-
-    seq: int
-    org_id: UUID
-    user_id: UUID
-    notification_id: UUID
-    category: str
-    title: str
-    body: str
-    link: str | None
-    created_at: datetime
-    read_at: datetime | None
 
 
 def add(tx: Transaction, notification: tuple[UUID, UUID, UUID], category: str, words: Words) -> int | None:
@@ -53,19 +35,9 @@ def add(tx: Transaction, notification: tuple[UUID, UUID, UUID], category: str, w
     return rows[0].seq if rows else None
 
 
-def listed(
-    tx: Transaction, org_id: UUID, user_id: UUID, *, unread: bool = False, before: int | None = None, limit: int
-) -> Sequence[InboxItem]:
-    """A person's items, the newest first."""
-    name = "list_unread_items" if unread else "list_inbox"
-    rows = tx.run(name, org_id=org_id, user_id=user_id, before=before, limit=limit)
-    return [InboxItem(**row._asdict()) for row in rows]
-
-
-def after(tx: Transaction, org_id: UUID, user_id: UUID, seq: int, *, limit: int) -> Sequence[InboxItem]:
+def after(tx: Transaction, org_id: UUID, user_id: UUID, seq: int, *, limit: int) -> Sequence[Row]:
     """A person's items that follow a number, in order."""
-    rows = tx.run("list_inbox_after", org_id=org_id, user_id=user_id, seq=seq, limit=limit)
-    return [InboxItem(**row._asdict()) for row in rows]
+    return tx.run("list_inbox_after", org_id=org_id, user_id=user_id, seq=seq, limit=limit)
 
 
 def newest(tx: Transaction, org_id: UUID, user_id: UUID) -> int:
@@ -78,10 +50,10 @@ def unread(tx: Transaction, org_id: UUID, user_id: UUID) -> int:
     return int(tx.run("count_unread", org_id=org_id, user_id=user_id, most=MOST_COUNTED)[0].unread)
 
 
-def mark(tx: Transaction, org_id: UUID, user_id: UUID, seq: int, *, is_read: bool) -> InboxItem | None:
+def mark(tx: Transaction, org_id: UUID, user_id: UUID, seq: int, *, is_read: bool) -> Row | None:
     """Mark an item as read or unread; None when there is none."""
     rows = tx.run("mark_item", org_id=org_id, user_id=user_id, seq=seq, is_read=is_read)
-    return InboxItem(**rows[0]._asdict()) if rows else None
+    return rows[0] if rows else None
 
 
 def mark_all(tx: Transaction, org_id: UUID, user_id: UUID) -> int:

@@ -16,13 +16,13 @@ select seq, pg_notify('postroom_inbox', %(user_id)s::text) from added
 -- name: list_inbox
 -- The newest first.
 select seq, org_id, user_id, notification_id, category, title, body, link, created_at, read_at from inbox_items
-where org_id = %(org_id)s and user_id = %(user_id)s and (%(before)s::bigint is null or seq < %(before)s)
+where org_id = %(org_id)s and user_id = %(user_id)s and (%(after_seq)s::bigint is null or seq < %(after_seq)s)
 order by seq desc limit %(limit)s
 
 -- name: list_unread_items
 -- The same of what is unread.
 select seq, org_id, user_id, notification_id, category, title, body, link, created_at, read_at from inbox_items
-where org_id = %(org_id)s and user_id = %(user_id)s and read_at is null and (%(before)s::bigint is null or seq < %(before)s)
+where org_id = %(org_id)s and user_id = %(user_id)s and read_at is null and (%(after_seq)s::bigint is null or seq < %(after_seq)s)
 order by seq desc limit %(limit)s
 
 -- name: list_inbox_after

@@ -165,7 +165,7 @@ class ToldPeople:
     def inbox(self) -> list[str]:
         """The titles of the inbox, the newest first."""
         with self.process.database.ledger() as tx:
-            return [one.title for one in inbox.listed(tx, self.org_id, self.user_id, limit=1000)]
+            return [one.title for one in inbox.after(tx, self.org_id, self.user_id, 0, limit=1000)][::-1]
 
     def texts(self) -> list[str]:
         """The bodies of the text messages that were sent."""

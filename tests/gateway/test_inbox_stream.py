@@ -12,6 +12,7 @@ from domain.access.api_keys import Role
 from domain.notifications.channels import Channel
 from gateway.http.resources import STREAMS_OF_ORG
 from gateway.inbox_stream import event_of
+from operations.notifications.inbox import ItemView
 from storage.notifications import inbox
 from tests.doubles.told_people import ToldPeople
 from tests.gateway.api.conftest import Client, client_of
@@ -153,5 +154,5 @@ def test_an_event_is_one_line_of_data(told: ToldPeople) -> None:
     told.notify(data={"what": "Stage\n\ndata: 2", "who": "Ada\nid: 9"}, channels=(Channel.INBOX,))
     told.run_due()
     with told.process.database.ledger() as tx:
-        (item,) = inbox.listed(tx, told.org_id, told.user_id, limit=2)
-    assert event_of(item).count("\n") == 4
+        (item,) = inbox.after(tx, told.org_id, told.user_id, 0, limit=2)
+    assert event_of(ItemView.model_validate(item)).count("\n") == 4

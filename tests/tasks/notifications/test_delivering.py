@@ -219,7 +219,7 @@ def test_a_removed_person_is_told_nothing(told: ToldPeople) -> None:
     told.database.execute("delete from users where id = %s", (told.user_id,))
     assert told.run_due() == [("notifications.deliver", "canceled")]
     with told.process.database.ledger() as tx:
-        assert inbox.listed(tx, told.org_id, told.user_id, limit=9) == []
+        assert inbox.after(tx, told.org_id, told.user_id, 0, limit=9) == []
 
 
 def test_old_notifications_are_forgotten(told: ToldPeople) -> None:

@@ -109,7 +109,11 @@ LISTS: dict[str, tuple[str, Given, str]] = {
         {"source": "unfinished", "most": MOST_UNFINISHED},
         "jobs_backlog",
     ),
-    "children": ("list_children", lambda m: {"parent_id": a_parent(m), "after": FIRST_ID, "limit": 51}, "jobs_parent"),
+    "children": (
+        "list_children",
+        lambda m: {"parent_id": a_parent(m), "after_job_id": None, "limit": 51},
+        "jobs_parent",
+    ),
     "a job": (
         "show_job",
         lambda m: {"job_id": a_parent(m), "shown": SHOWN, "most_events": MOST_EVENTS, "most_children": MOST_CHILDREN},
