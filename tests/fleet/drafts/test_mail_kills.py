@@ -26,6 +26,10 @@ KILLS, MESSAGES = 10, 50
 RUNS = int(os.environ.get("POSTROOM_KILL_RUNS", "1"))
 WITHIN_S = 60.0
 DECIDED = "select count(*), count(distinct gmail_message_id) from decisions"
+PATIENT = {"POSTROOM_LEASE_S": "6", "POSTROOM_PROVIDER_CALL_LIMIT_S": "3.5"}
+"""A call that the emulator takes up after its limit is one that nobody waits for any more: on a crowded machine it may
+answer late.
+"""
 
 
 @pytest.fixture
@@ -40,7 +44,7 @@ def test_ten_kills_cost_no_message_and_write_nothing_twice(
 ) -> None:
     """Five messages come before each kill; a call to Gmail or to the model, which comes in, is its moment."""
     chance = random.Random(run)  # noqa: S311 - moments, not secrets
-    environment = environment_of(env.process.settings) | QUICK | {"POSTROOM_PROVIDER_CALL_LIMIT_S": "1.5"}
+    environment = environment_of(env.process.settings) | QUICK | PATIENT
 
     def start(number: int) -> WorkerNode:
         command = WorkerCommand(("critical", "default", "deadletter"), name=f"w{number}", options=QUIET_OPTIONS)
