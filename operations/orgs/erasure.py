@@ -4,10 +4,11 @@ A deed takes as long as the org is large. It goes on where another one was cut o
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
+from itertools import product
 from threading import Event
 from typing import Annotated, ClassVar, Concatenate, ParamSpec, TypeVar
 from uuid import UUID
@@ -25,12 +26,13 @@ from operations.operation import WORDS, OperatorsOnly, Option, Record
 from operations.orgs.orgs import ORGS
 from operations.orgs.users import USERS
 from storage.access import erasing
-from storage.access.erasing import JOBS, Blocked, Erasure, Person, Table
+from storage.access.erasing import Erasure, Part, Person
 from storage.exchange import artifacts
 from storage.ledger import gates, ledger, orgs, recovery
 from storage.ledger.gates import Gate
+from storage.postgres.bounded import AnswerOverdue
 from storage.postgres.database import Transaction
-from storage.postgres.execution import StatementAborted
+from storage.postgres.execution import DatabaseUnavailable, RowLocked, is_away
 
 OPERATORS = OperatorsOnly("it cannot be undone, and takes as long as the org is large")
 CANCELED = "whom it is about is erased"
@@ -40,8 +42,13 @@ FILES = 500
 MOST_PASSES = 10
 """Through all tables: the second finds what was written during the first."""
 WAIT_S = 60.0
-"""For rows that somebody has locked, and for jobs that began before."""
+"""For rows that somebody has locked, and for jobs and transactions that began before."""
 PAUSE_S = 0.2
+LONGEST_PATTERN = 60_000
+"""Letters: a second or two until PostgreSQL has read it."""
+MOST_OF_PATTERN = 120_000
+"""Letters: PostgreSQL refuses longer ones as too complex, or reads for minutes."""
+GOES_ON = "ask for the erasure again, and it goes on"
 NEVER = Event()
 
 EraseReason = Annotated[
@@ -128,6 +135,26 @@ def erase_org(
     return _erase(begun, "org.erased")
 
 
+def tried_again(do: Callable[[], T], table: str, *, within_s: float = WAIT_S) -> T:
+    """Do it; what somebody has locked in a table is tried again for a while.
+
+    Raises `Transient` that names the table, and says that the erasure goes on when it is asked for again; as soon as
+    PostgreSQL has been asked in vain for so long, too, for it may be busy with a pattern.
+    """
+    ends_at = time.monotonic() + within_s
+    while True:
+        try:
+            return do()
+        except DatabaseUnavailable as error:
+            if is_away(error) and not isinstance(error.__cause__, AnswerOverdue):
+                raise
+            if time.monotonic() >= ends_at:
+                is_locked = isinstance(error, RowLocked)
+                why = "somebody has locked a row" if is_locked else f"a statement took too long: {error.reason}"
+                raise Transient(f"{table}: {why}; {GOES_ON}", code=error.code) from error
+        NEVER.wait(PAUSE_S)
+
+
 @dataclass(slots=True)
 class Work:
     """One erasure under way."""
@@ -136,12 +163,13 @@ class Work:
     erasure_id: UUID
     org_id: UUID
     marks: Sequence[Mark]
-    search: Search
+    searches: Sequence[Search]
     reason: str
-    rows: int = 0
+    table: str = "erasures"
+    """That is gone through now."""
     files: int = 0
-    blocked: set[Blocked] = field(default_factory=set)
-    """In the pass that is under way."""
+    blocked: set[tuple[str, str]] = field(default_factory=set)
+    """Tables in which rows were left in the pass that is under way, and why."""
 
     def facts(self) -> JsonObject:
         """What the audit log says of it."""
@@ -154,100 +182,130 @@ class Work:
             with self.call.database.ledger() as tx:
                 return do(tx, *given, **options)
 
-        return self.again(try_it)
+        return tried_again(try_it, self.table)
 
-    def again(self, do: Callable[[], T]) -> T:
-        """Do it; what somebody has locked is tried again for a while."""
+    def wait_for(self, what_is_left: Callable[[], str]) -> None:
+        """Look again and again; raises `Transient` that says what is left, and that it goes on when asked again."""
         ends_at = time.monotonic() + WAIT_S
-        while True:
-            try:
-                return do()
-            except StatementAborted:
-                if time.monotonic() >= ends_at:
-                    raise
-            NEVER.wait(PAUSE_S)
-
-    def wait_until(self, is_done: Callable[[], bool], what: str) -> None:
-        """Look again and again; raises `Transient` that says what is not done, and that it goes on when asked again."""
-        ends_at = time.monotonic() + WAIT_S
-        while not is_done():
+        while left := what_is_left():
             if time.monotonic() >= ends_at:
-                raise Transient(f"{what}; ask for the erasure again, and it goes on", code="erasure.waits")
+                raise Transient(f"{left}; {GOES_ON}", code="erasure.waits")
             NEVER.wait(PAUSE_S)
 
 
 def _erase(work: Work, event: str) -> ErasureView:
+    """Go through all tables until nothing is left to change, and nobody is left who may have read of them before."""
     tables = work.patiently(erasing.tables)
-    _end_jobs(work, next(one for one in tables if one.name == JOBS))
+    before = work.patiently(erasing.open_transactions)
+    _end_jobs(work)
     for _ in range(MOST_PASSES):
-        before, work.blocked = work.blocked, set()
-        changed = sum([_erase_table(work, table) for table in tables])
+        are_closed = not _open_still(work, before)
+        blocked, work.blocked, work.files = work.blocked, set(), 0
+        changed = sum([_erase_table(work, table, search) for search in work.searches for table in tables])
         _remove_files(work)
-        for same in before & work.blocked:
-            raise Conflict(f"{same.table}: a row cannot be erased: {same.why}", code="erasure.blocked")
-        if not changed:
+        work.patiently(erasing.count, work.erasure_id, rows=changed, files_removed=work.files)
+        for table, why in blocked & work.blocked:
+            raise Conflict(f"{table}: a row cannot be erased: {why}", code="erasure.blocked")
+        if are_closed and not (changed or work.blocked):
             return _finish(work, event)
-        work.rows += changed
         # What they have read of the person may come back with what they write.
-        since = work.patiently(ledger.read_time)
-        work.wait_until(partial(_are_new, work, since), "jobs of the org that began before still run")
-    raise Transient("somebody writes about whom is erased as fast as it goes; ask again", code="erasure.waits")
+        since, before = work.patiently(ledger.read_time), work.patiently(erasing.open_transactions)
+        work.wait_for(partial(_run_still, work, since))
+        work.wait_for(partial(_open_still, work, before))
+    raise Transient(f"somebody writes about whom is erased as fast as it goes; {GOES_ON}", code="erasure.waits")
 
 
 def _begun(call: Call, tx: Transaction, org_id: UUID, whom: Person | None, given: Sequence[Mark], reason: str) -> Work:
     known = [] if whom is None else erasing.known(tx, org_id)
     marks = [*given] if whom is None else [*marks_of(known, whom.user_id), *given]
-    search = search_for(marks, addresses_of_others(known, None if whom is None else whom.user_id))
-    why = without_addresses(search.without(reason))
+    searches = searches_for(marks, addresses_of_others(known, None if whom is None else whom.user_id))
+    why = _without(searches, reason)
     erasure_id = erasing.begin(tx, org_id, whom, marks, reason=why, by=call.origin.actor_id)
-    return Work(call, erasure_id, org_id, marks, search, why)
+    if erasure_id is None:
+        raise Conflict("somebody else has just begun the same erasure; ask again, and it goes on", code="erasure.begun")
+    return Work(call, erasure_id, org_id, marks, searches, why)
 
 
 def _gone_on(call: Call, tx: Transaction, known: Erasure, marks: Sequence[Mark], reason: str) -> Work:
     people = [] if known.person_id is None else erasing.known(tx, known.org_id)
-    search = search_for(marks, addresses_of_others(people, known.person_id))
-    return Work(call, known.erasure_id, known.org_id, marks, search, without_addresses(search.without(reason)))
+    searches = searches_for(marks, addresses_of_others(people, known.person_id))
+    return Work(call, known.erasure_id, known.org_id, marks, searches, _without(searches, reason))
 
 
-def _end_jobs(work: Work, jobs: Table) -> None:
+def searches_for(marks: Sequence[Mark], others: Sequence[str]) -> Sequence[Search]:
+    """Searches for marks, the longest first as in one search, whose patterns PostgreSQL reads quickly.
+
+    The time that it needs to read a pattern grows with the square of the length. Raises `Invalid` for a mark whose own
+    pattern it would not read at all.
+    """
+    searches: list[Search] = []
+    together: list[Mark] = []
+    for mark in sorted(marks, key=lambda one: -len(one.text)):
+        search = search_for([*together, mark], others)
+        if together and len(search.loose) > LONGEST_PATTERN:
+            together, search = [mark], search_for([mark], others)
+        else:
+            together, searches = [*together, mark], searches[:-1]
+        if len(search.loose) > MOST_OF_PATTERN:
+            raise Invalid(mark.kind.value, f"is too long to be looked for: {len(mark.text)} letters")
+        searches.append(search)
+    return searches or [search_for([])]
+
+
+def _without(searches: Sequence[Search], reason: str) -> str:
+    for search in searches:
+        reason = search.without(reason)
+    return without_addresses(reason)
+
+
+def _end_jobs(work: Work) -> None:
     """Cancel every live job that is about them, and take it from the worker that holds it."""
     live: set[UUID] = set()
-    for page in work.patiently(erasing.parts, jobs):
-        found = work.patiently(erasing.live_jobs, work.erasure_id, jobs, page, work.search)
+    work.table = erasing.JOBS
+    pages = range(0, work.patiently(erasing.whole, erasing.JOBS).pages, erasing.PAGES)
+    for search, page in product(work.searches, pages):
+        found = work.patiently(erasing.live_jobs, work.erasure_id, page, search)
         if found:
-            ended = work.again(partial(_cancel, work, found))
+            ended = tried_again(partial(_cancel, work, found), work.table)
             live |= {*ended.asked, *ended.descendants}
-    work.wait_until(partial(_are_taken, work, sorted(live)), "handlers hold jobs that are about whom is erased")
+    work.wait_for(partial(_held_still, work, sorted(live)))
 
 
 def _cancel(work: Work, job_ids: Sequence[UUID]) -> Canceled:
     return cancellations.cancel(work.call.database, job_ids, CANCELED, by=work.call.origin, org_id=work.org_id)
 
 
-def _are_taken(work: Work, job_ids: Sequence[UUID]) -> bool:
-    """Take jobs from their workers, but for those that somebody has locked; whether no worker holds any more."""
+def _held_still(work: Work, job_ids: Sequence[UUID]) -> str:
+    """Take jobs from their workers, but for those that somebody has locked; says so where workers hold some still."""
     left = 0
     for start in range(0, len(job_ids), cancellations.BATCH):
         some = job_ids[start : start + cancellations.BATCH]
         work.patiently(recovery.take_away, some, CANCELED, cause="erased")
         left += work.patiently(erasing.held, some)
-    return left == 0
+    return "handlers hold jobs that are about whom is erased" if left else ""
 
 
-def _erase_table(work: Work, table: Table) -> int:
-    changed = 0
-    for page in work.patiently(erasing.parts, table):
-        rows = work.patiently(erasing.erase_part, work.erasure_id, table, page, work.search)
-        if isinstance(rows, Blocked):
-            work.blocked.add(rows)
-            rows = 1  # left for the next pass
-        changed += rows
+def _run_still(work: Work, since: datetime) -> str:
+    """Says so where jobs of the org run that have begun before."""
+    left = work.patiently(erasing.older_claims, work.org_id, since)
+    return "jobs of the org that began before still run" if left else ""
+
+
+def _open_still(work: Work, before: Mapping[str, str]) -> str:
+    """Says which of these transactions are still open: of requests, of services' own SQL, of a backup."""
+    left = sorted(before[one] for one in before.keys() & work.patiently(erasing.open_transactions).keys())
+    return f"transactions that began before are still open: {', '.join(left)}" if left else ""
+
+
+def _erase_table(work: Work, table: str, search: Search) -> int:
+    work.table, changed = table, 0
+    part: Part | None = work.patiently(erasing.whole, table)
+    while part is not None:
+        done = work.patiently(erasing.erase_rows, work.erasure_id, part, search)
+        changed, part = changed + done.rows, done.rest
+        if done.blocked is not None:  # left for the next pass
+            work.blocked.add((table, done.blocked))
     return changed
-
-
-def _are_new(work: Work, since: datetime) -> bool:
-    """Whether all jobs of the org that run have begun since."""
-    return work.patiently(erasing.older_claims, work.org_id, since) == 0
 
 
 def _remove_files(work: Work) -> None:
@@ -263,10 +321,13 @@ def _remove_files(work: Work) -> None:
 
 def _finish(work: Work, event: str) -> ErasureView:
     with work.call.writing() as tx:
-        done = erasing.finish(tx, work.erasure_id, rows=work.rows, files_removed=work.files)
+        done = erasing.finish(tx, work.erasure_id)
+        if done is not None:
+            work.call.audit(tx, work.org_id, work.facts() | {"rows": done.rows, "files": done.files}, event=event)
+        else:  # by somebody else, at the same time
+            done = erasing.finished(tx, work.erasure_id)
         if done is None:
-            raise Conflict("somebody else has finished the same erasure", code="erasure.finished")
-        work.call.audit(tx, work.org_id, work.facts() | {"rows": done.rows, "files": done.files}, event=event)
+            raise Conflict("the person has been added again meanwhile", code="erasure.again")
     return _view(done)
 
 

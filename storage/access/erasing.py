@@ -3,13 +3,12 @@
 For the ledger's role. What was begun stays under way until it is finished, whoever was cut off meanwhile.
 """
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from psycopg.errors import ForeignKeyViolation, UniqueViolation
 from psycopg.types.json import Jsonb
 
 from domain.jobs.failures import Invalid
@@ -20,10 +19,10 @@ from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
 
 USER, ORG = "user", "org"
-ROWS = 1_000
-"""Rows that one transaction looks at, about: as many as stand on so many pages."""
-BYTES = 16 * 1024 * 1024
-"""Bytes that it reads, about: what a pattern goes through in a second or two."""
+TURN = timedelta(seconds=2)
+"""How long one transaction erases, about; what it changes is locked until its end."""
+PAGES = 20
+"""Pages of the table of jobs that one statement looks through: some hundred jobs."""
 JOBS = "jobs"
 
 
@@ -52,19 +51,25 @@ class Person:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
-    """A table with rows of orgs, and how many of its pages make a part."""
+class Part:
+    """The pages of a table that are left, from a row on."""
 
-    name: str
-    pages_of_part: int
+    table: str
+    pages: int
+    """Of the whole table, when it was begun."""
+    first_row: str = "(0,0)"
 
 
 @dataclass(frozen=True, slots=True)
-class Blocked:
-    """Why nothing of a part was erased: something refers to a row, or has the key that a row would get."""
+class Erased:
+    """What one transaction has erased of a table, and what is left to go through.
 
-    table: str
-    why: str
+    `blocked` says why rows of a page were left: something refers to one, or has the key that it would get.
+    """
+
+    rows: int
+    rest: Part | None = None
+    blocked: str | None = None
 
 
 def find(tx: Transaction, subject: str, named: str, org_id: UUID | None = None) -> Erasure | None:
@@ -89,8 +94,13 @@ def known(tx: Transaction, org_id: UUID) -> Sequence[Known]:
     return [(row.user_id, row.kind, row.text) for row in tx.run("list_marks_of_people", org_id=org_id)]
 
 
-def begin(tx: Transaction, org_id: UUID, whom: Person | None, marks: Sequence[Mark], *, reason: str, by: str) -> UUID:
-    """Let nothing new about them in, close their mailboxes, and write down that it is under way; returns its id."""
+def begin(
+    tx: Transaction, org_id: UUID, whom: Person | None, marks: Sequence[Mark], *, reason: str, by: str
+) -> UUID | None:
+    """Let nothing new about them in, close their mailboxes, and write down that it is under way; returns its id.
+
+    None where it is under way already, for somebody else has begun the same.
+    """
     user_id = None if whom is None else whom.user_id
     accounts = [row.id for row in tx.run("list_accounts_of_erased", org_id=org_id, user_id=user_id)]
     begun = tx.run(
@@ -106,8 +116,7 @@ def begin(tx: Transaction, org_id: UUID, whom: Person | None, marks: Sequence[Ma
         reason=reason,
         by=by,
     )
-    erasure_id: UUID = begun[0].erasure_id
-    return erasure_id
+    return begun[0].erasure_id if begun else None
 
 
 def look_for(tx: Transaction, erasure_id: UUID, marks: Sequence[Mark]) -> None:
@@ -115,47 +124,40 @@ def look_for(tx: Transaction, erasure_id: UUID, marks: Sequence[Mark]) -> None:
     tx.run("name_marks", erasure_id=erasure_id, marks=_kept(marks))
 
 
-def tables(tx: Transaction) -> Sequence[Table]:
-    """Every table with rows of orgs; what refers to a row stands before it."""
-    rows = tx.run("list_erasure_rules")
-    return [
-        Table(row.table_name, max(1, min(int(ROWS / row.rows_of_page), BYTES // max(1, row.bytes_of_page))))
-        for row in rows
-    ]
+def tables(tx: Transaction) -> Sequence[str]:
+    """Every table with rows of orgs; what refers to a row comes before it."""
+    return [row.table_name for row in tx.run("list_erasure_rules")]
 
 
-def parts(tx: Transaction, table: Table) -> range:
-    """The first page of each part of a table, as it is now."""
-    (row,) = tx.run("count_pages", of_table=table.name)
-    return range(0, row.pages, table.pages_of_part)
+def whole(tx: Transaction, table: str) -> Part:
+    """All pages that a table has now."""
+    return Part(table, tx.run("count_pages", of_table=table)[0].pages)
 
 
-def erase_part(tx: Transaction, erasure_id: UUID, table: Table, first_page: int, search: Search) -> int | Blocked:
-    """Erase what stands on a part of a table; returns how many rows changed, or why none did.
+def erase_rows(tx: Transaction, erasure_id: UUID, part: Part, search: Search, *, turn: timedelta = TURN) -> Erased:
+    """Erase in a part of a table for as long as `turn`, one row at least.
 
     What refers to a row may be new, and go with the next pass.
     """
-    try:
-        (row,) = tx.run(
-            "erase_rows",
-            erasure_id=erasure_id,
-            from_table=table.name,
-            first_page=first_page,
-            pages=table.pages_of_part,
-            patterns=list(search.patterns),
-            instead=list(search.instead),
-            loose=search.loose,
-            identity=search.identity,
-        )
-    except (ForeignKeyViolation, UniqueViolation) as error:
-        return Blocked(table.name, search.without(error.diag.message_detail or error.diag.message_primary or ""))
-    rows: int = row.rows
-    return rows
+    (row,) = tx.run(
+        "erase_rows",
+        erasure_id=erasure_id,
+        from_table=part.table,
+        first_row=part.first_row,
+        pages=part.pages,
+        turn=turn,
+        patterns=list(search.patterns),
+        instead=list(search.instead),
+        loose=search.loose,
+        identity=search.identity,
+    )
+    rest = None if row.next_row is None else replace(part, first_row=row.next_row)
+    return Erased(row.rows, rest, row.blocked and search.without(row.blocked))
 
 
-def live_jobs(tx: Transaction, erasure_id: UUID, table: Table, first_page: int, search: Search) -> Sequence[UUID]:
-    """Jobs on a part of the table of jobs that have not ended, and are about whom is erased."""
-    first, after = (f"({page},0)" for page in (first_page, first_page + table.pages_of_part))
+def live_jobs(tx: Transaction, erasure_id: UUID, first_page: int, search: Search) -> Sequence[UUID]:
+    """Jobs on `PAGES` of the table of jobs that have not ended, and are about whom is erased."""
+    first, after = (f"({page},0)" for page in (first_page, first_page + PAGES))
     rows = tx.run(
         "find_live_jobs_of_erased",
         erasure_id=erasure_id,
@@ -180,14 +182,30 @@ def older_claims(tx: Transaction, org_id: UUID, before: datetime) -> int:
     return count
 
 
+def open_transactions(tx: Transaction) -> Mapping[str, str]:
+    """Other clients' transactions that are open in this database: by the id of each, whose it is."""
+    return {row.id: f"process {row.pid} of {row.role}" for row in tx.run("list_open_transactions")}
+
+
 def files(tx: Transaction, org_id: UUID, *, most: int) -> Sequence[DeletedArtifact]:
     """Deleted files of the org whose bytes are still in the store."""
     return [DeletedArtifact(*row) for row in tx.run("list_erased_files", org_id=org_id, most=most)]
 
 
-def finish(tx: Transaction, erasure_id: UUID, *, rows: int, files_removed: int) -> Erasure | None:
+def count(tx: Transaction, erasure_id: UUID, *, rows: int, files_removed: int) -> None:
+    """Write down how many more rows and files are erased."""
+    tx.run("count_erased", erasure_id=erasure_id, rows=rows, files=files_removed)
+
+
+def finish(tx: Transaction, erasure_id: UUID) -> Erasure | None:
     """Forget by what they were found; None while the person is still there, or where somebody else has finished."""
-    done = tx.run("finish_erasure", erasure_id=erasure_id, rows=rows, files=files_removed)
+    done = tx.run("finish_erasure", erasure_id=erasure_id)
+    return Erasure(**done[0]._asdict()) if done else None
+
+
+def finished(tx: Transaction, erasure_id: UUID) -> Erasure | None:
+    """An erasure that is finished."""
+    done = tx.run("get_finished_erasure", erasure_id=erasure_id)
     return Erasure(**done[0]._asdict()) if done else None
 
 

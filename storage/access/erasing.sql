@@ -55,6 +55,7 @@ insert into erasures (org_id, subject, person_id, marks, accounts, addresses, id
 values (%(org_id)s, %(subject)s, %(user_id)s, %(marks)s, %(accounts)s::uuid[], %(addresses)s::text[], %(ids)s,
   case when %(user_id)s::uuid is null then '{}'
     else array[postroom.address_hash(%(org_id)s, 'email', %(email)s), postroom.address_hash(%(org_id)s, 'id', %(user_id)s::text)] end, %(reason)s, %(by)s)
+on conflict (org_id, person_id) where finished_at is null do nothing
 returning id as erasure_id
 
 -- name: name_marks
@@ -62,38 +63,59 @@ returning id as erasure_id
 update erasures set marks = %(marks)s where id = %(erasure_id)s and finished_at is null
 
 -- name: list_erasure_rules
--- The tables in the order in which they are gone through, each with how many rows and bytes are to be read for one of its pages, about.
-select r.table_name, greatest(coalesce(nullif(c.reltuples, -1) / nullif(c.relpages, 0), 50), 1) as rows_of_page,
-  pg_table_size(c.oid) / greatest(pg_relation_size(c.oid) / current_setting('block_size')::bigint, 1) as bytes_of_page
-from erasure_rules r join pg_class c on c.oid = r.table_name::regclass
-where r.org_rows is not null
-order by r.number desc
+-- The tables in the order in which they are gone through.
+select table_name from erasure_rules where org_rows is not null order by number desc
 
 -- name: count_pages
 select (pg_relation_size(%(of_table)s::regclass) / current_setting('block_size')::bigint)::bigint as pages
 
 -- name: erase_rows
-select postroom.erase_rows(%(erasure_id)s, %(from_table)s, %(first_page)s, %(pages)s, %(patterns)s::text[], %(instead)s::text[], %(loose)s, %(identity)s) as rows
+select rows, next::text as next_row, blocked
+from postroom.erase_rows(%(erasure_id)s, %(from_table)s, %(first_row)s::text::tid, %(pages)s, %(turn)s, %(patterns)s::text[], %(instead)s::text[],
+  %(loose)s, %(identity)s)
 
 -- name: find_live_jobs_of_erased
 -- Jobs on some pages that have not ended and are the org's, or about the person: they have an id or an address of the person or of a mailbox
--- of theirs, or are for a mail or a delivery to them. A name alone cancels nothing.
+-- of theirs, or refer to a mail or an action that has one, or to what is delivered to the person. A name alone cancels nothing.
 select j.id
 from jobs j
 join erasures e on e.id = %(erasure_id)s
 cross join lateral (
-  select concat_ws(' ', j.payload::text, j.actor_id, j.idempotency_key, j.serial_key, j.request_id, j.correlation_id,
-    (select o.words::text from email_orders o where o.org_id = e.org_id and o.id::text = j.payload ->> 'order_id')) collate "pg_c_utf8" as words
+  select case when pg_input_is_valid(j.payload ->> 'order_id', 'uuid') then (j.payload ->> 'order_id')::uuid end as order_id,
+    case when pg_input_is_valid(j.payload ->> 'action_id', 'uuid') then (j.payload ->> 'action_id')::uuid end as action_id,
+    case when pg_input_is_valid(j.payload ->> 'delivery_id', 'uuid') then (j.payload ->> 'delivery_id')::uuid end as delivery_id,
+    case when pg_input_is_valid(j.payload ->> 'notification_id', 'uuid') then (j.payload ->> 'notification_id')::uuid end as notification_id,
+    case when pg_input_is_valid(j.payload ->> 'digest_id', 'uuid') then (j.payload ->> 'digest_id')::uuid end as digest_id
+) as refers
+cross join lateral (
+  select string_agg(r.words, ' ') as words, coalesce(bool_or(r.user_id = e.person_id), false) as are_theirs
+  from (
+    select o.words::text as words, null::uuid as user_id from email_orders o where o.id = refers.order_id and o.org_id = e.org_id
+    union all select a.parameters::text, null from actions a where a.id = refers.action_id and a.org_id = e.org_id
+    union all select null, d.user_id from deliveries d where d.id = refers.delivery_id and d.org_id = e.org_id
+    union all select null, n.user_id from notifications n where n.id = refers.notification_id and n.org_id = e.org_id
+    union all select null, g.user_id from digests g where g.id = refers.digest_id and g.org_id = e.org_id
+  ) as r
+) as referred
+cross join lateral (
+  select concat_ws(' ', j.payload::text, j.actor_id, j.idempotency_key, j.serial_key, j.request_id, j.correlation_id, referred.words)
+    collate "pg_c_utf8" as words
 ) as texts
 where j.ctid >= %(first)s::text::tid and j.ctid < %(after)s::text::tid and j.org_id = e.org_id and j.finished_at is null
-  and (e.subject = 'org' or j.payload::text ~* e.ids or j.actor_id ~* e.ids
-    or (words ~* %(loose)s and words ~* %(identity)s)
-    or exists (select from deliveries d where d.org_id = e.org_id and d.user_id = e.person_id and d.id::text = j.payload ->> 'delivery_id'))
+  and (e.subject = 'org' or referred.are_theirs or j.payload::text ~* e.ids or j.actor_id ~* e.ids
+    or (texts.words ~* %(loose)s and texts.words ~* %(identity)s))
 
 -- name: count_older_claims
 -- Jobs of the org that a worker has held since before a time: what they read may come back with what they write.
 select count(*) as jobs from jobs
 where org_id = %(org_id)s and next_check_at is not null and state in ('claimed', 'running') and claimed_at < %(before)s
+
+-- name: list_open_transactions
+-- Each holds a lock on its own id until its end, whether it has written or not yet.
+select l.virtualtransaction as id, l.pid, a.usename as role
+from pg_locks l join pg_stat_activity a on a.pid = l.pid
+where l.locktype = 'virtualxid' and l.granted and l.mode = 'ExclusiveLock' and a.datname = current_database() and a.usename is not null
+  and l.pid <> pg_backend_pid()
 
 -- name: list_erased_files
 -- Files whose bytes are still to be removed, of those that an erasure has deleted.
@@ -101,10 +123,15 @@ select id as artifact_id, org_id, size from artifacts
 where org_id = %(org_id)s and state = 'deleted' and removed_at is null
 order by id limit %(most)s
 
+-- name: count_erased
+update erasures set rows = rows + %(rows)s, files = files + %(files)s where id = %(erasure_id)s
+
 -- name: finish_erasure
 -- Forgets by what the person was found. The row says that it is done, and to whoever has the address, of whom.
-update erasures set finished_at = now(), person_id = null, marks = null, accounts = null, addresses = null, ids = null,
-  rows = rows + %(rows)s, files = files + %(files)s
+update erasures set finished_at = now(), person_id = null, marks = null, accounts = null, addresses = null, ids = null
 where id = %(erasure_id)s and finished_at is null
   and not exists (select from users u where u.id = erasures.person_id)
 returning id as erasure_id, org_id, subject, begun_at, finished_at, rows, files
+
+-- name: get_finished_erasure
+select id as erasure_id, org_id, subject, begun_at, finished_at, rows, files from erasures where id = %(erasure_id)s and finished_at is not null

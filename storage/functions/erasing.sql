@@ -19,78 +19,90 @@ language sql stable set search_path = pg_catalog, public, pg_temp as $$
         and pg_get_constraintdef(c.oid) ~ '= ANY|<> ALL|= ''| ~ '))
 $$;
 
--- Erases what stands on some pages of a table, for an erasure that is under way; returns how many rows have changed or gone. `patterns` and
--- `instead`: what the person is found by, and what comes in its place; `loose` finds at least all of that in any text, and `identity` all of it
--- but names.
+-- Erases from a row of a table on, page by page, for an erasure while it is under way, until `most` has passed, but one row at least; returns how
+-- many rows have changed or gone, from which row it goes on, and why rows of a page were left: something refers to one, or has the key that it would
+-- get. So a transaction lasts no longer than that and one row's own work, whatever the
+-- rows hold. `patterns` and `instead`: what the person is found by, and what comes in its place; `loose` finds at least all of that in any
+-- text, and `identity` all of it but names.
 create or replace function postroom.erase_rows(
-  of_erasure uuid, from_table text, first_page bigint, pages integer, patterns text[], instead text[], loose text, identity text)
-returns bigint
+  of_erasure uuid, from_table text, first tid, pages bigint, most interval, patterns text[], instead text[], loose text, identity text,
+  out rows bigint, out next tid, out blocked text)
 language plpgsql security definer set search_path = pg_catalog, public, pg_temp
 set postroom.deletes_audit = 'on' as $$
 declare
+  ends_at timestamptz := clock_timestamp() + most;
   erasure record;
   rule record;
   the constant text := '(select $1::uuid as org, $2::uuid as person, $3::uuid[] as accounts, $4::text[] as addresses, $5::text as ids) as the';
   part text;
-  keys text;
-  changes text;
-  differs text;
-  mentions text;
-  done bigint := 0;
+  by_rule text[];
+  query text;
+  finding text;
+  reading text;
+  changing text;
+  page bigint;
+  after tid;
+  found tid[];
+  before bigint;
   gone bigint;
-  statement text;
+  one record;
 begin
+  rows := 0;
   select e.* into erasure from public.erasures e where e.id = of_erasure and e.finished_at is null;
-  if not found then
-    perform postroom.refuse('erasure', 'is not under way');
-  end if;
   select r.* into rule from public.erasure_rules r where r.table_name = from_table;
-  if rule.org_rows is null then
-    return 0;
+  if erasure is null or rule.org_rows is null then
+    return; -- somebody else has finished it
   end if;
-  part := format('t.ctid >= ''(%s,0)'' and t.ctid < ''(%s,0)'' and (%s)', first_page, first_page + pages, rule.org_rows);
-  for statement in
+  part := format('t.ctid >= $6 and t.ctid < $7 and (%s)', rule.org_rows);
+  by_rule := array(
     select postroom.erasing_statement(from_table, the, part, rule.org_keeps)
     where erasure.subject = 'org' and rule.org_keeps is distinct from '{}'
     union all
     select postroom.erasing_statement(from_table, the, part || format(' and (%s)', rule.person_rows), rule.person_keeps)
-    where erasure.subject = 'user' and rule.person_rows is not null
-    union all
-    select format('update %1$s t set %2$I = null from %3$s where %4$s and encode(t.%2$I, ''escape'') collate "pg_c_utf8" ~* $8', from_table, b, the, part)
-    from unnest(rule.bytes) as b where erasure.subject = 'user'
-  loop
-    execute statement using erasure.org_id, erasure.person_id, erasure.accounts, erasure.addresses, erasure.ids, patterns, instead, loose,
-      identity;
-    get diagnostics gone = row_count;
-    done := done + gone;
-  end loop;
-  if erasure.subject = 'org' or not rule.is_searched then
-    return done;
+    where erasure.subject = 'user' and rule.person_rows is not null);
+  if erasure.subject = 'user' and rule.is_searched then
+    select s.finding, s.reading, s.changing into finding, reading, changing
+    from postroom.searching_statements(from_table, rule.bytes, the, part) as s;
   end if;
-  -- A row goes whose key has an id, a number or an address of the person; of all others the person is taken out. People and mailboxes go by
-  -- their ids alone: an address by which one is known is another's, whatever it looks like.
-  select string_agg(format('t.%s collate "pg_c_utf8" ~* $9', c.name), ' or ') filter (where c.is_key and c.kind = 'text'),
-    string_agg(format('%s = %s', c.name, f.call), ', '),
-    string_agg(format('t.%s is distinct from %s', c.name, f.call), ' or '),
-    format('concat_ws('' '', %s) collate "pg_c_utf8" ~* $8', string_agg('t.' || c.name || '::text', ', '))
-  into keys, changes, differs, mentions
-  from postroom.word_columns(from_table::regclass) as c
-  cross join lateral (select format(case c.kind when 'text' then 'postroom.without_marks(t.%s, $6, $7)'
-    when 'jsonb' then 'postroom.document_without_marks(t.%s::text::json, $6, $7)::jsonb'
-    when 'json' then 'postroom.document_without_marks(t.%s::json, $6, $7)'
-    else 'postroom.list_without_marks(t.%s, $6, $7)' end, c.name) as call) as f
-  where not (c.is_key and from_table in ('users', 'accounts'));
-  for statement in
-    select format('delete from %s t using %s where %s and %s and (%s)', from_table, the, part, mentions, keys) where keys is not null
-    union all
-    select format('update %s t set %s from %s where %s and %s and (%s)', from_table, changes, the, part, mentions, differs) where changes is not null
-  loop
-    execute statement using erasure.org_id, erasure.person_id, erasure.accounts, erasure.addresses, erasure.ids, patterns, instead, loose,
-      identity;
-    get diagnostics gone = row_count;
-    done := done + gone;
+  for page in select generate_series((first::text::point)[0]::bigint, pages - 1) loop
+    after := format('(%s,0)', page + 1)::tid;
+    before := rows;
+    begin
+      foreach query in array by_rule loop
+        execute query using erasure.org_id, erasure.person_id, erasure.accounts, erasure.addresses, erasure.ids, first, after;
+        get diagnostics gone = row_count;
+        rows := rows + gone;
+      end loop;
+      found := null;
+      if finding is not null then
+        execute finding into found using erasure.org_id, erasure.person_id, erasure.accounts, erasure.addresses, erasure.ids, first, after, loose;
+      end if;
+      for place in 1 .. coalesce(cardinality(found), 0) loop
+        execute reading into one using found[place], patterns, instead, loose, identity;
+        if one.at is null then
+          rows := rows + 1; -- somebody has changed it meanwhile: another pass finds what it is now
+        elsif one.goes then
+          execute format('delete from %s t where t.ctid = $1', from_table) using one.at;
+          rows := rows + 1;
+        elsif one.new is distinct from one.old then
+          execute changing using one.at, one.new;
+          rows := rows + 1;
+        end if;
+        next := found[place + 1];
+        if next is not null and clock_timestamp() >= ends_at then
+          return;
+        end if;
+      end loop;
+    exception when foreign_key_violation or restrict_violation or unique_violation then
+      get stacked diagnostics blocked = pg_exception_detail;
+      rows := before;
+    end;
+    first := after;
+    next := case when page + 1 < pages then after end;
+    if clock_timestamp() >= ends_at then
+      return;
+    end if;
   end loop;
-  return done;
 end
 $$;
 grant execute on function postroom.erase_rows to postroom_ledger;
@@ -102,4 +114,38 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
     select format('update %s t set %s from %s where %s and (%s)', of_table, string_agg(format('%I = %s', k.key, k.value), ', '), the, part,
       string_agg(format('t.%I is distinct from (%s)', k.key, k.value), ' or '))
     from jsonb_each_text(keeps) as k) end
+$$;
+
+-- How a person is taken out of the rows of a table: which rows of a part may have them (`finding`); for one of these, by its place, whether it
+-- goes, and its words as they are and as they are to be (`reading`); and how it gets these (`changing`). To begin with a pattern costs as much
+-- as to go through some thousand letters with it, so short rows are gone through together first. Each value is computed once, and by all patterns
+-- only where the loose one finds something. A row goes whose key has an id, a number or an address of the person; of all others
+-- the person is taken out, and bytes in which the person is become null. People and mailboxes go by their ids alone: an address by which one is
+-- known is another's, whatever it looks like.
+create or replace function postroom.searching_statements(
+  of_table text, bytes text[], the text, part text, out finding text, out reading text, out changing text)
+language sql stable set search_path = pg_catalog, public, pg_temp as $$
+  select format('with row_words as materialized (select t.ctid as at, concat_ws('' '', %s) collate "pg_c_utf8" as words from %s t, %s where %s)'
+      ' select array_agg(r.at order by r.at) from row_words r where r.words ~* $8'
+      ' and (select sum(length(a.words)) > 1000000 or string_agg(a.words, U&''\FDD0'') ~* $8 from row_words a)',
+      string_agg(w.word, ', '), of_table, the, part),
+    format('select t.ctid as at, coalesce(%s, false) as goes, array[%s] as old, array[%s] as new from %s t where t.ctid = $1 for no key update',
+      coalesce(string_agg(format('t.%s collate "pg_c_utf8" ~* $5', w.name), ' or ') filter (where w.is_key and w.kind = 'text'), 'false'),
+      string_agg(format('t.%s::text', w.name), ', ' order by w.number),
+      string_agg(format('case when %s collate "pg_c_utf8" ~* $4 then %s else t.%s::text end', w.word, w.call, w.name), ', ' order by w.number),
+      of_table),
+    format('update %s t set %s where t.ctid = $1', of_table,
+      string_agg(format('%s = ($2)[%s]::%s', w.name, w.number, case w.kind when 'json' then 'text' else w.kind end), ', '))
+  from (
+    select c.name, c.kind, c.is_key, format('t.%s::text', c.name) as word, row_number() over () as number,
+      format(case c.kind when 'text' then 'postroom.without_marks(t.%s, $2, $3)'
+        when 'text[]' then 'postroom.list_without_marks(t.%s, $2, $3)::text'
+        else 'postroom.document_without_marks(t.%s::text::json, $2, $3)' end, c.name) as call
+    from postroom.word_columns(of_table::regclass) as c
+    where not (c.is_key and of_table in ('users', 'accounts'))
+    union all
+    select quote_ident(b), 'bytea', false, format('encode(t.%I, ''escape'')', b), -n, 'null'
+    from unnest(bytes) with ordinality as b (b, n)
+  ) as w
+  having count(*) > 0
 $$;

@@ -60,21 +60,28 @@ language sql immutable strict set search_path = pg_catalog, pg_temp as $$
   from unnest(words) with ordinality as w (word, place)
 $$;
 
--- The same for a document: in its names and its texts, where they stand, for a text of JSON has letters of its own before a word. As a text, in
--- which all else is as it was, and in the same order; written as PostgreSQL writes JSONB, and Python JSON.
+-- The same for a document: in its names, texts and numbers; a number that has one becomes 0. As a text, in which all else is as it was, to the
+-- letter. All words are gone through at once, for each use of a pattern costs more than a short word: between two of them are signs that
+-- are in no text and end a word, and such a sign that is in a word has another behind it meanwhile. Names that become the same are numbered.
 create or replace function postroom.document_without_marks(document json, patterns text[], instead text[]) returns text
-language plpgsql immutable strict set search_path = pg_catalog, pg_temp as $$
-begin
-  return case json_typeof(document)
-    when 'string' then to_json(postroom.without_marks(document #>> '{}', patterns, instead))::text
-    when 'array' then (
-      select format('[%s]', string_agg(postroom.document_without_marks(e.value, patterns, instead), ', ' order by e.ordinality))
-      from json_array_elements(document) with ordinality as e)
-    when 'object' then (
-      select format('{%s}', string_agg(format('%s: %s', to_json(postroom.without_marks(e.key, patterns, instead)),
-        postroom.document_without_marks(e.value, patterns, instead)), ', ' order by e.ordinality))
-      from json_each(document) with ordinality as e)
-    else document::text
-  end;
-end
+language sql immutable strict set search_path = pg_catalog, pg_temp as $$
+  with pieces as materialized (
+    select m.found[1] as piece, m.n, left(m.found[1], 1) = '"' as is_text, left(m.found[1], 1) ~ '["0-9-]' as has_words,
+      lead(m.found[1]) over (order by m.n) ~ '^\s*:' as is_name
+    from regexp_matches(document::text, '"(?:[^"\\]|\\.)*"|-?[0-9][0-9.eE+-]*|[^"0-9-]+', 'g') with ordinality as m (found, n)
+  ), words as materialized (
+    select p.n, p.is_text, p.is_name, case when p.is_text then p.piece::json #>> '{}' else p.piece end as word from pieces p where p.has_words
+  ), without as (
+    select array_agg(w.n order by w.n) as places, string_to_array(postroom.without_marks(string_agg(
+      replace(w.word, U&'\FDD0', U&'\FDD0\FDD2'), U&'\FDD0\FDD1' order by w.n), patterns, instead), U&'\FDD0\FDD1') as words
+    from words w
+  ), changed as (
+    select w.n, w.is_text, w.word as before, replace(u.word, U&'\FDD0\FDD2', U&'\FDD0') as word,
+      case when w.is_name then dense_rank() over (
+        partition by w.is_name, u.word order by replace(u.word, U&'\FDD0\FDD2', U&'\FDD0') <> w.word, w.word) end as nth
+    from without o cross join lateral unnest(o.places, o.words) as u (n, word) join words w using (n)
+  )
+  select string_agg(case when c.n is null or c.word = c.before then p.piece when not c.is_text then '0'
+    else to_json(c.word || case when c.nth > 1 then format(' %s', c.nth) else '' end)::text end, '' order by p.n)
+  from pieces p left join changed c using (n)
 $$;

@@ -12,15 +12,17 @@ from psycopg import Connection, connect
 from commands.operations import AREAS
 from domain.access.api_keys import NOISE, Role, make_key
 from domain.exchange.artifacts import place_of
-from domain.jobs.failures import ClaimLost, Gone
+from domain.jobs.failures import ClaimLost, Gone, Invalid, Transient
 from domain.jobs.job import Origin, State
 from domain.jobs.lifecycle import Settlement
+from domain.privacy.erasure import Mark, MarkKind
 from engine.runtime import Runtime
+from operations.orgs.erasure import LONGEST_PATTERN, searches_for, tried_again
 from providers.artifacts.obstore_store import ObstoreArtifacts
 from storage.access import api_keys
 from storage.access.api_keys import KeyOptions
 from storage.ledger import ledger
-from storage.postgres.execution import DatabaseError
+from storage.postgres.execution import DatabaseError, RowLocked, StatementAborted
 from tests.commands.calling import answer, refusal
 from tests.domain.privacy.ways_to_write import ADDRESSES, NAMES, NUMBERS, full_width
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type
@@ -176,6 +178,55 @@ def test_what_a_job_of_somebody_else_writes_meanwhile_goes_too(
     assert database.execute("select output from jobs where id = %s", (held.job_id,)).fetchone() == (
         {"met": "x@x.invalid"},
     )
+
+
+def test_what_a_transaction_of_no_job_has_written_goes_too(
+    org_id: UUID, database: Connection, database_url: str
+) -> None:
+    """A request's, or a service's own: it has begun before, and commits after all tables were gone through."""
+    make_person(database, org_id, owns_everything=False)
+    words = "insert into email_orders (org_id, words) values (%s, jsonb_build_object('met', %s::text)) returning id"
+    with ThreadPoolExecutor(1) as threads, connect(database_url) as request:
+        (order,) = request.execute(words, (org_id, ADDRESS)).fetchone() or (None,)
+        erasing = threads.submit(answer, USERS, "erase", ADDRESS, "--reason", "they asked")
+        gone = "select count(*) from users where email = %s"
+        eventually(lambda: database.execute(gone, (ADDRESS,)).fetchone() == (0,), describe="the person is erased")
+        assert not erasing.done()
+        request.commit()
+        assert erasing.result(timeout=30)["finished_at"]
+    left = database.execute("select words from email_orders where id = %s", (order,)).fetchone()
+    assert left == ({"met": "x@x.invalid"},)
+
+
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (RowLocked("LockNotAvailable"), "somebody has locked a row"),
+        (StatementAborted("QueryCanceled"), "QueryCanceled"),
+    ],
+)
+def test_what_is_locked_or_takes_too_long_is_said_with_its_table(error: StatementAborted, why: str) -> None:
+    def fail() -> None:
+        raise error
+
+    with pytest.raises(Transient, match=f"messages: .*{why}; ask for the erasure again, and it goes on"):
+        tried_again(fail, "messages", within_s=0)
+
+
+def test_many_addresses_are_searched_for_by_several_patterns_of_bounded_length() -> None:
+    """PostgreSQL reads one of all addresses in minutes, or never. What is within a longer mark is found after it."""
+    addresses = [f"{'abcdefghij'[n] * 2}@{ADDRESS.partition('@')[2]}" for n in range(10)]
+    marks = [Mark(MarkKind.ADDRESS, one) for one in addresses]
+    searches = searches_for([*marks, Mark(MarkKind.NAME, "Aa Schmidt")], [])
+    assert 1 < len(searches) < len(marks)
+    assert all(len(one.loose) <= LONGEST_PATTERN for one in searches)
+    assert [len(one.patterns) for one in searches_for(marks[:1], [])] == [1]
+    text = " ".join(addresses)
+    for search in searches:
+        text = search.without(text)
+    assert text == " ".join(["x@x.invalid"] * len(addresses))
+    with pytest.raises(Invalid, match="name: is too long to be looked for: 900 letters"):
+        searches_for([Mark(MarkKind.NAME, "Löffel" * 150)], [])
 
 
 def test_the_bytes_of_their_files_go(org_id: UUID, process: Runtime, database: Connection) -> None:
