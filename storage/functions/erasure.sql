@@ -7,6 +7,9 @@ create or replace procedure postroom.erasure_rule(
   target regclass, org_rows text default 'org_id = the.org', org_keeps jsonb default null, person_rows text default null,
   person_keeps jsonb default null, is_searched boolean default true, bytes text[] default '{}', refuses_new boolean default false)
 language plpgsql set search_path = pg_catalog, public, pg_temp as $$
+declare
+  keys text;
+  differ text;
 begin
   if org_rows is not null then
     select nullif(concat_ws(' or ', person_rows, string_agg(
@@ -22,6 +25,45 @@ begin
     execute format('create or replace trigger %I before insert on %s for each row execute function postroom.refuse_erased()',
       target || '_of_nobody_erased', target);
   end if;
+  select string_agg(distinct quote_ident(a.attname), ', '), string_agg(distinct format('old.%1$I <> new.%1$I', a.attname), ' or ')
+  into keys, differ
+  from pg_index i join pg_attribute a on a.attrelid = i.indrelid and a.attnum = any (i.indkey) join pg_type y on y.oid = a.atttypid
+  where i.indrelid = target and i.indisunique and y.typcategory = 'S';
+  if org_rows is not null and is_searched and keys is not null then
+    execute format('create or replace trigger %I before update of %s on %s for each row
+      when ((%s) and current_setting(''postroom.deletes_audit'', true) = ''on'') execute function postroom.tell_apart()',
+      target || '_stay_apart', keys, target, differ);
+  end if;
+end
+$$;
+
+-- Tells a key that an erasure changes from one that is there already: its end becomes something that no other key has. The row stays: without
+-- its guard, an effect would happen again.
+create or replace function postroom.tell_apart() returns trigger
+language plpgsql set search_path = pg_catalog, public, pg_temp as $$
+declare
+  was jsonb := to_jsonb(old);
+  unique_key record;
+  is_there boolean;
+begin
+  for unique_key in
+    select array_agg(a.attname) filter (where y.typcategory = 'S') as words,
+      string_agg(format(case when i.indnullsnotdistinct then 't.%1$I is not distinct from $1.%1$I' else 't.%1$I = $1.%1$I' end, a.attname), ' and ')
+        || coalesce(' and ' || pg_get_expr(i.indpred, i.indrelid), '') as same
+    from pg_index i join pg_attribute a on a.attrelid = i.indrelid and a.attnum = any (i.indkey) join pg_type y on y.oid = a.atttypid
+    where i.indrelid = tg_relid and i.indisunique
+    group by i.indexrelid, i.indrelid, i.indpred
+    having bool_or(y.typcategory = 'S')
+  loop
+    execute format('select exists (select from %s t where %s)', tg_relid::regclass, unique_key.same) into is_there using new;
+    if is_there then
+      new := jsonb_populate_record(new, (
+        select jsonb_object_agg(k.name, left(n.facts ->> k.name, greatest(length(was ->> k.name), 40) - 13) || '-' || right(gen_random_uuid()::text, 12))
+        from unnest(unique_key.words) as k (name), to_jsonb(new) as n (facts)
+        where n.facts -> k.name <> was -> k.name));
+    end if;
+  end loop;
+  return new;
 end
 $$;
 
