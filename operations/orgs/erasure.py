@@ -10,12 +10,13 @@ from datetime import datetime
 from functools import partial
 from threading import Event
 from typing import Annotated, ClassVar, Concatenate, ParamSpec, TypeVar
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from pydantic import Field
 
 from domain.jobs.failures import Conflict, Gone, Invalid, Transient
 from domain.jobs.job import SYSTEM_ORG, JsonObject
+from domain.payloads.mail_address import address_key, check_address
 from domain.privacy.erasure import Mark, MarkKind, Search, addresses_of_others, marks_of, named, search_for
 from domain.privacy.personal_data import without_addresses
 from operations import cancellations
@@ -72,19 +73,28 @@ class ErasureView(Record):
 @USERS.deed("erase", OPERATORS, org="optional", events=("user.erasure_begun", "user.erased"))
 def erase_user(
     call: Call,
-    user: Annotated[str, Field(pattern=WORDS, max_length=320, description="Their address or id.")],
+    user: Annotated[
+        str,
+        Field(
+            pattern=WORDS, max_length=320, description="Their address or id; with an org, of somebody who is no user."
+        ),
+    ],
     *,
     reason: EraseReason,
     names: Names = None,
 ) -> ErasureView:
     """Take a person out of every table of their org, with their mailboxes and files; the fact stays.
 
-    Cut off, it goes on when it is called again; done before, it says so.
+    Who is no user, such as a correspondent or somebody who was removed, is named with the org. Cut off, it goes on when
+    it is called again; done before, it says so.
     """
     given = named(names or ())
     with call.database.ledger() as tx:
         known = erasing.find(tx, erasing.USER, user, call.org_id)
         whom = None if known and known.finished_at is None else erasing.person(tx, user, call.org_id)
+        if whom is None and call.org_id is not None and (known is None or known.finished_at is not None):
+            whom, mark = _no_user(tx, user, call.org_id)
+            given = [mark, *given]
     if known is not None and whom is None and known.finished_at is not None:
         return _view(known)
     with call.writing() as tx:
@@ -94,7 +104,7 @@ def erase_user(
             begun = _gone_on(call, tx, known, [*{*known.marks, *given}], reason)
             erasing.look_for(tx, known.erasure_id, begun.marks)
         else:
-            raise Gone(f"user: nobody has the address or id {user}")
+            raise Gone(f"user: nobody has the address or id {user}; who is no user is named with the org")
         call.audit(tx, begun.org_id, begun.facts(), event="user.erasure_begun")
     return _erase(begun, "user.erased")
 
@@ -186,6 +196,8 @@ def _erase(work: Work, event: str) -> ErasureView:
         for same in before & work.blocked:
             raise Conflict(f"{same.table}: a row cannot be erased: {same.why}", code="erasure.blocked")
         if not changed:
+            for table in tables:
+                work.patiently(erasing.forget_statistics, work.erasure_id, table, work.search)
             return _finish(work, event)
         work.rows += changed
         # What they have read of the person may come back with what they write.
@@ -201,6 +213,19 @@ def _begun(call: Call, tx: Transaction, org_id: UUID, whom: Person | None, given
     why = without_addresses(search.without(reason))
     erasure_id = erasing.begin(tx, org_id, whom, marks, reason=why, by=call.origin.actor_id)
     return Work(call, erasure_id, org_id, marks, search, why)
+
+
+def _no_user(tx: Transaction, text: str, org_id: UUID) -> tuple[Person, Mark]:
+    """Somebody who is no user of the org, by an address or by the id of a removed user; raises `Invalid`."""
+    removed = erasing.removed_user(tx, text, org_id)
+    if removed is not None:
+        return Person(removed, org_id, str(removed)), Mark(MarkKind.ID, str(removed))
+    found = Mark(MarkKind.ADDRESS, check_address("user", text))
+    if found.key in map(address_key, addresses_of_others(erasing.known(tx, org_id), None)):
+        raise Invalid(
+            "user", "is an address of a user of the org: name the user by the address that `users list` shows"
+        )
+    return Person(uuid4(), org_id, found.key), found
 
 
 def _gone_on(call: Call, tx: Transaction, known: Erasure, marks: Sequence[Mark], reason: str) -> Work:

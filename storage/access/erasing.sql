@@ -18,6 +18,12 @@ select id as user_id, org_id, email from users
 where (email = %(key)s or id::text = %(key)s) and (%(org_id)s::uuid is null or org_id = %(org_id)s::uuid)
 limit 2
 
+-- name: find_removed_user
+-- The id of somebody whom the org has removed, as the audit log has it.
+select data ->> 'user_id' as user_id from audit_log
+where org_id = %(org_id)s and event = 'user.removed' and data ->> 'user_id' = %(id)s
+limit 1
+
 -- name: list_marks_of_people
 -- By what each person of the org is known.
 select u.id as user_id, 'id' as kind, u.id::text as text from users u where u.org_id = %(org_id)s
@@ -100,6 +106,9 @@ where org_id = %(org_id)s and next_check_at is not null and state in ('claimed',
 select id as artifact_id, org_id, size from artifacts
 where org_id = %(org_id)s and state = 'deleted' and removed_at is null
 order by id limit %(most)s
+
+-- name: forget_statistics
+select postroom.forget_statistics(%(erasure_id)s, %(of_table)s, %(loose)s)
 
 -- name: finish_erasure
 -- Forgets by what the person was found. The row says that it is done, and to whoever has the address, of whom.

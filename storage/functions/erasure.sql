@@ -82,6 +82,31 @@ begin
 end
 $$;
 
+-- Makes a table's statistics anew where they have a person's values, as `loose` finds them; of an org that is erased, in any case. An empty
+-- table keeps none: PostgreSQL would leave the old ones.
+create or replace function postroom.forget_statistics(of_erasure uuid, from_table text, loose text) returns void
+language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+declare
+  known_columns text[];
+begin
+  if not exists (select from public.erasures e where e.id = of_erasure and e.finished_at is null)
+    or not exists (select from public.erasure_rules r where r.table_name = from_table and r.org_rows is not null)
+  then
+    perform postroom.refuse('erasure', 'is not under way');
+  end if;
+  select array_agg(s.attname::text) into known_columns
+  from pg_stats s
+  where s.schemaname = 'public' and s.tablename = from_table
+    and (exists (select from public.erasures e where e.id = of_erasure and e.subject = 'org')
+      or concat_ws(' ', s.most_common_vals, s.histogram_bounds, s.most_common_elems) collate "pg_c_utf8" ~* loose);
+  if known_columns is not null then
+    perform pg_clear_attribute_stats('public', from_table, c.name, false) from unnest(known_columns) as c (name);
+    execute format('analyze %I', from_table);
+  end if;
+end
+$$;
+grant execute on function postroom.forget_statistics to postroom_ledger;
+
 -- A text without what the patterns find in it, regardless of case and of the database's locale; each has something in its place,
 -- behind the pattern's first group.
 create or replace function postroom.without_marks(words text, patterns text[], instead text[]) returns text
