@@ -91,11 +91,13 @@ def erase_user(
     given = named(names or ())
     with call.database.ledger() as tx:
         known = erasing.find(tx, erasing.USER, user, call.org_id)
-        whom = None if known and known.finished_at is None else erasing.person(tx, user, call.org_id)
-        if whom is None and call.org_id is not None and (known is None or known.finished_at is not None):
+        is_done = known is not None and known.finished_at is not None
+        whom = erasing.person(tx, user, call.org_id) if known is None or is_done else None
+        # Of an address there may be more since it was erased.
+        if whom is None and call.org_id is not None and (known is None or (is_done and "@" in user)):
             whom, mark = _no_user(tx, user, call.org_id)
             given = [mark, *given]
-    if known is not None and whom is None and known.finished_at is not None:
+    if known is not None and is_done and whom is None:
         return _view(known)
     with call.writing() as tx:
         if whom is not None:

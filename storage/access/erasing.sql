@@ -21,7 +21,7 @@ limit 2
 -- name: find_removed_user
 -- The id of somebody whom the org has removed, as the audit log has it.
 select data ->> 'user_id' as user_id from audit_log
-where org_id = %(org_id)s and event = 'user.removed' and data ->> 'user_id' = %(id)s
+where org_id = %(org_id)s and event = 'user.removed' and data ->> 'user_id' = %(id)s and pg_input_is_valid(%(id)s, 'uuid')
 limit 1
 
 -- name: list_marks_of_people

@@ -8,6 +8,7 @@ from psycopg import Connection
 from commands.operations import AREAS
 from domain.exchange.artifacts import place_of
 from domain.jobs.failures import Gone
+from domain.jobs.job import SYSTEM_ORG
 from engine.runtime import Runtime
 from providers.artifacts.obstore_store import ObstoreArtifacts
 from tests.commands.calling import answer
@@ -59,6 +60,21 @@ def test_gates_of_the_org_and_of_its_mailboxes_lose_the_person(database: Connect
         (str(account), erased),
         (str(other), "another matter"),
     }
+
+
+@pytest.mark.usefixtures("process")
+def test_gates_of_the_fleet_lose_who_is_erased_from_the_system_org(database: Connection, database_url: str) -> None:
+    org_id = make_org(database)
+    answer(GATES, "close", "queue", "default", "--reason", WORDS, "--as", NAME)
+    answer(GATES, "close", "org", org_id, "--reason", WORDS)
+    erase(ADDRESS, "--org", str(SYSTEM_ORG))
+    assert {line.split(":")[0] for line in lines_with(dump(database_url), [ADDRESS])} == {
+        "public.audit_entries",
+        "public.gates",
+    }
+    assert [one["reason"] for one in answer(GATES, "list")] == [WORDS, "erased <x@x.invalid> asked"]
+    erase(ADDRESS, "--org", str(org_id))
+    assert lines_with(dump(database_url), [ADDRESS, NAME.lower()]) == []
 
 
 @pytest.mark.usefixtures("process")

@@ -51,12 +51,22 @@ def test_who_writes_again_is_erased_again(org_id: UUID, database: Connection, da
     assert lines_with(dump(database_url), [ADDRESS, NAME.lower()]) == []
 
 
+def test_an_erased_user_s_id_is_known_as_done(org_id: UUID) -> None:
+    user_id = answer(USERS, "add", ADDRESS, "--org", org_id)["user_id"]
+    done = answer(USERS, "erase", user_id, "--org", org_id, "--reason", "they asked")
+    assert answer(USERS, "erase", user_id, "--org", org_id, "--reason", "again") == done
+
+
 def test_a_removed_user_goes_by_address_and_by_id(org_id: UUID, database: Connection, database_url: str) -> None:
     removed = answer(USERS, "add", ADDRESS, "--org", "an org")["user_id"]
     answer(USERS, "remove", ADDRESS, "--org", "an org")
     database.execute("update email_orders set words = words || jsonb_build_object('by', %s::text)", (removed,))
-    for named in (ADDRESS, removed.upper()):
-        assert answer(USERS, "erase", named, "--org", org_id, "--name", NAME, "--reason", "they asked")["rows"]
+    done = [
+        answer(USERS, "erase", named, "--org", org_id, "--name", NAME, "--reason", "they asked")
+        for named in (ADDRESS, removed.upper())
+    ]
+    assert all(one["rows"] for one in done)
+    assert answer(USERS, "erase", removed, "--org", org_id, "--reason", "again") == done[1]
     assert lines_with(dump(database_url), [ADDRESS, NAME.lower(), removed]) == []
 
 
