@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Annotated, ClassVar
+from uuid import UUID
 
 from pydantic import Field
 
@@ -90,7 +91,7 @@ def close_gate(
             target_to_write(tx, gate.key, None)
         gates.close(tx, gate)
         facts = {"scope": scope.value, "key": gate.key, "reason": reason, "until": end and written(end)}
-        call.audit(tx, SYSTEM_ORG, facts)
+        call.audit(tx, _org_of(tx, scope, gate.key), facts)
         return GateView.model_validate(gates.held(tx, gate))
 
 
@@ -106,7 +107,7 @@ def open_gate(
     with call.writing() as tx:
         opened = _open(tx, scope, key, cause)
         facts = {"scope": scope.value, "key": opened} | ({"cause": cause.value} if cause else {})
-        call.audit(tx, SYSTEM_ORG, facts)
+        call.audit(tx, _org_of(tx, scope, opened), facts)
     return OpenedGate(scope=scope, key=opened, cause=cause)
 
 
@@ -118,6 +119,11 @@ def _open(tx: Transaction, scope: GateScope, key: str, cause: Cause | None) -> s
     if known == key or not gates.open_gate(tx, scope, known, cause):
         raise Gone(f"the gate {scope} {key} is not closed" + (f" for the cause {cause.value}" if cause else ""))
     return known
+
+
+def _org_of(tx: Transaction, scope: GateScope, key: str) -> UUID:
+    """Whose log keeps it: the org's that the gate is about; the fleet's for what is of no org, or is gone."""
+    return gates.org_of(tx, scope, key) or SYSTEM_ORG
 
 
 def _known_key(tx: Transaction, scope: GateScope, key: str) -> str:

@@ -11,12 +11,13 @@ from functools import partial
 from itertools import product
 from threading import Event
 from typing import Annotated, ClassVar, Concatenate, ParamSpec, TypeVar
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from pydantic import Field
 
 from domain.jobs.failures import Conflict, Gone, Invalid, Transient
 from domain.jobs.job import SYSTEM_ORG, JsonObject
+from domain.payloads.mail_address import address_key, check_address
 from domain.privacy.erasure import Mark, MarkKind, Search, addresses_of_others, marks_of, named, search_for
 from domain.privacy.personal_data import without_addresses
 from operations import cancellations
@@ -79,20 +80,31 @@ class ErasureView(Record):
 @USERS.deed("erase", OPERATORS, org="optional", events=("user.erasure_begun", "user.erased"))
 def erase_user(
     call: Call,
-    user: Annotated[str, Field(pattern=WORDS, max_length=320, description="Their address or id.")],
+    user: Annotated[
+        str,
+        Field(
+            pattern=WORDS, max_length=320, description="Their address or id; with an org, of somebody who is no user."
+        ),
+    ],
     *,
     reason: EraseReason,
     names: Names = None,
 ) -> ErasureView:
     """Take a person out of every table of their org, with their mailboxes and files; the fact stays.
 
-    Cut off, it goes on when it is called again; done before, it says so.
+    Who is no user, such as a correspondent or somebody who was removed, is named with the org. Cut off, it goes on when
+    it is called again; done before, it says so.
     """
     given = named(names or ())
     with call.database.ledger() as tx:
         known = erasing.find(tx, erasing.USER, user, call.org_id)
-        whom = None if known and known.finished_at is None else erasing.person(tx, user, call.org_id)
-    if known is not None and whom is None and known.finished_at is not None:
+        is_done = known is not None and known.finished_at is not None
+        whom = erasing.person(tx, user, call.org_id) if known is None or is_done else None
+        # Of an address there may be more since it was erased.
+        if whom is None and call.org_id is not None and (known is None or (is_done and "@" in user)):
+            whom, mark = _no_user(tx, user, call.org_id)
+            given = [mark, *given]
+    if known is not None and is_done and whom is None:
         return _view(known)
     with call.writing() as tx:
         if whom is not None:
@@ -101,7 +113,7 @@ def erase_user(
             begun = _gone_on(call, tx, known, [*{*known.marks, *given}], reason)
             erasing.look_for(tx, known.erasure_id, begun.marks)
         else:
-            raise Gone(f"user: nobody has the address or id {user}")
+            raise Gone(f"user: nobody has the address or id {user}; who is no user is named with the org")
         call.audit(tx, begun.org_id, begun.facts(), event="user.erasure_begun")
     return _erase(begun, "user.erased")
 
@@ -207,6 +219,8 @@ def _erase(work: Work, event: str) -> ErasureView:
         for table, why in blocked & work.blocked:
             raise Conflict(f"{table}: a row cannot be erased: {why}", code="erasure.blocked")
         if are_closed and not (changed or work.blocked):
+            for table, search in product(tables, work.searches):
+                work.patiently(erasing.forget_statistics, work.erasure_id, table, search)
             return _finish(work, event)
         # What they have read of the person may come back with what they write.
         since, before = work.patiently(ledger.read_time), work.patiently(erasing.open_transactions)
@@ -224,6 +238,19 @@ def _begun(call: Call, tx: Transaction, org_id: UUID, whom: Person | None, given
     if erasure_id is None:
         raise Conflict("somebody else has just begun the same erasure; ask again, and it goes on", code="erasure.begun")
     return Work(call, erasure_id, org_id, marks, searches, why)
+
+
+def _no_user(tx: Transaction, text: str, org_id: UUID) -> tuple[Person, Mark]:
+    """Somebody who is no user of the org, by an address or by the id of a removed user; raises `Invalid`."""
+    removed = erasing.removed_user(tx, text, org_id)
+    if removed is not None:
+        return Person(removed, org_id, str(removed)), Mark(MarkKind.ID, str(removed))
+    found = Mark(MarkKind.ADDRESS, check_address("user", text))
+    if found.key in map(address_key, addresses_of_others(erasing.known(tx, org_id), None)):
+        raise Invalid(
+            "user", "is an address of a user of the org: name the user by the address that `users list` shows"
+        )
+    return Person(uuid4(), org_id, found.key), found
 
 
 def _gone_on(call: Call, tx: Transaction, known: Erasure, marks: Sequence[Mark], reason: str) -> Work:

@@ -89,6 +89,12 @@ def person(tx: Transaction, named: str, org_id: UUID | None) -> Person | None:
     return Person(**rows[0]._asdict()) if rows else None
 
 
+def removed_user(tx: Transaction, text: str, org_id: UUID) -> UUID | None:
+    """The id, where the text is that of somebody who was a user of the org and is one no more."""
+    rows = tx.run("find_removed_user", org_id=org_id, id=text.lower())
+    return UUID(rows[0].user_id) if rows else None
+
+
 def known(tx: Transaction, org_id: UUID) -> Sequence[Known]:
     """By what the people of an org are known."""
     return [(row.user_id, row.kind, row.text) for row in tx.run("list_marks_of_people", org_id=org_id)]
@@ -195,6 +201,11 @@ def files(tx: Transaction, org_id: UUID, *, most: int) -> Sequence[DeletedArtifa
 def count(tx: Transaction, erasure_id: UUID, *, rows: int, files_removed: int) -> None:
     """Write down how many more rows and files are erased."""
     tx.run("count_erased", erasure_id=erasure_id, rows=rows, files=files_removed)
+
+
+def forget_statistics(tx: Transaction, erasure_id: UUID, table: str, search: Search) -> None:
+    """Let PostgreSQL forget what it has kept of a table for its planner, where that names the person."""
+    tx.run("forget_statistics", erasure_id=erasure_id, of_table=table, loose=search.loose)
 
 
 def finish(tx: Transaction, erasure_id: UUID) -> Erasure | None:

@@ -18,6 +18,12 @@ select id as user_id, org_id, email from users
 where (email = %(key)s or id::text = %(key)s) and (%(org_id)s::uuid is null or org_id = %(org_id)s::uuid)
 limit 2
 
+-- name: find_removed_user
+-- The id of somebody whom the org has removed, as the audit log has it.
+select data ->> 'user_id' as user_id from audit_log
+where org_id = %(org_id)s and event = 'user.removed' and data ->> 'user_id' = %(id)s and pg_input_is_valid(%(id)s, 'uuid')
+limit 1
+
 -- name: list_marks_of_people
 -- By what each person of the org is known.
 select u.id as user_id, 'id' as kind, u.id::text as text from users u where u.org_id = %(org_id)s
@@ -125,6 +131,9 @@ order by id limit %(most)s
 
 -- name: count_erased
 update erasures set rows = rows + %(rows)s, files = files + %(files)s where id = %(erasure_id)s
+
+-- name: forget_statistics
+select postroom.forget_statistics(%(erasure_id)s, %(of_table)s, %(loose)s)
 
 -- name: finish_erasure
 -- Forgets by what the person was found. The row says that it is done, and to whoever has the address, of whom.

@@ -33,7 +33,8 @@ declare
   ends_at timestamptz := clock_timestamp() + most;
   erasure record;
   rule record;
-  the constant text := '(select $1::uuid as org, $2::uuid as person, $3::uuid[] as accounts, $4::text[] as addresses, $5::text as ids) as the';
+  the constant text := '(select $1::uuid as org, $2::uuid as person, $3::uuid[] as accounts, $4::text[] as addresses, $5::text as ids,
+    $6::text[] as patterns, $7::text[] as instead) as the';
   part text;
   by_rule text[];
   query text;

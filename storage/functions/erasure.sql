@@ -7,6 +7,9 @@ create or replace procedure postroom.erasure_rule(
   target regclass, org_rows text default 'org_id = the.org', org_keeps jsonb default null, person_rows text default null,
   person_keeps jsonb default null, is_searched boolean default true, bytes text[] default '{}', refuses_new boolean default false)
 language plpgsql set search_path = pg_catalog, public, pg_temp as $$
+declare
+  keys text;
+  differ text;
 begin
   if org_rows is not null then
     select nullif(concat_ws(' or ', person_rows, string_agg(
@@ -22,6 +25,45 @@ begin
     execute format('create or replace trigger %I before insert on %s for each row execute function postroom.refuse_erased()',
       target || '_of_nobody_erased', target);
   end if;
+  select string_agg(distinct quote_ident(a.attname), ', '), string_agg(distinct format('old.%1$I <> new.%1$I', a.attname), ' or ')
+  into keys, differ
+  from pg_index i join pg_attribute a on a.attrelid = i.indrelid and a.attnum = any (i.indkey) join pg_type y on y.oid = a.atttypid
+  where i.indrelid = target and i.indisunique and y.typcategory = 'S';
+  if org_rows is not null and is_searched and keys is not null then
+    execute format('create or replace trigger %I before update of %s on %s for each row
+      when ((%s) and current_setting(''postroom.deletes_audit'', true) = ''on'') execute function postroom.tell_apart()',
+      target || '_stay_apart', keys, target, differ);
+  end if;
+end
+$$;
+
+-- Tells a key that an erasure changes from one that is there already: its end becomes something that no other key has. The row stays: without
+-- its guard, an effect would happen again.
+create or replace function postroom.tell_apart() returns trigger
+language plpgsql set search_path = pg_catalog, public, pg_temp as $$
+declare
+  was jsonb := to_jsonb(old);
+  unique_key record;
+  is_there boolean;
+begin
+  for unique_key in
+    select array_agg(a.attname) filter (where y.typcategory = 'S') as words,
+      string_agg(format(case when i.indnullsnotdistinct then 't.%1$I is not distinct from $1.%1$I' else 't.%1$I = $1.%1$I' end, a.attname), ' and ')
+        || coalesce(' and ' || pg_get_expr(i.indpred, i.indrelid), '') as same
+    from pg_index i join pg_attribute a on a.attrelid = i.indrelid and a.attnum = any (i.indkey) join pg_type y on y.oid = a.atttypid
+    where i.indrelid = tg_relid and i.indisunique
+    group by i.indexrelid, i.indrelid, i.indpred
+    having bool_or(y.typcategory = 'S')
+  loop
+    execute format('select exists (select from %s t where %s)', tg_relid::regclass, unique_key.same) into is_there using new;
+    if is_there then
+      new := jsonb_populate_record(new, (
+        select jsonb_object_agg(k.name, left(n.facts ->> k.name, greatest(length(was ->> k.name), 40) - 13) || '-' || right(gen_random_uuid()::text, 12))
+        from unnest(unique_key.words) as k (name), to_jsonb(new) as n (facts)
+        where n.facts -> k.name <> was -> k.name));
+    end if;
+  end loop;
+  return new;
 end
 $$;
 
@@ -39,6 +81,31 @@ begin
   return new;
 end
 $$;
+
+-- Makes a table's statistics anew where they have a person's values, as `loose` finds them; of an org that is erased, in any case. An empty
+-- table keeps none: PostgreSQL would leave the old ones.
+create or replace function postroom.forget_statistics(of_erasure uuid, from_table text, loose text) returns void
+language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+declare
+  known_columns text[];
+begin
+  if not exists (select from public.erasures e where e.id = of_erasure and e.finished_at is null)
+    or not exists (select from public.erasure_rules r where r.table_name = from_table and r.org_rows is not null)
+  then
+    perform postroom.refuse('erasure', 'is not under way');
+  end if;
+  select array_agg(s.attname::text) into known_columns
+  from pg_stats s
+  where s.schemaname = 'public' and s.tablename = from_table
+    and (exists (select from public.erasures e where e.id = of_erasure and e.subject = 'org')
+      or concat_ws(' ', s.most_common_vals, s.histogram_bounds, s.most_common_elems) collate "pg_c_utf8" ~* loose);
+  if known_columns is not null then
+    perform pg_clear_attribute_stats('public', from_table, c.name, false) from unnest(known_columns) as c (name);
+    execute format('analyze %I', from_table);
+  end if;
+end
+$$;
+grant execute on function postroom.forget_statistics to postroom_ledger;
 
 -- A text without what the patterns find in it, regardless of case and of the database's locale; each has something in its place,
 -- behind the pattern's first group.

@@ -66,6 +66,22 @@ create or replace trigger idempotency_keys_job_ended before update of status on 
     and new.job_id = old.job_id)
   execute function postroom.keep_guard();
 
+-- Whatever names a guard by its key goes with it when an erasure changes the key.
+create or replace function postroom.follow_key() returns trigger
+language plpgsql set search_path = pg_catalog, public, pg_temp as $$
+begin
+  if new.kind = 'effect' then
+    update effect_jobs e set key = new.key where e.org_id = new.org_id and e.key = old.key;
+  else
+    update jobs j set idempotency_key = new.key where j.id = new.job_id and j.org_id = new.org_id and j.idempotency_key = old.key;
+  end if;
+  return null;
+end
+$$;
+create or replace trigger idempotency_keys_changed after update of key on idempotency_keys for each row
+  when (old.key <> new.key)
+  execute function postroom.follow_key();
+
 -- What two requests under one key must have in common. Payloads have their defaults by now.
 create or replace function postroom.request_digest(type_name text, payload jsonb) returns bytea
 language sql immutable set search_path = pg_catalog, public, pg_temp as $$

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
+from uuid import UUID
 
 from domain.jobs.contract import check_text
 from domain.jobs.gate_causes import Cause
@@ -35,6 +36,12 @@ def held(tx: Transaction, gate: Gate) -> Gate:
     named = {"scope": gate.scope, "key": gate.key, "cause": gate.cause.value}
     known = "select reason, until, actor from gates where scope = %(scope)s and key = %(key)s and cause = %(cause)s"
     return replace(gate, **tx.raw(known, named)[0]._asdict())
+
+
+def org_of(tx: Transaction, scope: str, key: str) -> UUID | None:
+    """The org that a gate is about; None for one of the fleet, and where the org or the account is gone."""
+    rows = tx.run("find_org_of_gate", scope=scope, key=key)
+    return UUID(str(rows[0].org_id)) if rows else None
 
 
 def open_gate(tx: Transaction, scope: str, key: str, cause: Cause | None = None) -> bool:

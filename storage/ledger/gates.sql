@@ -5,6 +5,11 @@ update gates set until = now(), guess = null
 where scope = %(scope)s and key = %(key)s and (%(cause)s::text is null or cause = %(cause)s) and (until is null or until > now())
 returning cause, pg_notify('postroom_due', 'gate')
 
+-- name: find_org_of_gate
+select id as org_id from orgs where %(scope)s in ('org', 'org_provider') and id::text = split_part(%(key)s, ':', 1)
+union all
+select org_id from accounts where %(scope)s = 'account' and id::text = %(key)s
+
 -- name: list_closed_gates
 -- Gates that are closed now, at most so many, after the last one that was shown.
 select scope, key, cause, reason, until, actor from closed_gates

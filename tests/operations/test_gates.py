@@ -9,6 +9,7 @@ from psycopg import Connection
 from commands import accounts
 from commands.operations import AREAS
 from domain.jobs.gate_causes import Cause
+from domain.jobs.job import SYSTEM_ORG
 from engine.runtime import Runtime
 from storage.ledger import gates as stored
 from storage.ledger.gates import Gate
@@ -128,6 +129,26 @@ def test_a_gate_of_an_org_may_be_named_by_the_org_s_name(org: UUID, database: Co
     made = answer(AREAS.gates, "close", "org_provider", "Acme: East:gmail", "--reason", "a repair")
     assert made["key"] == f"{org}:gmail"
     assert "gmial" in refusal(AREAS.gates, "close", "org_provider", f"{org}:gmial", "--reason", "r")
+
+
+def test_the_log_of_the_org_that_a_gate_is_about_keeps_its_reason(org: UUID, database: Connection) -> None:
+    given = ("--org", "acme", "--email", "reader@example.com", "--access-token", "a", "--refresh-token", "r")
+    answer(accounts, "add", *given)
+    (acme,) = database.execute("select id from orgs where name = 'acme'").fetchone() or (None,)
+    about = {
+        ("org", str(org)): org,
+        ("org_provider", f"{org}:gmail"): org,
+        ("account", "reader@example.com"): acme,
+        ("provider", "gmail"): SYSTEM_ORG,
+        ("queue", "default"): SYSTEM_ORG,
+    }
+    for named in about:
+        answer(AREAS.gates, "close", *named, "--reason", "she asked")
+        answer(AREAS.gates, "open", *named)
+    query = "select org_id, event, data ->> 'reason' from audit_log where event like 'gate.%' order by id"
+    closed_and_opened = [(("gate.closed", "she asked"), ("gate.opened", None))] * len(about)
+    expected = [(of, *event) for of, pair in zip(about.values(), closed_and_opened, strict=True) for event in pair]
+    assert database.execute(query).fetchall() == expected
 
 
 def test_a_gate_that_names_nothing_any_more_can_still_be_opened(process: Runtime) -> None:

@@ -70,7 +70,10 @@ create table erasures (
 create unique index erasures_under_way on erasures (org_id, person_id) nulls not distinct where finished_at is null;
 -- No grant for the tenant: a handler has nothing to look for here.
 call postroom.fence_table('erasures', 'org_id', 'select');
-call postroom.erasure_rule('erasures', org_rows => $$org_id = the.org and subject = 'user'$$,
-  org_keeps => $${"reason": "'erased'"}$$, is_searched => false);
+-- The one that is under way keeps by what it finds the person; those of people end with the org.
+call postroom.erasure_rule('erasures',
+  org_rows => $$org_id = the.org and subject = 'user' and (finished_at is not null or person_id is distinct from the.person)$$,
+  org_keeps => $${"reason": "'erased'", "finished_at": "coalesce(finished_at, now())", "person_id": "null", "marks": "null",
+    "accounts": "null", "addresses": "null", "ids": "null"}$$);
 grant select, insert on erasures to postroom_ledger;
 grant update (person_id, marks, accounts, addresses, ids, finished_at, rows, files) on erasures to postroom_ledger;

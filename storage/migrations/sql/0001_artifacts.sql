@@ -32,12 +32,17 @@ create index artifacts_to_remove on artifacts (coalesce(refused_at, deleted_at))
 create index artifacts_removed on artifacts (removed_at) where removed_at is not null;
 call postroom.fence_project_table('artifacts');
 -- The row stays until the bytes have been gone for a while. A person is in the files of their jobs, and in those that are made of the projects
--- they are planned in; what somebody has uploaded is not read.
+-- they are planned in, with a login or by name alone; what somebody has uploaded is not read. Who exports during the erasure may have read the
+-- name before it went.
 call postroom.erasure_rule('artifacts',
   org_keeps => $${"state": "'deleted'", "deleted_at": "coalesce(deleted_at, now())", "name": "'erased'",
     "media_type": "'application/octet-stream'", "project_id": "null"}$$,
   person_rows => $$exists (select from jobs j where j.id = job_id and (j.payload::text ~* the.ids or j.actor_id ~* the.ids))
-    or (kind <> 'upload' and project_id in (select c.project_id from collaborators c where c.org_id = the.org and c.user_id = the.person))$$,
+    or (kind <> 'upload' and exists (
+      select from collaborators c
+      where c.org_id = the.org and c.project_id = t.project_id and (c.user_id = the.person
+        or postroom.without_marks(c.name, the.patterns, the.instead) <> c.name
+        or (c.name like '%erased%' and t.created_at >= (select e.begun_at from erasures e where e.org_id = the.org and e.person_id = the.person)))))$$,
   person_keeps => $${"state": "'deleted'", "deleted_at": "coalesce(deleted_at, now())", "name": "'erased'"}$$,
   refuses_new => true);
 grant select, insert, update, delete on artifacts to postroom_ledger;

@@ -1,3 +1,18 @@
+-- The jobs that have begun an effect beside the one that its key names: two jobs may want the same effect. Before the keys, so that an
+-- erasure changes a key before it comes here.
+create table effect_jobs (
+  org_id uuid not null references orgs (id) not enforced,  -- as in jobs
+  key text not null,
+  job_id uuid not null,
+  primary key (org_id, key, job_id)
+);
+create index effect_jobs_job on effect_jobs (job_id);
+call postroom.fence_table('effect_jobs', 'org_id', 'select');
+call postroom.erasure_rule('effect_jobs',
+  person_rows => 'exists (select from jobs j where j.id = job_id and (j.payload::text ~* the.ids or j.actor_id ~* the.ids))');
+grant select, update, delete on effect_jobs to postroom_ledger;
+grant select on effect_jobs to postroom_tenant;
+
 -- Guards jobs (one of a kind) and effects (once, or known to be unknown) alike. A key's kind is its space
 -- (docs/explanation/effects.md#keys): the fleet's jobs, jobs that clients name, jobs that clients ask for without a name, and effects.
 -- Whatever a client names a key, a guard of another space under the same words is another row.
@@ -43,17 +58,3 @@ grant select, insert, update, delete on idempotency_keys to postroom_ledger;
 grant select (
   org_id, key, kind, mode, status, job_id, first_seen_at, last_seen_at, expires_at, begun_at, result_ref, error_ref
 ) on idempotency_keys to postroom_tenant;
-
--- The jobs that have begun an effect beside the one that its key names: two jobs may want the same effect.
-create table effect_jobs (
-  org_id uuid not null references orgs (id) not enforced,  -- as in idempotency_keys
-  key text not null,
-  job_id uuid not null,
-  primary key (org_id, key, job_id)
-);
-create index effect_jobs_job on effect_jobs (job_id);
-call postroom.fence_table('effect_jobs', 'org_id', 'select');
-call postroom.erasure_rule('effect_jobs',
-  person_rows => 'exists (select from jobs j where j.id = job_id and (j.payload::text ~* the.ids or j.actor_id ~* the.ids))');
-grant select, update, delete on effect_jobs to postroom_ledger;
-grant select on effect_jobs to postroom_tenant;

@@ -1,6 +1,7 @@
 -- What becomes of each table's rows when a person or an org is erased, as the migration that makes the table says
--- (docs: add-an-area.md#erasure). The conditions are SQL; in them `the` has the columns org, person, accounts, addresses and ids: the
--- person's mailboxes and addresses, and a pattern of the ids of the person and the mailboxes.
+-- (docs: add-an-area.md#erasure). The conditions are SQL; in them `t` is the row, and `the` has the columns org, person, accounts,
+-- addresses and ids: the person's mailboxes and addresses, and a pattern of the ids of the person and the mailboxes; patterns and instead: what
+-- all marks are found by, and what comes in the place of each.
 create table erasure_rules (
   table_name text primary key,
   -- Tables are gone through against this order, so that what refers to a row goes before it.

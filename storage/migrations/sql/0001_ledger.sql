@@ -73,8 +73,10 @@ create view closed_gates with (security_invoker = true) as select * from gates w
 grant select on closed_gates to postroom_ledger;
 call postroom.erasure_rule('gates',
   org_rows => $$(scope = 'org' and key = the.org::text and actor <> 'erasure')
-    or (scope = 'org_provider' and key like the.org || ':%') or (scope = 'account' and key = any (the.accounts::text[]))$$,
-  person_rows => $$scope = 'account'$$);
+    or (scope = 'org_provider' and key like the.org || ':%') or (scope = 'account' and key = any (the.accounts::text[]))
+    or (scope = 'account' and key in (select a.id::text from accounts a where a.org_id = the.org))
+    or (scope in ('fleet', 'queue', 'job_type', 'provider') and the.org = '00000000-0000-7000-8000-000000000000')$$,
+  person_rows => $$scope = 'account' and key = any (the.accounts::text[])$$);
 grant select, insert, update, delete on gates to postroom_ledger;
 
 -- What the catalogue says of each job type, so that every producer decides alike; written by the workers at their start.

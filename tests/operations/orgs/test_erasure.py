@@ -326,21 +326,3 @@ def test_work_that_has_a_planned_name_in_it_stays(
     assert payloads == [("queued", {"note": f"When {left} comes"})]
     schedules = database.execute("select name from schedules where org_id = %s", (org_id,)).fetchall()
     assert schedules == [(f"when {left} comes",)]
-
-
-def test_two_keys_that_would_be_the_same_without_a_name_are_named(org_id: UUID, database: Connection) -> None:
-    """Whoever runs the erasure renames one of the two, and runs it again."""
-    make_person(database, org_id, owns_everything=False)
-    columns = "org_id, job_type, payload, payload_version, cron, zone, missed, next_run_at, created_by"
-    database.execute("update schedules set name = %s where org_id = %s", (f"calls {NAME}", org_id))
-    database.execute(
-        f"insert into schedules (name, {columns}) select %s, {columns} from schedules where org_id = %s".encode(),
-        (f"calls {NAME.upper()}", org_id),
-    )
-    said = refusal(USERS, "erase", ADDRESS, "--reason", "they asked")
-    assert "erasure.blocked: schedules" in said
-    assert NAME.lower() not in said.lower()
-    database.execute("update schedules set name = 'weekly' where org_id = %s and name = %s", (org_id, f"calls {NAME}"))
-    assert answer(USERS, "erase", ADDRESS, "--reason", "they asked")["finished_at"]
-    names = database.execute("select name from schedules where org_id = %s order by name", (org_id,)).fetchall()
-    assert names == [("calls erased",), ("weekly",)]

@@ -32,7 +32,7 @@ def write_everywhere(database: Connection, org_id: UUID, words: str) -> set[tupl
         try:
             with database.transaction():
                 # As the erasure does: the log takes no change from anybody else.
-                database.execute("select set_config('postroom.erases', 'on', true)")
+                database.execute("select set_config('postroom.deletes_audit', 'on', true)")
                 done = database.execute(f"update {table} set {column} = {changed} where {condition}".encode(), values)
             if done.rowcount:
                 written.add((table, column))
