@@ -31,7 +31,10 @@ STORE = "store of artifacts"
 PROBE = "doctor"
 """Where the examination writes, beside all orgs' places."""
 PROBE_WITHIN_S = 5.0
-AWAY = f"mount the volume; where the folder is the right one, make the file {MARK} in it by hand"
+AWAY = (
+    "mount the volume; for a new store make the folder's parent and run celery -A tasks database migrate;"
+    f" in a folder that has lost its mark make the file {MARK}"
+)
 REMEDY = "mend POSTROOM_ARTIFACTS_URL, the rights to the folder or bucket, or make room there"
 
 
