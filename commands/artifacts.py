@@ -18,6 +18,7 @@ from domain.exchange.artifacts import (
     place_of,
 )
 from domain.jobs.failures import Failure, Invalid
+from domain.urls.artifact_urls import MARK
 from operations.call import Call
 from operations.exchange.artifacts import ArtifactView, keep_artifact
 from providers.artifacts.obstore_store import ObstoreArtifacts
@@ -30,6 +31,10 @@ STORE = "store of artifacts"
 PROBE = "doctor"
 """Where the examination writes, beside all orgs' places."""
 PROBE_WITHIN_S = 5.0
+AWAY = (
+    "mount the volume; for a new store make the folder's parent and run celery -A tasks database migrate;"
+    f" in a folder that has lost its mark make the file {MARK}"
+)
 REMEDY = "mend POSTROOM_ARTIFACTS_URL, the rights to the folder or bucket, or make room there"
 
 
@@ -42,7 +47,8 @@ def store_check(settings: Settings) -> Check:
         is_whole = store.read(place, 0, len(data)) == data
         store.delete([place])
     except Failure as failure:
-        return Check(STORE, ok=False, finding=failure.reason, remedy=REMEDY)
+        remedy = f"{AWAY}; or {REMEDY}" if failure.code == "artifacts.away" else REMEDY
+        return Check(STORE, ok=False, finding=failure.reason, remedy=remedy)
     if not is_whole:
         return Check(STORE, ok=False, finding="other bytes are read than were written", remedy=REMEDY)
     return Check(STORE, ok=True, finding="written to, read and tidied up")

@@ -75,6 +75,7 @@ class ErrorAnswer:
     """An answer that is an error, reduced to what a table looks at."""
 
     status: int
+    """0 where the vendor has none, as a folder."""
     words: tuple[str, ...] = ()
     """The vendor's own words or numbers for the error, the most exact first; they go into codes and reasons."""
     text: str = ""
@@ -169,7 +170,8 @@ def failure_of(table: Table, answer: ErrorAnswer, call: VendorCall) -> Failure:
     """Our failure for an answer that is an error; pure. No reason carries the answer's text."""
     row = row_of(table, answer)
     meaning, (name, shown) = row.meaning, row.names_of(answer) or ("", "")
-    reason = f"{call.name or call.provider}: status {answer.status}{', ' if shown else ''}{shown}{call.detail}"
+    said = ", ".join(filter(None, (f"status {answer.status}" if answer.status else "", shown)))
+    reason = f"{call.name or call.provider}: {said}{call.detail}"
     failure = _failure(meaning, answer, call, reason, f"{call.provider}.{name or f'http_{answer.status}'}")
     is_doubtful = answer.status in UNPROVEN or (isinstance(meaning, Now) and meaning.in_doubt)
     failure.call_state = CallState.IN_DOUBT if call.writes and is_doubtful else CallState.NOT_DONE

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from domain.exchange.artifacts import ArtifactFacts
+from domain.exchange.artifacts import STORE, ArtifactFacts
 from domain.exchange.csv_columns import write_lines
 from domain.exchange.plan_paper import (
     COLUMNS,
@@ -56,7 +56,7 @@ class ReadPlan(NamedTuple):
         return sum(one.revision for one in self.sheets)
 
 
-@job(queue=Queue.EXPORTS, retry=EXPORTS, deadline=timedelta(minutes=10))
+@job(queue=Queue.EXPORTS, retry=EXPORTS, deadline=timedelta(minutes=10), providers=(STORE,))
 def project_plan(ctx: JobContext, payload: ProjectPlanPayload) -> Outcome:
     """Write a project's plan, or one run sheet of it, into a file: a table, or pages for a printer."""
     with ctx.read_snapshot() as tx:

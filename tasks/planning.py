@@ -7,6 +7,7 @@ from itertools import islice
 from typing import TypeVar
 from uuid import UUID
 
+from domain.exchange.artifacts import STORE
 from domain.jobs.job import Done, JsonObject, Outcome
 from domain.jobs.queues import Queue
 from domain.jobs.retry import PLANNING
@@ -46,7 +47,7 @@ SLACK = timedelta(minutes=5)
 a solver that looks at its time between long steps."""
 
 
-@job(queue=Queue.PLANNING, retry=PLANNING, deadline=timedelta(minutes=5))
+@job(queue=Queue.PLANNING, retry=PLANNING, deadline=timedelta(minutes=5), providers=(STORE,))
 def scan_conflicts(ctx: JobContext, payload: ScanConflictsPayload) -> Outcome:
     """Find the rules that the plan breaks in a time. A conflict has the same id in each scan."""
     window = Span(payload.since, payload.until)
@@ -66,6 +67,7 @@ def scan_conflicts(ctx: JobContext, payload: ScanConflictsPayload) -> Outcome:
     queue=Queue.PLANNING,
     retry=PLANNING,
     deadline=timedelta(seconds=MOST_SECONDS) * MOST_ALTERNATIVES + SLACK,
+    providers=(STORE,),
 )
 def suggest_assignments(ctx: JobContext, payload: SuggestAssignmentsPayload) -> Outcome:
     """Find the best plans, proved or with how much better a plan could be, and keep each as a proposal."""

@@ -27,6 +27,7 @@ from sandbox.servers.postgres_server import PostgresServer
 from sandbox.servers.valkey_server import ValkeyServer
 from settings import Settings
 from storage.postgres.database import Database
+from storage.postgres.store_mark import mark_store
 from tests.doubles.factories import make_org
 from tests.doubles.mail_environment import MailEnvironment, running_environment
 from tests.doubles.told_people import ToldPeople, told_people
@@ -186,11 +187,13 @@ def own_valkey(tmp_path: Path) -> Iterator[ValkeyServer]:
 @pytest.fixture
 def settings(database_url: str, broker_url: str, tmp_path: Path) -> Settings:
     """Settings of this test's own database, broker and folder of artifacts."""
-    return Settings(
+    made = Settings(
         database_url=SecretStr(database_url),
         broker_url=SecretStr(broker_url),
         artifacts_url=SecretStr(f"file://{tmp_path}/artifacts"),
     )
+    mark_store(made)
+    return made
 
 
 @pytest.fixture

@@ -49,6 +49,10 @@ class ArtifactFacts(BaseModel):
     media_type: ContentType = ANY_BYTES
 
 
+STORE = "artifacts"
+"""The provider whose gate keeps back the jobs that would write to a store that takes nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class NewArtifact:
     """An artifact whose bytes lie in the store."""

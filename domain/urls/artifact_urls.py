@@ -11,6 +11,8 @@ from pydantic import AfterValidator, SecretStr
 FOLDER = "must be a folder's whole path as file:///var/lib/postroom/artifacts, or a bucket as s3://bucket/prefix"
 OPTIONS = ("region", "endpoint")
 ENDPOINT = "endpoint must be an address as https://minio.example.org:9000, without a name, password, query or fragment"
+MARK = ".postroom-artifacts"
+"""The file in a folder that says that it is the store: without it the folder's volume is away."""
 REGION = "us-east-1"
 """Where nobody names another: what servers of S3's kind take that have no regions."""
 

@@ -36,6 +36,8 @@ STATUS_OF: Mapping[type[Failure], int] = {
 }
 """What else fails is a defect of ours: 500."""
 
+LIMITED_HERE = {"gateway", "postroom"}
+"""Who says `Throttled` to the caller: what a provider says to us is no fault of the caller's."""
 UNSAID = {HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.INTERNAL_SERVER_ERROR}
 """The reason stays in the log: it tells of our own inside."""
 
@@ -84,6 +86,8 @@ async def answer_failure(request: Request, failure: Exception) -> Response:
     if not isinstance(failure, Failure):
         raise failure
     status = next((STATUS_OF[kind] for kind in type(failure).__mro__ if kind in STATUS_OF), 500)
+    if isinstance(failure, Throttled) and failure.provider not in LIMITED_HERE:
+        status = HTTPStatus.SERVICE_UNAVAILABLE
     if status in UNSAID:
         log.warning("unavailable", code=failure.code, reason=logs.sanitise(failure))
         wait_s = failure.wait.total_seconds() if isinstance(failure, Busy) else RETRY_AFTER_S

@@ -19,9 +19,10 @@ class StoredBytes(NamedTuple):
 
 
 class ArtifactStore(Protocol):
-    """The store as jobs and commands use it; each call is bounded in time. Raises `Transient` where it does not do it.
+    """The store as jobs and commands use it; each call is bounded in time.
 
-    Threads may share it, processes may not.
+    Raises `Throttled` for a store that is away or takes nothing, and `Transient` for what passes otherwise. Threads may
+    share it, processes may not.
     """
 
     def put(self, place: str, pieces: Iterable[bytes]) -> None:

@@ -110,10 +110,13 @@ def rename(tx: Transaction, ref: ProjectRef, run_sheet_id: UUID, name: str) -> N
     tx.run("rename_run_sheet", **ref._asdict(), run_sheet_id=run_sheet_id, name=name)
 
 
-def slots(tx: Transaction, sheet: RunSheet) -> Sequence[Row]:
-    """All slots of a run sheet with who is in them, in the order of their starts."""
-    last = {"after_starts_at": None, "after_slot_id": None}
-    return tx.run("list_slots", **sheet.ref._asdict(), run_sheet_id=sheet.run_sheet_id, **last, limit=MOST_SLOTS)
+def slots(tx: Transaction, sheet: RunSheet) -> Iterator[Row]:
+    """All slots of a run sheet with who is in them, in the order of their starts, page by page."""
+    of_sheet = {**sheet.ref._asdict(), "run_sheet_id": sheet.run_sheet_id, "limit": MOST_SLOTS}
+    page = tx.run("list_slots", **of_sheet, after_starts_at=None, after_slot_id=None)
+    while page:
+        yield from page
+        page = tx.run("list_slots", **of_sheet, after_starts_at=page[-1].starts_at, after_slot_id=page[-1].slot_id)
 
 
 def slot(tx: Transaction, ref: ProjectRef, slot_id: UUID) -> Row:

@@ -26,6 +26,7 @@ from storage.postgres.database import Transaction
 from storage.postgres.execution import DatabaseUnavailable, StatementAborted, prepare_connection, translated
 from storage.postgres.logins import LEDGER_ROLE, ROLES, read_url, role_url
 from storage.postgres.migration_rights import refuse_without_rights
+from storage.postgres.store_mark import mark_unused_store
 from storage.postgres.writes import QUESTION, why_refused
 
 log = structlog.get_logger(__name__)
@@ -73,11 +74,12 @@ def upgrade(
 ) -> None:
     """Run every migration that is missing, as the owner; reset what a role may have changed of itself; `publish`.
 
-    Each `publish` has a transaction of its own. Of several migrators at once, each waits for the one before and finds
-    its work done. Raises `Forbidden` for a database that a newer release has migrated, and for an owner that lacks a
-    right which only a superuser can give. What another session has is tried again for `wait_s`, after a `pause` each
-    time: so the fleet gets on in between. Raises `Transient`, which names the session, when that was not enough, and
-    `DatabaseUnavailable` for a server that takes no writes or does not answer for `longest_s`.
+    The folder of artifacts is marked where there are none yet. Each `publish` has a transaction of its own. Of several
+    migrators at once, each waits for the one before and finds its work done. Raises `Forbidden` for a database that a
+    newer release has migrated, and for an owner that lacks a right which only a superuser can give. What another
+    session has is tried again for `wait_s`, after a `pause` each time: so the fleet gets on in between. Raises
+    `Transient`, which names the session, when that was not enough, and `DatabaseUnavailable` for a server that takes no
+    writes or does not answer for `longest_s`.
     """
     url = read_url(settings.database_url, "database_url")
     with translated(), _session(url, longest_s) as session:
@@ -88,6 +90,7 @@ def upgrade(
             (partial(_take_turn, session), TURN_WAIT),
             (partial(_run_missing, engine, migrations), LOCK_WAIT),
             (partial(_admit_roles, settings, engine), LOCK_WAIT),
+            (partial(_mark_store, settings, engine), LOCK_WAIT),
             *((partial(_publish, one, engine), LOCK_WAIT) for one in publish),
         ):
             while not _is_done(part, session, lock_wait, url if time.monotonic() >= ends_at else None):
@@ -175,6 +178,11 @@ def _admit_roles(settings: Settings, engine: Engine) -> None:
         # Readiness compares schema and release as the ledger; the table is Alembic's, so no migration makes it.
         raw.execute(sql.SQL("grant select on alembic_version to {}").format(sql.Identifier(LEDGER_ROLE)))
         raw.execute("call postroom.secure()")
+
+
+def _mark_store(settings: Settings, engine: Engine) -> None:
+    with engine.begin() as connection:
+        mark_unused_store(settings, _driver(connection))
 
 
 def _publish(publish: Publish, engine: Engine) -> None:

@@ -12,7 +12,7 @@ from functools import partial
 from uuid import UUID, uuid4
 
 from domain.exchange.artifacts import KEEP_FOR, ArtifactFacts, NewArtifact, place_of
-from domain.jobs.failures import Gone, Permanent
+from domain.jobs.failures import Gone, Permanent, Transient
 from domain.jobs.job import JsonObject
 from engine.context import JobContext
 from observability.on_demand import on_demand
@@ -93,8 +93,15 @@ def no_such_file(artifact_id: UUID, field: str) -> Gone:
 
 
 def read_file(ctx: JobContext, found: StoredArtifact) -> bytes:
-    """The bytes of an artifact, hashed again before anybody reads them; raises `Permanent` for others."""
-    data = store_of(ctx).read(found.place, 0, found.size)
+    """The bytes of an artifact, hashed again before anybody reads them; raises `Permanent` for others.
+
+    Raises `Transient` where nothing lies though the row says `ready`: the file may come back, as with a backup.
+    """
+    try:
+        data = store_of(ctx).read(found.place, 0, found.size)
+    except Gone as gone:
+        words = f"artifact {found.artifact_id} has no bytes in the store; put them back, or delete the artifact"
+        raise Transient(words, code=gone.code) from gone
     if hashlib.sha256(data).hexdigest() != found.sha256:
         words = f"artifact {found.artifact_id} has other bytes than those that were stored"
         raise Permanent(words, code="artifacts.altered")

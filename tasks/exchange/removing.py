@@ -10,7 +10,7 @@ from itertools import islice
 from uuid import uuid4
 
 from domain.exchange.artifacts import ORPHANED_AFTER, artifact_at, orphans_of, place_of
-from domain.jobs.failures import Failure, Transient
+from domain.jobs.failures import Failure
 from domain.jobs.job import SYSTEM_ORG, JsonObject
 from engine.context import JobContext
 from providers.ports.artifact_store import ArtifactStore
@@ -104,7 +104,7 @@ def _check_removes(store: ArtifactStore) -> None:
     place = place_of(SYSTEM_ORG, uuid4())
     try:
         store.put(place, [b"to be removed"])
-    except Transient as failure:
+    except Failure as failure:
         # A full store takes nothing and may remove all the same; the housekeeping is what makes room.
         if failure.code != FULL:
             raise

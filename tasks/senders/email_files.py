@@ -11,8 +11,8 @@ from providers.ports.email import EmailAttachment
 from storage.exchange import artifacts
 from tasks.exchange.artifact_files import find_file, no_such_file, read_file
 
-FILE_LOST = frozenset({Gone.code, "artifacts.altered", "artifacts.nothing_there"})
-"""The codes of a file that cannot be read any more: it was deleted, or its bytes are others or are gone."""
+FILE_LOST = frozenset({Gone.code, "artifacts.altered"})
+"""The codes of a file that can never be read again: it was deleted, or its bytes are others."""
 
 
 def files_of(ctx: JobContext, order: EmailOrder) -> tuple[EmailAttachment, ...]:

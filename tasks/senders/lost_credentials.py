@@ -6,6 +6,7 @@ from datetime import datetime
 
 from pydantic import SecretStr
 
+from domain.exchange.artifacts import STORE
 from domain.jobs.failures import CredentialsLost, Gone, Scope, Throttled, Unauthorised
 from domain.notifications.alerts.alert import Alert, AlertKind, payload_of
 from domain.notifications.alerts.due import LONG_PARK, alert_of_org
@@ -48,7 +49,7 @@ def credentials_in_use(ctx: JobContext, provider: str, set_at: datetime | None) 
         _report(ctx, refused, provider, set_at)
         raise refused from refusal
     except Throttled as limit:
-        if limit.scope is Scope.PROVIDER:
+        if limit.scope is Scope.PROVIDER or limit.provider == STORE:
             raise
         with ctx.tx() as tx:
             _check_current(ctx, tx, provider, set_at)

@@ -2,11 +2,13 @@
 
 import hashlib
 from datetime import timedelta
+from pathlib import Path
 from uuid import UUID, uuid4
 
 from pydantic import SecretStr
 
 from domain.exchange.artifacts import KEEP_FOR, ArtifactFacts, NewArtifact, place_of
+from domain.urls.artifact_urls import MARK
 from providers.artifacts.obstore_store import ObstoreArtifacts
 from sandbox.s3.service import ACCESS_KEY, BUCKET, SECRET_KEY
 from settings import Settings
@@ -18,6 +20,11 @@ from storage.postgres.database import Transaction
 def bucket_url(endpoint: str) -> SecretStr:
     """The setting that names the emulator's bucket."""
     return SecretStr(f"s3://{ACCESS_KEY}:{SECRET_KEY}@{BUCKET}?region=eu-central-1&endpoint={endpoint}")
+
+
+def files_in(folder: Path) -> set[Path]:
+    """The files of a folder of artifacts, without its mark."""
+    return {one for one in folder.rglob("*") if one.is_file() and one.name != MARK}
 
 
 def store_artifact(

@@ -100,7 +100,7 @@ class Outside:
             "graph": self.microsoft,
             "twilio": self.twilio,
             "fcm": self.fcm,
-            "s3": self.s3,
+            "artifacts": self.s3,
         }
 
     def addresses(self) -> Addresses:
@@ -214,7 +214,7 @@ def _addresses(urls: Mapping[str, str]) -> Addresses:
         microsoft=urls["graph"],
         twilio=urls["twilio"],
         fcm=urls["fcm"],
-        s3=urls["s3"],
+        s3=urls["artifacts"],
     )
 
 

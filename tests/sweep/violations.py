@@ -91,7 +91,7 @@ def ending_of(trial: Trial) -> Ending:
         jobs=Counter(row[0] for row in jobs),
         rows=Counter(_rows(database)),
         events=Counter(row[0] for row in events),
-        outside=_without_ids(trial.outside.state() | {"s3": trial.outside.files(dict(files))}),
+        outside=_without_ids(trial.outside.state() | {"artifacts": trial.outside.files(dict(files))}),
         calls=trial.outside.calls(),
         unknown=int(unknown[0]),
     )

@@ -6,21 +6,28 @@ import pytest
 from pydantic import SecretStr
 
 from commands.artifacts import store_check
+from domain.urls.artifact_urls import MARK
 from sandbox.s3.s3 import S3Control, s3_emulator
 from settings import Settings
-from tests.doubles.stored_artifacts import bucket_url
+from tests.doubles.stored_artifacts import bucket_url, files_in
 
 
 def test_a_folder_that_can_be_written_to_is_well_and_stays_empty(settings: Settings, tmp_path: Path) -> None:
     assert store_check(settings).ok
-    assert [one for one in (tmp_path / "artifacts").rglob("*") if one.is_file()] == []
+    assert files_in(tmp_path / "artifacts") == set()
 
 
 def test_a_folder_that_cannot_be_is_named_with_its_setting(settings: Settings, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    found = store_check(settings.model_copy(update={"artifacts_url": SecretStr(f"file://{tmp_path}/file/folder")}))
-    assert not found.ok
-    assert "POSTROOM_ARTIFACTS_URL" in found.remedy
+    (tmp_path / "bare").mkdir()
+    for folder in ("file/folder", "file", "bare", "none"):
+        found = store_check(settings.model_copy(update={"artifacts_url": SecretStr(f"file://{tmp_path}/{folder}")}))
+        assert not found.ok
+        assert "POSTROOM_ARTIFACTS_URL" in found.remedy
+        assert MARK in found.remedy
+    assert {one.name for one in tmp_path.iterdir()} >= {"artifacts", "file", "bare"}
+    assert not (tmp_path / "none").exists()
+    assert list((tmp_path / "bare").iterdir()) == []
 
 
 @pytest.mark.parametrize(("room", "words"), [(None, "tidied up"), (3, "is full")])

@@ -18,7 +18,7 @@ from sandbox.emulator.fault_order import FaultOrder
 from sandbox.s3.s3 import S3Control, s3_emulator
 from settings import Settings
 from storage.postgres.database import Database
-from tests.doubles.stored_artifacts import bucket_url
+from tests.doubles.stored_artifacts import bucket_url, files_in
 from tests.gateway.api.conftest import Client, client_of
 from tests.gateway.serving import HttpAnswer, ask, serve
 from tests.waiting import eventually
@@ -38,7 +38,7 @@ def put(client: Client, body: bytes, headers: Mapping[str, str] | None = None, q
 
 
 def kept_files(tmp_path: Path) -> list[Path]:
-    return [one for one in (tmp_path / "artifacts").rglob("*") if one.is_file()]
+    return sorted(files_in(tmp_path / "artifacts"))
 
 
 def count_rows(database: Connection) -> int:
@@ -171,3 +171,18 @@ def test_a_bucket_whose_answer_is_lost_leaves_bytes_and_no_row(
         assert (count_rows(database), len(s3.objects())) == (0, 1)
         assert put(client, CSV).status == 201
         assert (count_rows(database), len(s3.objects())) == (1, 2)
+
+
+def test_an_upload_while_the_store_is_away_is_not_taken_and_makes_no_folder(
+    settings: Settings, store: Database, process: Runtime, org: UUID, database: Connection, tmp_path: Path
+) -> None:
+    assert process.database is not None
+    folder = tmp_path / "artifacts"
+    folder.rename(tmp_path / "elsewhere")
+    with serve(settings) as url:
+        client = client_of(store, url, org, Role.WRITER)
+        answer = put(client, CSV)
+        assert (answer.status, answer.json["code"]) == (503, "artifacts.away")
+        assert (count_rows(database), folder.exists()) == (0, False)
+        (tmp_path / "elsewhere").rename(folder)
+        assert put(client, CSV).status == 201

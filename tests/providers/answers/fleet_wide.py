@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from providers.answers import Table
 from providers.anthropic import failures as anthropic
+from providers.artifacts import failures as artifacts
 from providers.discord import failures as discord
 from providers.fcm import failures as fcm
 from providers.google import failures as google
@@ -26,6 +27,7 @@ TABLES: Mapping[str, Table] = {
     "fcm tokens": fcm.TOKENS,
     "discord": discord.TABLE,
     "alerts": post.TABLE,
+    "artifacts": (*artifacts.OF_MARK, *artifacts.OF_READS),
 }
 
 OUR_KEY = "the fleet has one key, and no tenant gives another"
@@ -33,6 +35,7 @@ OUR_ACCOUNT = "a code of the vendor's for the organization that owns the fleet's
 OUR_CREDIT = "the text begins so; a mail that it quotes comes later"
 OUR_CLIENT = "the OAuth client is the fleet's; a token of another client is `unauthorized_client`"
 OUR_PROJECT = "the project is the fleet's"
+OUR_STORE = "the installation has one folder or bucket and one key for it; a tenant names neither"
 OUR_MODEL = "the settings name the model; one of a tenant's profile parks nobody"
 
 OF_ACCOUNT: Mapping[str, str] = {
@@ -55,5 +58,6 @@ WHY_NO_TENANT: Mapping[tuple[str, str], str] = {
     ("gmail", "dailyLimitExceeded"): "403 is the project's day; a mailbox's own limits are 429, or speak of sending",
     ("discord", "unauthorised"): "the fleet has one bot; a tenant has a channel",
     ("alerts", "rate_limit"): "the channel is the operator's, and nothing but alerts waits",
+    **{("artifacts", code): OUR_STORE for code in ("away", "broken", "full", "no_bucket", "read_only", "refused")},
     ("alerts", "any"): "the same; an hour at most",
 }

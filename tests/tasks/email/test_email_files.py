@@ -11,6 +11,8 @@ import pytest
 from psycopg import Connection
 
 from domain.email.sender import EmailProvider
+from domain.exchange.artifacts import STORE
+from domain.jobs.retry import ENGINE
 from engine.runtime import Runtime
 from engine.worker.lease import renew
 from providers.microsoft.graph_drafts import LARGEST_REQUEST
@@ -19,6 +21,7 @@ from sandbox.microsoft.control import MicrosoftControl
 from sandbox.resend.control import ResendControl
 from storage.exchange import artifacts
 from storage.exchange.artifacts import StoredArtifact
+from storage.ledger import gates
 from tasks import email
 from tests.doubles.email_orders import MAILBOX, order, set_sender
 from tests.doubles.factories import make_org, pass_time
@@ -135,6 +138,56 @@ def test_a_draft_that_lacks_a_deleted_file_is_no_mail(
     assert database.execute("select state, error ->> 'code' from email_orders").fetchall() == [("failed", "gone")]
     assert effects_of(database) == {"failed"}
     assert arrived() == []
+
+
+@pytest.mark.parametrize("provider", EmailProvider)
+def test_a_mail_waits_for_a_store_that_is_away_and_one_without_files_does_not(
+    provider: EmailProvider, process: Runtime, org: UUID, database: Connection, arrived: Arrived, tmp_path: Path
+) -> None:
+    """A volume that is not mounted: no attempt is used, and no gate of the provider's closes."""
+    job_id, _ = begun(process, org, provider)
+    folder = tmp_path / "artifacts"
+    folder.rename(tmp_path / "elsewhere")
+    for _ in range(2 * ENGINE.attempts):
+        assert run_job(process, email.send, job_id) == "queued"
+        with process.database.ledger() as tx:
+            assert [(gate.scope, gate.key) for gate in gates.closed(tx)] == [("provider", STORE)]
+        pass_time(database, timedelta(minutes=2))
+        renew(process)
+    assert run_job(process, email.send, order(process, org)[1]) == "succeeded"
+    assert len(arrived()) == 1
+    assert not folder.exists()
+    (tmp_path / "elsewhere").rename(folder)
+    assert run_job(process, email.send, job_id) == "succeeded"
+    assert len(arrived()) == 2
+    assert database.execute("select attempt from jobs where id = %s", (job_id,)).fetchone() == (1,)
+
+
+@pytest.mark.parametrize("comes_back", [True, False])
+@pytest.mark.parametrize("provider", EmailProvider)
+def test_a_file_that_is_lost_from_the_store_is_looked_for_again_before_the_mail_dies(
+    provider: EmailProvider,
+    comes_back: bool,
+    process: Runtime,
+    org: UUID,
+    database: Connection,
+    arrived: Arrived,
+    tmp_path: Path,
+) -> None:
+    job_id, file = begun(process, org, provider)
+    lost = tmp_path / "artifacts" / file.place
+    lost.rename(tmp_path / "lost")
+    for attempt in range(1, ENGINE.attempts):
+        assert run_job(process, email.send, job_id) == "queued", attempt
+        pass_time(database, timedelta(hours=1))
+        renew(process)
+    if comes_back:
+        (tmp_path / "lost").rename(lost)
+    assert run_job(process, email.send, job_id) == ("succeeded" if comes_back else "dead")
+    assert len(arrived()) == int(comes_back)
+    letters = database.execute("select reason, error ->> 'reason' from dead_letters").fetchall()
+    assert [code for code, _ in letters] == [] if comes_back else ["artifacts.nothing_there"]
+    assert all(str(file.artifact_id) in reason for _, reason in letters)
 
 
 def begun(process: Runtime, org: UUID, provider: EmailProvider, data: bytes = LARGE) -> tuple[UUID, StoredArtifact]:

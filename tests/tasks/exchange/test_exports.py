@@ -27,6 +27,7 @@ from storage.planning.projects import Project
 from tests.doubles.factories import make_org, make_project
 from tests.doubles.planning.planning_jobs import kept_file, run, stored
 from tests.doubles.planning.plans import given, person, person_id, place_id, places, slot, slot_id
+from tests.doubles.stored_artifacts import files_in
 from tests.doubles.told_people import ToldPeople
 
 CREW = (person(1), person(2), person(3))
@@ -151,9 +152,7 @@ def test_a_wish_that_nobody_can_fulfil_is_refused_by_its_field(field: str, value
 def test_bytes_without_a_row_are_nobodys_and_are_swept(told: ToldPeople, tmp_path: Path) -> None:
     """The job dies between its bytes and its row, and its next attempt makes another file."""
 
-    def lying() -> set[Path]:
-        return {one for one in (tmp_path / "artifacts").rglob("*") if one.is_file()}
-
+    folder = tmp_path / "artifacts"
     project = stored(told, PLAN)
     told.database.execute(
         "create function die() returns trigger language plpgsql as $$ begin raise exception 'died'; end $$"
@@ -161,15 +160,15 @@ def test_bytes_without_a_row_are_nobodys_and_are_swept(told: ToldPeople, tmp_pat
     told.database.execute("create trigger die before insert on artifacts for each row execute function die()")
     state, _ = run(told, ProjectPlanPayload(project_id=project.project_id, format="csv"), project.project_id)
     assert state != "succeeded"
-    (orphan,) = lying()
+    (orphan,) = files_in(folder)
     told.database.execute("drop trigger die on artifacts")
     told.hurry()
     assert told.run_due("exports.%") == [("exports.project_plan", "succeeded")]
-    for file in lying():
+    for file in files_in(folder):
         os.utime(file, (time.time() - (ORPHANED_AFTER + timedelta(hours=1)).total_seconds(),) * 2)
     with told.process.database.ledger() as tx:
         (made,) = enqueue(tx, SweepArtifactsPayload(), org_id=SYSTEM_ORG)
     assert told.run(made.job_id) == "succeeded"
     ((artifact_id,),) = told.database.execute("select id from artifacts").fetchall()
-    assert {one.name for one in lying()} == {str(artifact_id)}
+    assert {one.name for one in files_in(folder)} == {str(artifact_id)}
     assert orphan.name != str(artifact_id)

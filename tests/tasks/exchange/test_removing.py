@@ -26,7 +26,7 @@ from tasks import maintenance
 from tasks.exchange.removing import FIRST_REFUSED
 from tests.doubles.factories import make_org
 from tests.doubles.inline_worker import run_job
-from tests.doubles.stored_artifacts import bucket_url, store_artifact
+from tests.doubles.stored_artifacts import bucket_url, files_in, store_artifact
 
 OLD_S = (ORPHANED_AFTER + timedelta(hours=1)).total_seconds()
 NONE_REFUSED: dict[str, Any] = {"refused": 0, "refused_places": {}}
@@ -57,7 +57,7 @@ def run(process: Runtime, database: Connection, job_type: Job[Any], payload: Pay
 
 def kept(tmp_path: Path) -> set[str]:
     root = tmp_path / "artifacts"
-    return {one.relative_to(root).as_posix() for one in root.rglob("*") if one.is_file()}
+    return {one.relative_to(root).as_posix() for one in files_in(root)}
 
 
 def test_what_has_ended_goes_and_all_else_stays(
