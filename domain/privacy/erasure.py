@@ -5,25 +5,33 @@ The patterns are PostgreSQL's: `storage` looks through its tables with them, reg
 """
 
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
 from uuid import UUID
 
 from domain.jobs.failures import Invalid
 from domain.payloads.mail_address import address_key, domain_in_letters
+from domain.spelling.edges import behind, whole_name, word
+from domain.spelling.normal_form import normalized
 from domain.spelling.person_names import name_key
 from domain.spelling.phone_numbers import number_parts
-from domain.spelling.spellings import BETWEEN_DIGITS, UNSEEN, behind, spelled, spelled_digits, spelled_name, word
+from domain.spelling.spellings import BETWEEN_DIGITS, UNSEEN, spelled, spelled_digit, spelled_name
+from domain.spelling.written_numbers import behind_telephone, in_run, says_a_number, with_country, within_country
 
 SHORTEST_NAME = 2
 """Letters: a single one stands in every text."""
+LONGEST_NAME = 200
+"""Characters: its pattern is a hundred times as long."""
 SHORTEST_NUMBER = 7
 """Digits: fewer stand in many texts that are about nobody."""
 SHORTEST_TOKEN = 16
 """Letters: a device's real one has far more, and fewer may be a word."""
 ERASED = "erased"
+_BEFORE_ADDRESS = "[^A-Za-z0-9\u00c0-\u024f._+'-]|(?:^|[^A-Za-z0-9\u00c0-\u024f])(?:'|[%=](?:25)?27)"
+"""Behind a letter, an apostrophe is of a longer address, such as `o'ann@example.org`; else it is a quotation mark."""
 NOTHING = r"(?!.|$)"
 """A pattern that finds nothing."""
 
@@ -62,7 +70,8 @@ class Search:
 
     The first group of a pattern is what is before the mark, and stays.
 
-    `identity` finds what is exactly the person's, and so no name, which others may have, too, or other words.
+    `identity` finds what is exactly the person's, and so no name, which others may have, too, or other words, and no
+    telephone's number without its country or what is dialed before it.
     Nothing is longer than what it replaces, so that no bounded column overflows. An address stays one in its form, and
     a UUID a UUID: who reads the row later finds a value of its kind.
     """
@@ -90,6 +99,10 @@ def named(names: Iterable[str]) -> Sequence[Mark]:
         words = " ".join(name.split())
         if sum(map(str.isalnum, words)) < SHORTEST_NAME:
             raise Invalid("name", f"must have at least {SHORTEST_NAME} letters")
+        if len(words) > LONGEST_NAME:
+            raise Invalid("name", f"must have at most {LONGEST_NAME} characters")
+        if normalized("NFC", words) != unicodedata.normalize("NFC", words):
+            raise Invalid("name", "must not have more marks on a letter than any script has")
         found.append(Mark(MarkKind.NAME, words))
     return found
 
@@ -103,13 +116,13 @@ def search_for(marks: Iterable[Mark], others: Iterable[str] = ()) -> Search:
     ordered = sorted(by_key.values(), key=lambda one: (-len(one.text), one.text))
     spared = sorted(set(map(address_key, others)))
     found = [
-        (one.kind, *(_address(one.text, spared) if one.kind is MarkKind.ADDRESS else _PATTERNS[one.kind](one.text)))
+        _address(one.text, spared) if one.kind is MarkKind.ADDRESS else _PATTERNS[one.kind](one.text)
         for one in ordered
         if _tells(one)
     ]
-    exact = [(pattern, instead) for _, pairs, _ in found for pattern, instead in pairs]
-    loose = "|".join(loose for _, _, loose in found)
-    identity = "|".join(pattern for kind, pairs, _ in found for pattern, _ in pairs if kind is not MarkKind.NAME)
+    exact = [pair for one in found for pair in (*one.identity, *one.vague)]
+    identity = "|".join(pattern for one in found for pattern, _ in one.identity)
+    loose = "|".join(one.loose for one in found)
     return Search(tuple(one[0] for one in exact), tuple(one[1] for one in exact), loose, identity or NOTHING)
 
 
@@ -149,8 +162,18 @@ def _tells(mark: Mark) -> bool:
     return mark.kind not in {MarkKind.NUMBER, MarkKind.PHONE} or sum(map(str.isdigit, mark.text)) >= SHORTEST_NUMBER
 
 
-_Found = tuple[list[tuple[str, str]], str]
-"""Exact patterns, each with what comes instead; and a loose one."""
+_Pairs = list[tuple[str, str]]
+"""Exact patterns, each with what comes instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """By what one mark is found."""
+
+    identity: _Pairs
+    loose: str
+    vague: _Pairs = field(default_factory=list)
+    """What may be about others, too."""
 
 
 def _address(text: str, others: Sequence[str]) -> _Found:
@@ -166,43 +189,49 @@ def _address(text: str, others: Sequence[str]) -> _Found:
     domains = "|".join(one.pattern for one in after_at)
     part = f"(?:{plus.pattern}[A-Za-z0-9._%-]+)?"
     inner = f"{before_at.pattern}{UNSEEN}{spared}{part}{at.pattern}{UNSEEN}(?:{domains})"
-    exact = behind("[^A-Za-z0-9._+-]", inner) + r"(?![A-Za-z0-9-]|\.[A-Za-z0-9])"
+    exact = behind(_BEFORE_ADDRESS, inner) + r"(?![A-Za-z0-9-]|\.[A-Za-z0-9])"
     form = "x@x.invalid"
     shortest = before_at.shortest + 1 + min(one.shortest for one in after_at)
-    return [(exact, form if shortest >= len(form) else "x@x")], inner
+    return _Found([(exact, form if shortest >= len(form) else "x@x")], inner)
 
 
 def _id(text: str) -> _Found:
     plain = text.replace("-", "")
     edges = "(^|[^0-9A-Fa-f]){}(?![0-9A-Fa-f])"
     pairs = [(edges.format(one), re.sub("[0-9a-f]", "0", one, flags=re.IGNORECASE)) for one in (text, plain)]
-    return pairs, f"{text}|{plain}"
+    return _Found(pairs, f"{text}|{plain}")
 
 
 def _number(text: str) -> _Found:
     digits = text.removeprefix("+")
-    return [(rf"(^|[^0-9]){re.escape(digits)}(?![0-9])", "0" * len(digits))], re.escape(digits)
+    return _Found([(in_run(digits), "0" * len(digits))], re.escape(digits))
 
 
 def _phone(text: str) -> _Found:
-    """A number with its country, and as it is dialed within the country."""
+    """A number with its country, and as it is dialed within the country; without both, where a word says what it is."""
     parts = number_parts(text)
-    national, trunk, country = map(spelled_digits, (parts.national, parts.trunk, parts.country))
-    trunk = f"{trunk}{BETWEEN_DIGITS}" if trunk else ""
-    abroad = f"(?:(?:00|011){BETWEEN_DIGITS})?{country}{BETWEEN_DIGITS}(?:{trunk})?{national}"
-    found = [(abroad, parts.country + parts.national), (trunk + national, parts.trunk + parts.national)]
-    pairs = [(behind("[^0-9]", one) + "(?![0-9])", digits) for one, digits in found]
-    return [(one, "0" * len(digits)) for one, digits in pairs if len(digits) >= SHORTEST_NUMBER], national
+    whole, dialed = parts.country + parts.national, parts.trunk + parts.national
+    identity = [(with_country(parts), whole)]
+    if says_a_number(whole):
+        identity.append((in_run(whole), whole))
+    if says_a_number(dialed) and (parts.trunk or dialed.startswith("0")):
+        identity.append((within_country(dialed), dialed))
+    return _Found(
+        [(one, "0" * len(digits)) for one, digits in identity],
+        BETWEEN_DIGITS.join(map(spelled_digit, parts.national)),
+        [(behind_telephone(parts), "0" * len(parts.national))],
+    )
 
 
 def _token(text: str) -> _Found:
-    return [(word(re.escape(text)), ERASED[: len(text)])], re.escape(text)
+    return _Found([(word(re.escape(text)), ERASED[: len(text)])], re.escape(text))
 
 
 def _name(text: str) -> _Found:
-    """A name as whole words, as it stands in a list, too: the last words first, with a comma behind them."""
-    found = spelled_name(text)
-    return [(word(found.pattern), ERASED[: found.shortest])], found.pattern
+    """A name as whole words, as it is in a list, too: the last words first, with a comma behind them."""
+    orders = spelled_name(text)
+    instead = ERASED[: orders[0].shortest]
+    return _Found([], "|".join(one.pattern for one in orders), [(one, instead) for one in whole_name(orders)])
 
 
 _KEYS = {MarkKind.ADDRESS: address_key, MarkKind.NAME: name_key}

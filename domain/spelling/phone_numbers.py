@@ -12,7 +12,7 @@ class NumberParts:
 
     country: str
     trunk: str
-    """What stands before it within its country, such as 0; often nothing."""
+    """What is dialed before it within its country, such as 0, or the 1 of North America; often nothing."""
     national: str
 
 
@@ -32,8 +32,10 @@ def number_parts(number: str) -> NumberParts:
     if found is None:
         return NumberParts("", "", number.removeprefix("+"))
     national = phonenumbers.national_significant_number(found)
+    region = phonenumbers.region_code_for_country_code(found.country_code or 0)
     dialed = phonenumbers.normalize_digits_only(phonenumbers.format_number(found, PhoneNumberFormat.NATIONAL))
     trunk = dialed.removesuffix(national) if dialed.endswith(national) else ""
+    trunk = trunk or phonenumbers.ndd_prefix_for_region(region, strip_non_digits=True) or ""
     return NumberParts(str(found.country_code), trunk, national)
 
 

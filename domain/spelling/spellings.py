@@ -8,7 +8,7 @@ it, by its parts, or as another form of text has it: a link or a mail (`%C3%B6`,
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from html.entities import codepoint2name
@@ -23,7 +23,7 @@ _TOGETHER = 3
 """Letters that one letter may stand for, such as ﬃ."""
 _MOST_MARKS = 3
 """On a letter, that are looked for in any order."""
-_UNSEEN_CODES = r"\\+u(?:00ad|200[b-f]|206[0-4]|feff)|&(?:amp;)*(?:shy|#0*173);"
+_UNSEEN_CODES = r"=(?:\r?\n|(?:\\+r)?\\+n)|\\+u(?:00ad|200[b-f]|206[0-4]|feff)|&(?:amp;)*(?:shy|#0*173);"
 UNSEEN = f"(?:[\u00ad\u034f\u200b-\u200f\u2060-\u2064\ufeff]|{_UNSEEN_CODES})*"
 """Between two letters; in a link nobody writes it."""
 _OTHER_NAMES = {"@": "commat", "'": "apos", "+": "plus", ".": "period", "_": "lowbar", "-": "hyphen"}
@@ -35,7 +35,6 @@ _BLANK = (
 )
 GAP = rf"(?:{_BLANK}+|[._+-])"
 """Between two words: blanks of any form, or what stands for one in a file's name or a link."""
-_AFTER_WORD = "(?![^\\W_]|[\u0300-\u036f])"
 BETWEEN_DIGITS = rf"(?:[().\u00b7/\u2010-\u2015\u2212-]|[%=]2[89def]|{_BLANK}){{0,4}}"
 """What people write between the groups of a number."""
 
@@ -54,36 +53,21 @@ def spelled(text: str) -> Spelling:
     return Spelling(UNSEEN.join(one.pattern for one in parts), sum(one.shortest for one in parts))
 
 
-def spelled_name(name: str) -> Spelling:
-    """The spellings of a name as whole words, also with the words behind a comma before the others."""
+def spelled_name(name: str) -> Sequence[Spelling]:
+    """The spellings of a name: the words in order first, then with those behind a comma before the others."""
     words = [spelled(one) for one in name_key(name).split()]
     orders = [_in_order(words)]
     orders += [
         f"{_in_order(words[at:])}{UNSEEN}(?:,|%2c){_BLANK}*{_in_order(words[:at])}"
         for at in range(1, len(words) if len(words) <= _MOST_WORDS else 0)
     ]
-    return Spelling("|".join(orders), sum(one.shortest for one in words) + len(words) - 1)
+    shortest = sum(one.shortest for one in words) + len(words) - 1
+    return [Spelling(one, shortest) for one in orders]
 
 
-def behind(others: str, pattern: str) -> str:
-    """The pattern behind the start of the text, one of other characters, or a sign in another form such as `%20`.
-
-    What is before is its first group: PostgreSQL looks back so slowly that it would take seconds for a long mail.
-    """
-    return (
-        rf"(^|{others}|\\[bfnrt]|[%=](?:[0-2][0-9a-f]|3[a-f]|a0)|\\u00(?:[0-2][0-9a-f]|3[a-f]|a0)|\\u20[02][0-9a-f])"
-        f"(?:{pattern})"
-    )
-
-
-def word(pattern: str) -> str:
-    """The pattern where it is a whole word or several."""
-    return behind(r"[\W_]", pattern) + _AFTER_WORD
-
-
-def spelled_digits(digits: str) -> str:
-    """Digits of any script, with what people write between the groups of a number."""
-    return BETWEEN_DIGITS.join(f"[{''.join(_forms()[one])}]" for one in digits)
+def spelled_digit(digit: str) -> str:
+    """A digit of any script."""
+    return f"[{''.join(_forms()[digit])}]"
 
 
 _MOST_WORDS = 6
@@ -137,7 +121,9 @@ _DOT = "\u0307"
 
 
 def _plain(letter: str) -> str:
-    """A letter by itself; JSON has backslashes before what ends a text."""
+    """A letter by itself; JSON has backslashes before what ends a text, and before a backslash."""
+    if letter == "\\":
+        return r"\\+"
     return rf"\\*{re.escape(letter)}" if letter in "\"'" else re.escape(letter)
 
 
@@ -152,9 +138,10 @@ def _coded(letters: str) -> Iterator[str]:
         if data:
             yield "".join(f"[%=](?:25)?{one:02x}" for one in data)
     data = letters.encode()
-    yield "".join(rf"\\+{one:03o}" for one in data) if not letters.isascii() else rf"\\+u{ord(letters):04x}"
+    if not letters.isascii():
+        yield "".join(rf"\\+(?:{one:03o}|x{one:02x})" for one in data)
     units = letters.encode("utf-16-be")
-    yield "".join(rf"\\+u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+    yield "".join(rf"(?:\\+|%)u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
     if len(letters) == 1:
         name = codepoint2name.get(ord(letters)) or _OTHER_NAMES.get(letters)
         yield f"&(?:amp;)*(?:#0*{ord(letters)}|#x0*{ord(letters):x}{f'|{name}' if name else ''});"

@@ -22,6 +22,7 @@ def test_what_is_no_number_with_its_country_is_refused(text: str) -> None:
 
 def test_the_parts_of_a_number_are_those_of_its_country() -> None:
     assert number_parts(NUMBER) == NumberParts("49", "0", "1701234567")
-    assert number_parts("+14155552671") == NumberParts("1", "", "4155552671")
+    assert number_parts("+14155552671") == NumberParts("1", "1", "4155552671")
+    assert number_parts("+4520261129") == NumberParts("45", "", "20261129")
     assert number_parts("+390612345678") == NumberParts("39", "", "0612345678")
     assert number_parts("+999123") == NumberParts("", "", "999123")
