@@ -34,7 +34,7 @@ declare
   erasure record;
   rule record;
   the constant text := '(select $1::uuid as org, $2::uuid as person, $3::uuid[] as accounts, $4::text[] as addresses, $5::text as ids,
-    $6::text[] as patterns, $7::text[] as instead) as the';
+    $8::text[] as patterns, $9::text[] as instead) as the';
   part text;
   by_rule text[];
   query text;
@@ -70,13 +70,15 @@ begin
     before := rows;
     begin
       foreach query in array by_rule loop
-        execute query using erasure.org_id, erasure.person_id, erasure.accounts, erasure.addresses, erasure.ids, first, after;
+        execute query
+          using erasure.org_id, erasure.person_id, erasure.accounts, erasure.addresses, erasure.ids, first, after, patterns, instead;
         get diagnostics gone = row_count;
         rows := rows + gone;
       end loop;
       found := null;
       if finding is not null then
-        execute finding into found using erasure.org_id, erasure.person_id, erasure.accounts, erasure.addresses, erasure.ids, first, after, loose;
+        execute finding into found
+          using erasure.org_id, erasure.person_id, erasure.accounts, erasure.addresses, erasure.ids, first, after, patterns, instead, loose;
       end if;
       for place in 1 .. coalesce(cardinality(found), 0) loop
         execute reading into one using found[place], patterns, instead, loose, identity;
@@ -127,17 +129,17 @@ create or replace function postroom.searching_statements(
   of_table text, bytes text[], the text, part text, out finding text, out reading text, out changing text)
 language sql stable set search_path = pg_catalog, public, pg_temp as $$
   select format('with row_words as materialized (select t.ctid as at, concat_ws('' '', %s) collate "pg_c_utf8" as words from %s t, %s where %s)'
-      ' select array_agg(r.at order by r.at) from row_words r where r.words ~* $8'
-      ' and (select sum(length(a.words)) > 1000000 or string_agg(a.words, U&''\FDD0'') ~* $8 from row_words a)',
+      ' select array_agg(r.at order by r.at) from row_words r where r.words ~* $10'
+      ' and (select sum(length(a.words)) > 1000000 or string_agg(a.words, U&''\FDD0'') ~* $10 from row_words a)',
       string_agg(w.word, ', '), of_table, the, part),
     format('select t.ctid as at, coalesce(%s, false) as goes, array[%s] as old, array[%s] as new from %s t where t.ctid = $1 for no key update',
       coalesce(string_agg(format('t.%s collate "pg_c_utf8" ~* $5', w.name), ' or ') filter (where w.is_key and w.kind = 'text'), 'false'),
-      string_agg(format('t.%s::text', w.name), ', ' order by w.number),
-      string_agg(format('case when %s collate "pg_c_utf8" ~* $4 then %s else t.%s::text end', w.word, w.call, w.name), ', ' order by w.number),
+      string_agg(format('t.%s::text', w.name), ', ' order by w.place),
+      string_agg(format('case when %s collate "pg_c_utf8" ~* $4 then %s else t.%s::text end', w.word, w.call, w.name), ', ' order by w.place),
       of_table),
     format('update %s t set %s where t.ctid = $1', of_table,
-      string_agg(format('%s = ($2)[%s]::%s', w.name, w.number, case w.kind when 'json' then 'text' else w.kind end), ', '))
-  from (
+      string_agg(format('%s = ($2)[%s]::%s', w.name, w.place, case w.kind when 'json' then 'text' else w.kind end), ', '))
+  from (select every.*, row_number() over (order by every.number) as place from (
     select c.name, c.kind, c.is_key, format('t.%s::text', c.name) as word, row_number() over () as number,
       format(case c.kind when 'text' then 'postroom.without_marks(t.%s, $2, $3)'
         when 'text[]' then 'postroom.list_without_marks(t.%s, $2, $3)::text'
@@ -147,6 +149,6 @@ language sql stable set search_path = pg_catalog, public, pg_temp as $$
     union all
     select quote_ident(b), 'bytea', false, format('encode(t.%I, ''escape'')', b), -n, 'null'
     from unnest(bytes) with ordinality as b (b, n)
-  ) as w
+  ) as every) as w
   having count(*) > 0
 $$;
