@@ -69,11 +69,13 @@ create or replace trigger idempotency_keys_job_ended before update of status on 
 -- Whatever names a guard by its key goes with it when an erasure changes the key.
 create or replace function postroom.follow_key() returns trigger
 language plpgsql set search_path = pg_catalog, public, pg_temp as $$
+declare
+  of_job uuid := new.job_id;
 begin
   if new.kind = 'effect' then
     update effect_jobs e set key = new.key where e.org_id = new.org_id and e.key = old.key;
   else
-    update jobs j set idempotency_key = new.key where j.id = new.job_id and j.org_id = new.org_id and j.idempotency_key = old.key;
+    update jobs set idempotency_key = new.key where id = of_job and org_id = new.org_id and idempotency_key = old.key;
   end if;
   return null;
 end
