@@ -7,6 +7,7 @@ from uuid import UUID
 from domain.agents.profile import parse_profile
 from domain.jobs.job import Origin
 from engine.worker.lease import renew
+from operations.mail.agents import RunView
 from sandbox.emulator.control import MessagePlace
 from storage.accounts import accounts
 from storage.agents import profiles
@@ -69,7 +70,7 @@ def order_run(env: MailEnvironment, place: MessagePlace, profile: str = "assista
     return env.enqueue("agents.process", where | {"profile": profile})
 
 
-def run_agent(env: MailEnvironment, place: MessagePlace, profile: str = "assistant") -> Row:
+def run_agent(env: MailEnvironment, place: MessagePlace, profile: str = "assistant") -> RunView:
     """Let an agent look after a message to the end; returns its run."""
     job_id = order_run(env, place, profile)
     env.drain(only="agents.%")
@@ -95,20 +96,20 @@ def end(env: MailEnvironment, words: str = "I am done.") -> None:
     env.say(text=words)
 
 
-def refusals(env: MailEnvironment, run: Row) -> list[str]:
+def refusals(env: MailEnvironment, run: RunView) -> list[str]:
     """Why calls of a run were refused, in order."""
     return [call["refused"] for turn in turns_of(env, run) for call in turn.calls if call["refused"]]
 
 
-def run_of(env: MailEnvironment, job_id: UUID) -> Row:
+def run_of(env: MailEnvironment, job_id: UUID) -> RunView:
     """The run of a job, which must have one."""
     with env.process.database.ledger() as tx:
         of_all = dict.fromkeys(("org_id", "account_id", "message_id", "after_started_at", "after_run_id"))
         (found,) = [run for run in tx.run("list_agent_runs", **of_all, limit=50) if run.job_id == job_id]
-    return found
+    return RunView.model_validate(found)
 
 
-def turns_of(env: MailEnvironment, run: Row) -> Sequence[Row]:
+def turns_of(env: MailEnvironment, run: RunView) -> Sequence[Row]:
     """What was said in a run."""
     with env.process.database.ledger() as tx:
         return tx.run("list_agent_turns", run_id=run.run_id)
