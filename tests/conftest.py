@@ -44,8 +44,13 @@ from tests.servers.servers import (
 )
 from tests.servers.session_folder import session_folder
 
+EXAMPLES = 40
+"""Of each property, other ones in each run."""
+
 # Nothing here may depend on how busy the machine is, and Hypothesis measures how fast it makes its inputs.
-hypothesis_settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+hypothesis_settings.register_profile(
+    "suite", deadline=None, max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow]
+)
 hypothesis_settings.load_profile("suite")
 
 SERVERS_FOR_WORKERS = pytest.StashKey[ExitStack]()
