@@ -24,6 +24,7 @@ from operations.operation import Route
 from settings import Settings
 from storage.ledger import orgs
 from storage.postgres.database import Database
+from storage.postgres.store_mark import mark_store
 from tests.gateway.api.conftest import Client, client_of
 from tests.gateway.serving import ask, serve, shared_database
 from tests.servers.servers import SessionServers
@@ -84,8 +85,10 @@ EXAMPLES = 6
 @pytest.fixture(scope="module")
 def settings(servers: SessionServers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
     artifacts = SecretStr(f"file://{tmp_path_factory.mktemp('artifacts')}")
-    with shared_database(servers) as made:
-        yield made.model_copy(update={"artifacts_url": artifacts})
+    with shared_database(servers) as shared:
+        made = shared.model_copy(update={"artifacts_url": artifacts})
+        mark_store(made)
+        yield made
 
 
 @pytest.fixture(scope="module")
