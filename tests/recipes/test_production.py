@@ -121,9 +121,10 @@ def run_fleet(machine: Machine, reader: Reader, commands: Sequence[str]) -> None
 def test_the_recipe_of_readme_runs(machine: Machine, reader: Reader) -> None:
     lines = reader.fill("\n".join(recipe())).splitlines()
     machine.exports = "\n".join(line for line in lines if line.startswith("export "))
-    migrate, *commands, doctor = [line for line in lines if not line.startswith("export ")]
+    folder, migrate, *commands, doctor = [line for line in lines if not line.startswith("export ")]
     assert doctor == "celery -A tasks doctor"
-    assert machine.run(migrate)[0] == 0
+    for line in (folder, migrate):
+        assert machine.run(line)[0] == 0
     run_fleet(machine, reader, commands)
 
 
