@@ -145,10 +145,10 @@ def _is_gap(gap: re.Match[str]) -> bool:
     """Whether something is to be filled in: two words in square brackets, and in others those that ask for a thing.
 
     One word in ASCII that asks for nothing is a tag of a mailing list, as in the subject that a reply may name, and
-    "was: " begins the subject that a thread had before.
+    "was: " and "was Re: " begin the subject that a thread had before.
     """
     words = _words(gap)
     if gap["field"] or not words or _ASKS.search(words) or "__" in words:
         return True
-    is_tag = words.startswith("was: ") or (words.isascii() and len(words.split()) == 1)
+    is_tag = words.casefold().startswith(("was: ", "was re: ")) or (words.isascii() and len(words.split()) == 1)
     return bool(gap["square"]) and not is_tag and not any(map(str.isdigit, words))
