@@ -44,13 +44,8 @@ from tests.servers.servers import (
 )
 from tests.servers.session_folder import session_folder
 
-EXAMPLES = 40
-"""Of each property, other ones in each run."""
-
 # Nothing here may depend on how busy the machine is, and Hypothesis measures how fast it makes its inputs.
-hypothesis_settings.register_profile(
-    "suite", deadline=None, max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow]
-)
+hypothesis_settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 hypothesis_settings.load_profile("suite")
 
 SERVERS_FOR_WORKERS = pytest.StashKey[ExitStack]()
@@ -93,7 +88,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=int,
         help="random runs of the ledger's model test, instead of the suite's few fixed ones",
     )
-    parser.addoption("--mutants", type=int, default=600, help="mutants of mail that are read")
+    parser.addoption("--mutants", type=int, default=1_200, help="mutants of mail that are read")
     parser.addoption(
         "--fuzz-seed", type=int, help="what the fuzzers of messages begin with; by default a random number"
     )

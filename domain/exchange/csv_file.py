@@ -121,7 +121,7 @@ def read_records(data: bytes, columns: Sequence[Column], encoding: str, faults: 
 
 
 def _says_something(fields: Sequence[str]) -> bool:
-    return any(text.strip() for text in fields)
+    return bool("".join(fields).strip())
 
 
 def decoded(data: bytes, encoding: str, faults: Faults) -> str | None:
@@ -208,7 +208,7 @@ def _record(
     row: int, fields: Sequence[str], names: Sequence[str], header: dict[int, Column], faults: Faults
 ) -> Record | None:
     """A row; fields are looked at where the row has them or the column is known, however wide the header is."""
-    if _says_something(fields[len(names) :]):
+    if len(fields) > len(names) and _says_something(fields[len(names) :]):
         faults.add(row, "", "", f"has {len(fields)} fields, and the header {len(names)}")
         return None
     values: dict[str, Any] = {}

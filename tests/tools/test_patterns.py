@@ -18,7 +18,7 @@ LONGEST_NAME = 60
 PROGRAMS = {"tests", "bench", "sandbox", "tools"}
 FEWEST = 200
 """Patterns of ours; fewer were found by mistake."""
-SHORT, LONG = 60, 240
+SHORT, LONG = 120, 480
 MOST_GROWTH = 10.0
 """Four times the text takes four times the steps; where a pattern is tried from each letter to the end, sixteen."""
 

@@ -94,6 +94,9 @@ class _Lines:
             self.current.append(text)
 
     def end_line(self, *, keep: bool = False) -> None:
+        if not self.current and not keep:
+            self.as_written = False
+            return
         line = _STRUCK_ON.sub(r"\1", "".join(self.current))
         line = line.rstrip() if self.as_written else _SPACES.sub(" ", line).strip()
         self.current.clear()

@@ -212,7 +212,8 @@ def _look(tag: str, styles: Mapping[str, str], outer: Look) -> Look:
 
 def _styles(tag: str, attributes: Attributes, slots: list[Declared]) -> dict[str, str]:
     """The value that wins for each property."""
-    inline = _declarations(_plain_css(attributes.get("style") or ""))
+    style = attributes.get("style")
+    inline = _declarations(_plain_css(style)) if style else ()
     written = ((name, ((important, True, 0, place), value)) for place, (name, value, important) in enumerate(inline))
     found: Declared = {name: ((False, False, 0, 0), value) for name, value in _hints(tag, attributes)}
     for name, won in chain(*(slot.items() for slot in slots), written):
