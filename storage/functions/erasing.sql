@@ -61,7 +61,7 @@ begin
     union all
     select postroom.erasing_statement(from_table, the, part || format(' and (%s)', rule.person_rows), rule.person_keeps)
     where erasure.subject = 'user' and rule.person_rows is not null);
-  if erasure.subject = 'user' and rule.is_searched then
+  if erasure.subject = 'user' then
     select s.finding, s.reading, s.changing into finding, reading, changing
     from postroom.searching_statements(from_table, rule.bytes, the, part) as s;
   end if;

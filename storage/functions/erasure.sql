@@ -5,7 +5,7 @@
 -- `refuses_new`: for tables in which something new about an org or a person begins; no row of one who is being erased comes in.
 create or replace procedure postroom.erasure_rule(
   target regclass, org_rows text default 'org_id = the.org', org_keeps jsonb default null, person_rows text default null,
-  person_keeps jsonb default null, is_searched boolean default true, bytes text[] default '{}', refuses_new boolean default false)
+  person_keeps jsonb default null, bytes text[] default '{}', refuses_new boolean default false)
 language plpgsql set search_path = pg_catalog, public, pg_temp as $$
 declare
   keys text;
@@ -17,10 +17,10 @@ begin
     into person_rows
     from pg_attribute a where a.attrelid = target and a.attname in ('user_id', 'account_id');
   end if;
-  insert into public.erasure_rules as r (table_name, org_rows, org_keeps, person_rows, person_keeps, is_searched, bytes)
-  values (target::text, org_rows, org_keeps, person_rows, person_keeps, is_searched, bytes)
+  insert into public.erasure_rules as r (table_name, org_rows, org_keeps, person_rows, person_keeps, bytes)
+  values (target::text, org_rows, org_keeps, person_rows, person_keeps, bytes)
   on conflict (table_name) do update set org_rows = excluded.org_rows, org_keeps = excluded.org_keeps, person_rows = excluded.person_rows,
-    person_keeps = excluded.person_keeps, is_searched = excluded.is_searched, bytes = excluded.bytes;
+    person_keeps = excluded.person_keeps, bytes = excluded.bytes;
   if refuses_new then
     execute format('create or replace trigger %I before insert on %s for each row execute function postroom.refuse_erased()',
       target || '_of_nobody_erased', target);
@@ -29,7 +29,7 @@ begin
   into keys, differ
   from pg_index i join pg_attribute a on a.attrelid = i.indrelid and a.attnum = any (i.indkey) join pg_type y on y.oid = a.atttypid
   where i.indrelid = target and i.indisunique and y.typcategory = 'S';
-  if org_rows is not null and is_searched and keys is not null then
+  if org_rows is not null and keys is not null then
     execute format('create or replace trigger %I before update of %s on %s for each row
       when ((%s) and current_setting(''postroom.deletes_audit'', true) = ''on'') execute function postroom.tell_apart()',
       target || '_stay_apart', keys, target, differ);

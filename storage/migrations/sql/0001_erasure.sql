@@ -13,8 +13,6 @@ create table erasure_rules (
   -- Which of these rows are a person's, and the same of them. Null: none are.
   person_rows text,
   person_keeps jsonb check (jsonb_typeof(person_keeps) = 'object'),
-  -- Whether a person is looked for in the words of all other rows of the org, and taken out.
-  is_searched boolean not null,
   -- Columns of bytes that become null where the person stands in them.
   bytes text[] not null
 );
