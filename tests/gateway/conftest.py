@@ -11,7 +11,23 @@ from storage.ledger import job_types
 from storage.postgres.database import Database
 from tasks.gmail import sync
 from tests.gateway.mailboxes import AUDIENCE, PUSHER
-from tests.gateway.serving import serve
+from tests.gateway.serving import serve, shared_database
+from tests.servers.servers import SessionServers
+
+
+@pytest.fixture(scope="module")
+def shared_settings(servers: SessionServers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
+    """Of one database and store for the tests of a module, of which each has orgs of its own."""
+    with shared_database(servers, tmp_path_factory.mktemp("artifacts")) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def shared_store(shared_settings: Settings) -> Iterator[Database]:
+    """The product's own access to that database."""
+    store = Database(shared_settings)
+    yield store
+    store.dispose()
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -18,6 +19,7 @@ from engine.runtime import Runtime, install
 from gateway.app import create_app
 from gateway.http.bounded_protocol import BoundedProtocol
 from settings import Settings
+from storage.postgres.store_mark import mark_store
 from tests.servers.servers import TEMPLATE, SessionServers, temporary_database
 from tests.waiting import eventually
 
@@ -34,10 +36,11 @@ class HttpAnswer:
 
 
 @contextmanager
-def shared_database(servers: SessionServers) -> Iterator[Settings]:
+def shared_database(servers: SessionServers, folder: Path) -> Iterator[Settings]:
     """Settings of a database with a published catalogue for several tests, of which each has orgs of its own."""
     with temporary_database(servers, template=TEMPLATE) as url:
-        settings = Settings(database_url=SecretStr(url))
+        settings = Settings(database_url=SecretStr(url), artifacts_url=SecretStr(f"file://{folder}"))
+        mark_store(settings)
         process = Runtime(settings)
         install(process)
         publish_catalogue()

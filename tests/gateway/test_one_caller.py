@@ -31,8 +31,7 @@ from storage.secrets.sealing import Sealer, SecretPlace
 from tests.attacks.hostile_texts import SCHEMAS, TEMPLATES
 from tests.doubles.mail_factories import make_account
 from tests.gateway.api.conftest import Client, client_of
-from tests.gateway.serving import ask, shared_database
-from tests.servers.servers import SessionServers
+from tests.gateway.serving import ask
 from tests.waiting import eventually
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -85,24 +84,11 @@ class Attacked:
 
 
 @pytest.fixture(scope="module")
-def settings(servers: SessionServers) -> Iterator[Settings]:
-    with shared_database(servers) as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def store(settings: Settings) -> Iterator[Database]:
-    store = Database(settings)
-    yield store
-    store.dispose()
-
-
-@pytest.fixture(scope="module")
-def gateway(settings: Settings) -> Iterator[str]:
+def gateway(shared_settings: Settings) -> Iterator[str]:
     """The URL of a gateway that is a process of its own; many systems allow one 1,024 files at first, or fewer."""
     port = find_free_port()
     environment = os.environ | {
-        "POSTROOM_DATABASE_URL": settings.database_url.get_secret_value(),
+        "POSTROOM_DATABASE_URL": shared_settings.database_url.get_secret_value(),
         "POSTROOM_API_REQUESTS_PER_MINUTE": "1000000",
     }
     command = ["sh", "-c", f"ulimit -Sn 512 && exec {sys.executable} -m gateway --port {port}"]
@@ -116,13 +102,13 @@ def gateway(settings: Settings) -> Iterator[str]:
 
 
 @pytest.fixture
-def attacked(gateway: str, store: Database) -> Attacked:
+def attacked(gateway: str, shared_store: Database) -> Attacked:
     names = uuid4().hex, uuid4().hex
-    one, two = (make_account(store, email=f"{name}@example.com", org=name) for name in names)
+    one, two = (make_account(shared_store, email=f"{name}@example.com", org=name) for name in names)
     found = Attacked(
         gateway,
-        client_of(store, gateway, one.org_id, Role.OPERATOR),
-        client_of(store, gateway, two.org_id, Role.OPERATOR),
+        client_of(shared_store, gateway, one.org_id, Role.OPERATOR),
+        client_of(shared_store, gateway, two.org_id, Role.OPERATOR),
     )
     found.look()  # what is made at the first request is made
     found.slowest.clear()
@@ -220,12 +206,14 @@ def test_clients_that_never_read(attacked: Attacked) -> None:
     assert attacked.is_well()
 
 
-def test_requests_for_rows_that_the_org_has_locked(attacked: Attacked, settings: Settings, store: Database) -> None:
-    with store.tenant(attacked.attacker.org_id) as tx:
+def test_requests_for_rows_that_the_org_has_locked(
+    attacked: Attacked, shared_settings: Settings, shared_store: Database
+) -> None:
+    with shared_store.tenant(attacked.attacker.org_id) as tx:
         account_id = tx.raw("select id from accounts")[0].id
     request = request_of(attacked.attacker, "PATCH", f"/v1/accounts/{account_id}/settings", {"send_allowed": True})
     answers: list[bytes] = []
-    with psycopg.connect(settings.database_url.get_secret_value()) as holder:
+    with psycopg.connect(shared_settings.database_url.get_secret_value()) as holder:
         holder.execute("select from accounts where id = %s for update", (account_id,))
         attacked.during(lambda: answers.extend(send(attacked.url, request, clients=60, times=1)))
     assert attacked.is_well()
@@ -234,11 +222,13 @@ def test_requests_for_rows_that_the_org_has_locked(attacked: Attacked, settings:
     assert after.split(b" ")[1] == b"200"
 
 
-def test_callbacks_for_a_row_that_the_org_has_locked(attacked: Attacked, settings: Settings, store: Database) -> None:
+def test_callbacks_for_a_row_that_the_org_has_locked(
+    attacked: Attacked, shared_settings: Settings, shared_store: Database
+) -> None:
     """Signed with the org's own secret: they find the org's places taken, as its requests with a key do."""
     org_id, secret = attacked.attacker.org_id, SecretStr("whsec_" + "c2VjcmV0" * 4)
-    with store.ledger() as tx:
-        org_secrets.keep(tx, Sealer.of(settings), SecretPlace(org_id, "resend_webhook"), secret, by=Origin())
+    with shared_store.ledger() as tx:
+        org_secrets.keep(tx, Sealer.of(shared_settings), SecretPlace(org_id, "resend_webhook"), secret, by=Origin())
     body = json.dumps({"type": "email.delivered", "data": {"email_id": "email-1"}}).encode()
     at = str(int(time.time()))
     head = (
@@ -247,7 +237,7 @@ def test_callbacks_for_a_row_that_the_org_has_locked(attacked: Attacked, setting
     )
     request = head.encode() + body
     answers: list[bytes] = []
-    with psycopg.connect(settings.database_url.get_secret_value()) as holder:
+    with psycopg.connect(shared_settings.database_url.get_secret_value()) as holder:
         holder.execute("insert into email_receipts (org_id, provider_id) values (%s, 'email-1')", (org_id,))
         attacked.during(lambda: answers.extend(send(attacked.url, request, clients=60, times=1)))
         holder.rollback()

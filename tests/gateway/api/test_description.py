@@ -9,7 +9,6 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given
 from hypothesis import settings as tries
-from pydantic import SecretStr
 from schemathesis import GenerationMode
 from schemathesis.checks import CHECKS
 from schemathesis.specs.openapi.schemas import OpenApiSchema
@@ -24,10 +23,8 @@ from operations.operation import Route
 from settings import Settings
 from storage.ledger import orgs
 from storage.postgres.database import Database
-from storage.postgres.store_mark import mark_store
 from tests.gateway.api.conftest import Client, client_of
-from tests.gateway.serving import ask, serve, shared_database
-from tests.servers.servers import SessionServers
+from tests.gateway.serving import ask, serve
 
 DECLARED = {
     (f"/v1{one.route.path}", one.route.verb.lower())
@@ -83,33 +80,17 @@ EXAMPLES = 15
 
 
 @pytest.fixture(scope="module")
-def settings(servers: SessionServers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
-    artifacts = SecretStr(f"file://{tmp_path_factory.mktemp('artifacts')}")
-    with shared_database(servers) as shared:
-        made = shared.model_copy(update={"artifacts_url": artifacts})
-        mark_store(made)
-        yield made
-
-
-@pytest.fixture(scope="module")
-def store(settings: Settings) -> Iterator[Database]:
-    store = Database(settings)
-    yield store
-    store.dispose()
-
-
-@pytest.fixture(scope="module")
-def door(settings: Settings) -> Iterator[str]:
-    with serve(settings) as url:
+def door(shared_settings: Settings) -> Iterator[str]:
+    with serve(shared_settings) as url:
         yield url
 
 
 @pytest.fixture
-def client(store: Database, door: str) -> Client:
+def client(shared_store: Database, door: str) -> Client:
     """An operator of an org of its own: the rate of a key is limited."""
-    with store.ledger() as tx:
+    with shared_store.ledger() as tx:
         org = orgs.add(tx, uuid4().hex, settings={}, weight=1)
-    return client_of(store, door, org.org_id, Role.OPERATOR)
+    return client_of(shared_store, door, org.org_id, Role.OPERATOR)
 
 
 @pytest.fixture(scope="module")
