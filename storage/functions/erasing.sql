@@ -19,11 +19,10 @@ language sql stable set search_path = pg_catalog, public, pg_temp as $$
         and pg_get_constraintdef(c.oid) ~ '= ANY|<> ALL|= ''| ~ '))
 $$;
 
--- Erases from a row of a table on, page by page, for an erasure while it is under way, until `most` has passed, but one row at least; returns how
--- many rows have changed or gone, from which row it goes on, and why rows of a page were left: something refers to one, or has the key that it would
--- get. So a transaction lasts no longer than that and one row's own work, whatever the
--- rows hold. `patterns` and `instead`: what the person is found by, and what comes in its place; `loose` finds at least all of that in any
--- text, and `identity` all of it but names.
+-- Erases in a table from a row on, page by page, for an erasure that is under way, until `most` has passed, but one row at least. So a transaction
+-- lasts no longer than `most` and the work of one row. Returns how many rows have changed or gone, from which row the erasure goes on, and why
+-- rows of a page were left: something refers to one, or has the key that it would get. `patterns` and `instead`: what the person is found by, and
+-- what comes in its place; `loose` finds at least all of that in any text, and `identity` all of it but names.
 create or replace function postroom.erase_rows(
   of_erasure uuid, from_table text, first tid, pages bigint, most interval, patterns text[], instead text[], loose text, identity text,
   out rows bigint, out next tid, out blocked text)
