@@ -14,6 +14,11 @@ from settings import load_or_end
 MOST_FILES = 8192
 """Connections come in bursts of more than are kept; the process must have files left for its database."""
 
+SWITCH_S = 0.0005
+"""Seconds for which a thread that calculates keeps the others waiting. Python's 5 ms are waited for after each answer
+of the database, by each thread that calculates. Under four of an org's hardest templates the examinations of `/readyz`
+take 7.4 s in all, where they took 12."""
+
 GRACE_S = 20
 """How long requests may go on after SIGTERM, below every stop period that is shipped."""
 
@@ -48,6 +53,7 @@ def main(words: Sequence[str]) -> None:
     options = parser.parse_args(words)
     load_or_end()
     raise_file_limit()
+    sys.setswitchinterval(SWITCH_S)
     server(options.host, options.port).run()
 
 
