@@ -1,6 +1,7 @@
 """Our labels in a mailbox: made on demand under one parent, and stored as Gmail lists them."""
 
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 
@@ -82,11 +83,8 @@ def _make(ctx: JobContext, mailbox: Mailbox, account: Account, roles: Collection
     listed = mailbox.labels()
     wanted = (parent, *(label_name(role, parent) for role in sorted(roles)))
     there = {_as_gmail_compares(one.name) for one in listed}
-    for name in wanted:
-        key = f"label:{account.account_id}:{name}:{ctx.job.job_id}"
-        is_there = _as_gmail_compares(name) in there
-        # Also for one that is there: an attempt that died may have made it and not recorded it.
-        ctx.effect(key, partial(_create, mailbox, name, is_there=is_there), strategy=Strategy.IDEMPOTENT)
+    # Also where all are there: an attempt that died may have made them and not recorded that.
+    make(ctx, mailbox, account, parent, [name for name in wanted if _as_gmail_compares(name) not in there])
     if not there.issuperset(map(_as_gmail_compares, wanted)):
         listed = mailbox.labels()
     matched = _look_alikes(listed, roles, parent) | match_roles(listed, parent)
@@ -98,6 +96,12 @@ def _make(ctx: JobContext, mailbox: Mailbox, account: Account, roles: Collection
             labels.assign_role(tx, account.account_id, label_id, role)
         label_lease.release(tx, account.account_id, owner=ctx.job.token)
     return matched
+
+
+def make(ctx: JobContext, mailbox: Mailbox, account: Account, name: str, missing: Sequence[str]) -> None:
+    """Make the labels that are missing for `name`, parents first, as one effect of the job."""
+    key = f"label:{account.account_id}:{name}:{ctx.job.job_id}"
+    ctx.effect(key, partial(_create, mailbox, missing), strategy=Strategy.IDEMPOTENT)
 
 
 def have_changed(ctx: JobContext, mailbox: Mailbox, account: Account, used: frozenset[str]) -> bool:
@@ -121,12 +125,10 @@ def _as_gmail_compares(name: str) -> str:
     return label_key(name).replace("/", "-")
 
 
-def _create(mailbox: Mailbox, name: str, *, is_there: bool) -> JsonObject:
-    if is_there:
-        return {"name": name, "made": False}
-    try:
-        made: MailboxLabel = mailbox.create_label(name)
-    except Conflict:
+def _create(mailbox: Mailbox, names: Sequence[str]) -> JsonObject:
+    made: JsonObject = {}
+    for name in names:
         # Gmail takes look-alikes for the same name; the listing that follows finds which one it has.
-        return {"name": name, "made": False}
-    return {"name": name, "made": True, "label_id": made.label_id}
+        with suppress(Conflict):
+            made[name] = mailbox.create_label(name).label_id
+    return made

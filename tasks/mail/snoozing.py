@@ -3,12 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
 from uuid import UUID
 
-from domain.jobs.effects import Strategy
-from domain.jobs.failures import Conflict, Invalid, Permanent
-from domain.jobs.job import JsonObject
+from domain.jobs.failures import Invalid, Permanent
 from domain.mail.actions.kinds import ActionKind
 from domain.mail.actions.snooze import Snooze
 from domain.mail.actions.snoozing import PastSnooze
@@ -102,10 +99,7 @@ def _find(stored: Sequence[labels.StoredLabel], account: Account) -> MailboxLabe
 def _create(ctx: JobContext, mailbox: Mailbox, account: Account, name: str) -> MailboxLabel:
     """Create the label of a name that the account's settings choose, its parents first."""
     parts = name.split("/")
-    for depth in range(1, len(parts) + 1):
-        part = "/".join(parts[:depth])
-        key = f"label:{account.account_id}:{part}:{ctx.job.job_id}"
-        ctx.effect(key, partial(_create_one, mailbox, part), strategy=Strategy.IDEMPOTENT)
+    mailbox_labels.make(ctx, mailbox, account, name, ["/".join(parts[:depth]) for depth in range(1, len(parts) + 1)])
     listed = mailbox.labels()
     found = next((one for one in listed if one.kind == "user" and label_key(one.name) == label_key(name)), None)
     if found is None:
@@ -113,11 +107,3 @@ def _create(ctx: JobContext, mailbox: Mailbox, account: Account, name: str) -> M
     with ctx.tx() as tx:
         labels.add(tx, account.account_id, listed)
     return found
-
-
-def _create_one(mailbox: Mailbox, name: str) -> JsonObject:
-    try:
-        made = mailbox.create_label(name)
-    except Conflict:
-        return {"name": name, "made": False}
-    return {"name": name, "made": True, "label_id": made.label_id}

@@ -4,7 +4,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import partial, reduce
 from itertools import combinations, pairwise, product
 from typing import Any
 
@@ -74,13 +74,7 @@ class Counted:
 
     def _sequence(self, nodes: Sequence[Node]) -> Match:
         parts = [self._node(node) for node in nodes]
-
-        def run(index: int, place: int, then: Next) -> bool:
-            if index == len(parts):
-                return then(place)
-            return parts[index](place, lambda after: run(index + 1, after, then))
-
-        return lambda place, then: run(0, place, then)
+        return reduce(_after, reversed(parts)) if parts else lambda place, then: then(place)
 
     def _node(self, node: Node) -> Match:  # noqa: PLR0911 - one for each kind
         kind, value = node
@@ -154,7 +148,9 @@ class Counted:
         fits = fitting(node, self.flags)
 
         def look(place: int) -> bool:
-            self._step()
+            self.steps += 1  # as `_step` does, without a call: a run looks some ten million times
+            if self.steps > MOST_STEPS:
+                raise TooManySteps
             return place < len(self.text) and self.text[place] in fits
 
         return look
@@ -169,6 +165,10 @@ class Counted:
             return not after or (at is code.AT_END and (lines or place == len(text) - 1) and after == "\n")
         word = bool(re.match(r"\w", before)) is not bool(re.match(r"\w", after))
         return word is (at is code.AT_BOUNDARY)
+
+
+def _after(rest: Match, first: Match) -> Match:
+    return lambda place, then: first(place, lambda after: rest(after, then))
 
 
 def fitting(node: Node, flags: int) -> frozenset[str]:
@@ -240,11 +240,13 @@ def hard_texts(counted: Counted) -> Iterator[Callable[[int], str]]:
     A mark between the parts lets a pattern that looks at the letter before begin with each of them.
     """
     mark = "-" if "(?<" in counted.pattern or r"\b" in counted.pattern else ""
+    texts: dict[tuple[str, str], None] = {}
     for pieces in examples(counted.nodes, counted.flags):
         words = merged([piece for piece in pieces if piece])
         places = list(range(len(words) + 1))
         for start, end in [*pairwise(places), *combinations(places, 2)][:MOST_TEXTS]:
-            yield partial(_pumped, "".join(words[:start]), "".join(words[start:end]) + mark)
+            texts["".join(words[:start]), "".join(words[start:end]) + mark] = None
+    return (partial(_pumped, head, part) for head, part in texts)
 
 
 def _pumped(head: str, part: str, length: int) -> str:
