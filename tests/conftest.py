@@ -3,7 +3,7 @@
 import gc
 import secrets
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from tests.doubles.factories import make_org
 from tests.doubles.mail_environment import MailEnvironment, running_environment
 from tests.doubles.told_people import ToldPeople, told_people
 from tests.servers.python_processes import PreparedPython
+from tests.servers.quiet_room import room
 from tests.servers.scheduling import LongFirst, leaves_out, rank
 from tests.servers.servers import (
     TEMPLATE,
@@ -67,6 +68,15 @@ def pytest_configure_node(node: Any) -> None:  # noqa: ANN401  # xdist ships no 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LongFirst | None:  # noqa: ANN401  # xdist ships no types
     """With `--dist loadscope`: in our order, and with our units."""
     return LongFirst(config, log) if config.getoption("dist") == "loadscope" else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """With xdist: let a quiet test run alone."""
+    if not hasattr(item.config, "workerinput"):
+        return (yield)
+    with room(Path(item.config.option.basetemp).parent, alone=item.get_closest_marker("quiet") is not None):
+        return (yield)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -247,6 +247,7 @@ def test_callbacks_for_a_row_that_the_org_has_locked(
     assert after.split(b" ")[1] == b"200"
 
 
+@pytest.mark.quiet
 def test_templates_that_were_made_to_cost(attacked: Attacked) -> None:
     """python-liquid's own lexer took 7 s for the first of them, in which no other thread ran."""
     for source in TEMPLATES:
@@ -256,6 +257,7 @@ def test_templates_that_were_made_to_cost(attacked: Attacked) -> None:
     assert attacked.answers_others()
 
 
+@pytest.mark.quiet
 def test_schemas_that_were_made_to_cost(attacked: Attacked) -> None:
     for schema in SCHEMAS:
         document = {"name": "x", "input": {"type": "object", **schema}, "nodes": {}}
