@@ -15,6 +15,7 @@ from domain.jobs.failures import Invalid
 from domain.payloads.mail_address import address_key
 from domain.privacy.erasure import Known, Mark, MarkKind, Search, pattern_of_ids
 from storage.exchange.artifacts import DeletedArtifact
+from storage.postgres.arrays import array
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
 
@@ -152,8 +153,8 @@ def erase_rows(tx: Transaction, erasure_id: UUID, part: Part, search: Search, *,
         first_row=part.first_row,
         pages=part.pages,
         turn=turn,
-        patterns=list(search.patterns),
-        instead=list(search.instead),
+        patterns=array(search.patterns),
+        instead=array(search.instead),
         loose=search.loose,
         identity=search.identity,
     )
