@@ -12,7 +12,7 @@ INSTALLED := $(VENV)/.installed
 PIP := $(RUN) -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo up down test test-long test-all sweep one check format bench chaos soak hostile new-job new-area rights golden docs lock clean
+.PHONY: help install demo up down test test-long sweep one check format bench chaos soak hostile new-job new-area rights golden docs lock clean
 
 help:  ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,9 +48,6 @@ test: $(INSTALLED)  ## the suite without its long tests, on embedded servers
 
 test-long: $(INSTALLED)  ## all other tests: whole fleets that are killed and frozen, the crash sweep, the HTTP fuzzer
 	@PYTHONDONTWRITEBYTECODE= $(RUN) -m pytest -n $(TEST_WORKERS) --dist worksteal --length long
-
-test-all: $(INSTALLED)  ## both in one session, which starts the servers and fills the great ledger once; the gate runs it
-	@PYTHONDONTWRITEBYTECODE= $(RUN) -m pytest -n $(TEST_WORKERS) --dist worksteal
 
 sweep: $(INSTALLED)  ## crash every job type at every boundary: build/sweep/report.json; SWEEP=--help
 	@$(RUN) -m tests.sweep $(SWEEP)
