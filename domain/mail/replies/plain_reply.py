@@ -144,11 +144,13 @@ def _words(gap: re.Match[str]) -> str:
 def _is_gap(gap: re.Match[str]) -> bool:
     """Whether something is to be filled in: two words in square brackets, and in others those that ask for a thing.
 
-    One word in ASCII that asks for nothing is a tag of a mailing list, as in the subject that a reply may name, and
-    "was: " and "was Re: " begin the subject that a thread had before.
+    One word in ASCII that asks for nothing is a tag of a mailing list, as in the subject that a reply may name. Where
+    "was: " or "was Re: " begins, whatever follows is the subject that a thread had before.
     """
     words = _words(gap)
+    if gap["square"] and words.casefold().startswith(("was: ", "was re: ")):
+        return False
     if gap["field"] or not words or _ASKS.search(words) or "__" in words:
         return True
-    is_tag = words.casefold().startswith(("was: ", "was re: ")) or (words.isascii() and len(words.split()) == 1)
+    is_tag = words.isascii() and len(words.split()) == 1
     return bool(gap["square"]) and not is_tag and not any(map(str.isdigit, words))

@@ -45,7 +45,7 @@ def test_markdown_is_taken_off(marked: str, plain: str) -> None:
         "#1 on the list, C# and #hashtag",
         "1. one\n2. two\n\n- three\n  - four",
         "> quoted\n\n-- \nOlga",
-        "See [1] and list[0], [sic], [JIRA-12], [ILUG], [was: Some files ], [was Re: Some files] and [ ].",
+        "See [1] and list[0], [sic], [JIRA-12], [ILUG], [was: Some files ], [was Re: Lite my Fire] and [ ].",
         "Size XXL or XX, {a} and f{x}, a < b > c, Anna <anna@a.example>",
         "Either | or",
         "Grüße\nOlga",
