@@ -105,7 +105,7 @@ def erase_user(
             whom, mark = _no_user(tx, user, call.org_id)
             given = [mark, *given]
     if known is not None and is_done and whom is None:
-        return _view(known)
+        return ErasureView.model_validate(known)
     with call.writing() as tx:
         if whom is not None:
             begun = _begun(call, tx, whom.org_id, whom, given, reason)
@@ -132,7 +132,7 @@ def erase_org(
     with call.database.ledger() as tx:
         known = erasing.find(tx, erasing.ORG, org)
     if known is not None and known.finished_at is not None:
-        return _view(known)
+        return ErasureView.model_validate(known)
     with call.writing() as tx:
         if known is None:
             found = orgs.get(tx, orgs.find(tx, org))
@@ -355,8 +355,4 @@ def _finish(work: Work, event: str) -> ErasureView:
             done = erasing.finished(tx, work.erasure_id)
         if done is None:
             raise Conflict("the person has been added again meanwhile", code="erasure.again")
-    return _view(done)
-
-
-def _view(found: Erasure) -> ErasureView:
-    return ErasureView.model_validate(found)
+    return ErasureView.model_validate(done)

@@ -14,7 +14,7 @@ from operations.call import Call
 from operations.operation import WORDS, Area, OperatorsOnly, Record, Route
 from operations.pages import Page, Window
 from storage.ledger import orgs
-from storage.ledger.orgs import LONGEST_NAME, Org
+from storage.ledger.orgs import LONGEST_NAME
 
 ORGS = Area("orgs", "Make orgs, list them, and set what holds for one.")
 FLEET = OperatorsOnly("an API key is of one org")
@@ -53,7 +53,7 @@ def list_orgs(call: Call, window: Window) -> Page[OrgView]:
 def show_org(call: Call) -> OrgView:
     """Show an org."""
     with call.reading() as tx:
-        return _view(orgs.get(tx, call.org))
+        return OrgView.model_validate(orgs.get(tx, call.org))
 
 
 @ORGS.deed("add", FLEET, events=("org.added",))
@@ -69,7 +69,7 @@ def add_org(
     with call.writing() as tx:
         made = orgs.add(tx, name, settings=given, weight=weight or 1)
         call.audit(tx, made.org_id, {"name": name, "settings": sorted(given), "weight": made.weight})
-    return _view(made)
+    return OrgView.model_validate(made)
 
 
 @ORGS.deed("set", Route("PATCH", "/org"), org="required", events=("org.changed",))
@@ -83,7 +83,7 @@ def set_org(call: Call, *, settings: Settings = None, weight: Weight = None) -> 
     with call.writing() as tx:
         changed = orgs.change(tx, call.org, settings=given, weight=weight)
         call.audit(tx, call.org, {"settings": sorted(given), "weight": weight})
-    return _view(changed)
+    return OrgView.model_validate(changed)
 
 
 def _checked(settings: JsonObject | None) -> JsonObject:
@@ -99,7 +99,3 @@ def _checked(settings: JsonObject | None) -> JsonObject:
     if redact(given) != given:
         raise Invalid("settings", "carry what looks like a secret: keep it as a secret of the org")
     return given
-
-
-def _view(found: Org) -> OrgView:
-    return OrgView.model_validate(found)

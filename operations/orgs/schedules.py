@@ -22,7 +22,7 @@ from storage.access import users
 from storage.ledger import payload_names
 from storage.postgres.database import Transaction
 from storage.schedules import schedules
-from storage.schedules.schedules import LONGEST_NAME, RequestedJob, Schedule
+from storage.schedules.schedules import LONGEST_NAME, RequestedJob
 
 SCHEDULES = Area("schedules", "Add, list, pause, resume and remove schedules: jobs that an org wants by cron.")
 Name = Annotated[str, Field(pattern=r"^[^./\s\x00-\x1f\x7f][^/\x00-\x1f\x7f]*$", max_length=LONGEST_NAME)]
@@ -104,7 +104,7 @@ def add_schedule(  # noqa: PLR0913 - one parameter per field
         timetable = Timetable(cron, own_zone if zone is None else zone, missed)
         work = _work(tx, call.org, known, given, owner_id)
         made = schedules.add(tx, call.org, name, work, timetable, owner_id=owner_id, by=call.origin)
-        return _view(made)
+        return ScheduleView.model_validate(made)
 
 
 def _zone_of(tx: Transaction, org_id: UUID, owner_id: UUID | None) -> str:
@@ -146,7 +146,7 @@ def _work(
 def pause_schedule(call: Call, name: Name) -> ScheduleView:
     """Let a schedule enqueue nothing until it is resumed."""
     with call.writing() as tx:
-        return _view(schedules.pause(tx, call.org, name, by=call.origin))
+        return ScheduleView.model_validate(schedules.pause(tx, call.org, name, by=call.origin))
 
 
 @SCHEDULES.deed(
@@ -159,7 +159,7 @@ def pause_schedule(call: Call, name: Name) -> ScheduleView:
 def resume_schedule(call: Call, name: Name) -> ScheduleView:
     """Let a schedule go on with its next due time; what lay in the pause is not made up for."""
     with call.writing() as tx:
-        return _view(schedules.resume(tx, call.org, name, by=call.origin))
+        return ScheduleView.model_validate(schedules.resume(tx, call.org, name, by=call.origin))
 
 
 @SCHEDULES.deed(
@@ -168,8 +168,4 @@ def resume_schedule(call: Call, name: Name) -> ScheduleView:
 def remove_schedule(call: Call, name: Name) -> ScheduleView:
     """Forget a schedule; the jobs that it enqueued stay."""
     with call.writing() as tx:
-        return _view(schedules.remove(tx, call.org, name, by=call.origin))
-
-
-def _view(found: Schedule) -> ScheduleView:
-    return ScheduleView.model_validate(found)
+        return ScheduleView.model_validate(schedules.remove(tx, call.org, name, by=call.origin))

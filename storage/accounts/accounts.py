@@ -136,8 +136,9 @@ def connect(tx: Transaction, sealer: Sealer, account_id: UUID, consent: Consent)
 
     Raises `Gone` when it is closed.
     """
-    rows = tx.run(
+    tx.one(
         "connect_account",
+        _missing(account_id),
         account_id=account_id,
         access=sealer.seal(consent.access_token, SealedField(account_id, "access_token")).data,
         refresh=sealer.seal(consent.refresh_token, SealedField(account_id, "refresh_token")).data,
@@ -145,7 +146,6 @@ def connect(tx: Transaction, sealer: Sealer, account_id: UUID, consent: Consent)
         scopes=list(consent.scopes),
         subject=consent.subject,
     )
-    _found(rows, account_id)
 
 
 def inherit(tx: Transaction, account_id: UUID) -> UUID | None:
@@ -176,9 +176,7 @@ def disconnect(tx: Transaction, account_id: UUID, reason: str) -> bool:
 
 def get(tx: Transaction, account_id: UUID) -> Account:
     """One account; raises `Gone` when there is none that this transaction may see."""
-    rows = tx.run("get_account", account_id=account_id)
-    _found(rows, account_id)
-    return _account(rows[0])
+    return _account(tx.one("get_account", _missing(account_id), account_id=account_id))
 
 
 def lock(tx: Transaction, account_id: UUID) -> Status:
@@ -186,9 +184,7 @@ def lock(tx: Transaction, account_id: UUID) -> Status:
 
     It comes before any other lock of the mailbox's rows (docs: mail.md#locks). Raises `Gone` as `get`.
     """
-    rows = tx.run("lock_account", account_id=account_id)
-    _found(rows, account_id)
-    status: Status = rows[0].status
+    status: Status = tx.one("lock_account", _missing(account_id), account_id=account_id).status
     return status
 
 
@@ -216,7 +212,7 @@ def mark_needs_reconsent(tx: Transaction, account_id: UUID, *, version: int, rea
 
 def record_watch(tx: Transaction, account_id: UUID, *, expires_at: datetime) -> None:
     """Remember a push watch that was made or renewed just now."""
-    _found(tx.run("record_watch", account_id=account_id, expires_at=expires_at), account_id)
+    tx.one("record_watch", _missing(account_id), account_id=account_id, expires_at=expires_at)
 
 
 def without_watch(tx: Transaction, now: datetime, *, renewal: timedelta, limit: int = 1000) -> tuple[Account, ...]:
@@ -230,13 +226,13 @@ def without_watch(tx: Transaction, now: datetime, *, renewal: timedelta, limit: 
 
 def save_settings(tx: Transaction, account_id: UUID, changes: JsonObject) -> None:
     """Change some settings (`label_parent`, `snooze_label`, `send_allowed`, `agent_enabled`, …) and keep the others."""
-    _found(tx.run("save_account_settings", account_id=account_id, settings=Jsonb(changes)), account_id)
+    tx.one("save_account_settings", _missing(account_id), account_id=account_id, settings=Jsonb(changes))
 
 
 def save_own_addresses(tx: Transaction, account_id: UUID, addresses: Sequence[str]) -> None:
     """The accepted aliases that the account may send as; they are kept as addresses are compared."""
     keys = sorted(set(map(address_key, addresses)))
-    _found(tx.run("save_own_addresses", account_id=account_id, addresses=keys), account_id)
+    tx.one("save_own_addresses", _missing(account_id), account_id=account_id, addresses=keys)
 
 
 def _account(row: Row) -> Account:
@@ -261,6 +257,5 @@ def _label_name(given: object) -> str | None:
     return given if isinstance(given, str) and 0 < len(given.strip()) <= LONGEST_LABEL else None
 
 
-def _found(rows: Sequence[Row], account_id: UUID) -> None:
-    if not rows:
-        raise Gone(f"there is no account {account_id}")
+def _missing(account_id: UUID) -> str:
+    return f"there is no account {account_id}"

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from domain.jobs.failures import Gone
 from storage.postgres.database import Transaction
 
 
@@ -18,11 +17,9 @@ class Cursor:
 
 def current(tx: Transaction, account_id: UUID) -> Cursor:
     """The stored cursor; raises `Gone` without the account."""
-    rows = tx.run("read_cursor", account_id=account_id)
-    if not rows:
-        raise Gone(f"there is no account {account_id}")
-    history_id = rows[0].history_id
-    return Cursor(None if history_id is None else int(history_id), rows[0].full_synced_at)
+    row = tx.one("read_cursor", f"there is no account {account_id}", account_id=account_id)
+    history_id = row.history_id
+    return Cursor(None if history_id is None else int(history_id), row.full_synced_at)
 
 
 def advance_cursor(tx: Transaction, account_id: UUID, history_id: int) -> bool:

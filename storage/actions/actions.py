@@ -165,8 +165,9 @@ def request(
     files: Sequence[AttachmentField] = (),
 ) -> UUID:
     """Keep an action that somebody asked for, with the files that it names; `Gone` when the message is not stored."""
-    rows = tx.run(
+    row = tx.one(
         "request_action",
+        f"message_id: message {message_id} is not stored, or was deleted",
         account_id=account_id,
         message_id=message_id,
         kind=str(checked.action.kind),
@@ -178,9 +179,7 @@ def request(
         requested_by=requested_by[:200],
         files=Jsonb([one.model_dump(mode="json") for one in files]) if files else None,
     )
-    if not rows:
-        raise Gone(f"message_id: message {message_id} is not stored, or was deleted")
-    return UUID(str(rows[0].action_id))
+    return UUID(str(row.action_id))
 
 
 def files(tx: Transaction, account_id: UUID, action_id: UUID) -> tuple[AttachmentField, ...]:

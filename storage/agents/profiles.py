@@ -11,7 +11,6 @@ from psycopg.types.json import Jsonb
 
 from domain.agents.profile import AgentProfile, parse_profile
 from domain.jobs.contract import check_text
-from domain.jobs.failures import Gone
 from domain.jobs.job import JsonObject, Origin
 from storage.audit import deeds
 from storage.postgres.database import Transaction
@@ -68,15 +67,16 @@ def add(
     """Save a checked profile as the newest version of its name, of an account or, without one, of the org."""
     tx.raw(LOCK, {"of": f"{org_id} {account_id} {profile.name}"})
     definition = profile.model_dump(mode="json", exclude={"name"})
-    rows = tx.run(
+    row = tx.one(
         "add_agent_profile",
+        f"there is no org {org_id}",
         org_id=org_id,
         account_id=account_id,
         name=profile.name,
         definition=Jsonb(definition),
         created_by=by.actor_id,
     )
-    made = _one(rows, f"there is no org {org_id}")
+    made = _stored(row)
     _record(tx, "agent_profile.added", made, by)
     return made
 
@@ -127,16 +127,10 @@ def switch(  # noqa: PLR0913 - what names a profile, and what becomes of it
 ) -> StoredProfile:
     """Turn the newest version of a profile on or off; raises `Gone` when there is none of that name."""
     kept = None if enabled or reason is None else check_text("reason", reason, LONGEST_REASON)
-    rows = tx.run("switch_agent_profile", org_id=org_id, account_id=account_id, name=name, enabled=enabled, reason=kept)
-    switched = _one(rows, f"there is no profile {name}")
+    given = {"account_id": account_id, "name": name, "enabled": enabled, "reason": kept}
+    switched = _stored(tx.one("switch_agent_profile", f"there is no profile {name}", org_id=org_id, **given))
     _record(tx, "agent_profile.enabled" if enabled else "agent_profile.disabled", switched, by)
     return switched
-
-
-def _one(rows: Sequence[Row], missing: str) -> StoredProfile:
-    if not rows:
-        raise Gone(missing)
-    return _stored(rows[0])
 
 
 def _stored(row: Row) -> StoredProfile:

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from domain.access.users import check_snowflake
 from domain.approvals.decision import REMIND_AFTER_SHARE
-from domain.jobs.failures import Conflict, Gone
+from domain.jobs.failures import Conflict
 from domain.payloads.approvals import NotifyPayload, ShowOutcomePayload
 from storage.actions.actions import Enqueue
 from storage.doubts.subjects import Subject
@@ -138,7 +138,6 @@ def choose_channel(tx: Transaction, org_id: UUID, channel_id: str) -> ApprovalCh
 
 def remove_channel(tx: Transaction, org_id: UUID) -> ApprovalChannel:
     """Stop asking the org on Discord; raises `Gone` when it has no channel."""
-    rows = tx.run("remove_approval_channel", org_id=org_id)
-    if not rows:
-        raise Gone("the org has no channel for approvals")
-    return ApprovalChannel(**rows[0]._asdict())
+    return ApprovalChannel(
+        **tx.one("remove_approval_channel", "the org has no channel for approvals", org_id=org_id)._asdict()
+    )

@@ -1,6 +1,5 @@
 """What a person found out about an effect that nobody else can know of."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
@@ -9,27 +8,13 @@ from domain.jobs.failures import Gone
 from domain.jobs.job import JsonObject
 from storage.ledger import dead_letters
 from storage.postgres.database import Transaction
+from storage.postgres.execution import Row
 from storage.postgres.looking import FIRST_TIME, LAST_TIME, Looked
 
 MOST_LOOKED_AT = 5_000
 """How many unknown effects of all orgs a page looks at for those of one: they are tens as a rule.
 
 A look at a large part of tens of thousands would be planned as a read and sort of all of them."""
-
-
-@dataclass(frozen=True, slots=True)
-class UnknownEffect:
-    """An effect of which nobody knows whether it happened."""
-
-    org_id: UUID
-    key: str
-    strategy: str
-    job_type: str | None
-    job_id: UUID
-    since: datetime
-    reason: str | None
-    tiebreak: UUID
-    """Orders those that are unknown since the same moment."""
 
 
 class EffectPosition(NamedTuple):
@@ -46,14 +31,17 @@ def listed(
     after: EffectPosition | None = None,
     limit: int,
     most_looked_at: int = MOST_LOOKED_AT,
-) -> Looked[UnknownEffect]:
-    """Unknown effects after a position, of one org or all: the newest first, one more than `limit`."""
+) -> Looked[Row]:
+    """Unknown effects after a position, of one org or all: the newest first, one more than `limit`.
+
+    The tiebreak orders those that are unknown since the same moment.
+    """
     at, tiebreak = after or EffectPosition(LAST_TIME, UUID(int=0))
     rows = tx.run("look_back_at_unknown_effects", at=at, most=most_looked_at)
     reached = rows[0].reached if rows else None
     values = {"org_id": org_id, "at": at, "tiebreak": tiebreak, "reached": reached or FIRST_TIME}
     found = tx.run("list_unknown_effects", limit=limit + 1, **values)
-    return Looked([UnknownEffect(*row) for row in found], reached)
+    return Looked(found, reached)
 
 
 def rule(tx: Transaction, org_id: UUID, key: str, *, happened: bool, result: JsonObject) -> None:

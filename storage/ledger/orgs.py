@@ -1,7 +1,5 @@
 """Orgs: made, changed, listed, and found by what an operator means."""
 
-from dataclasses import dataclass
-from datetime import datetime
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
@@ -10,28 +8,18 @@ from domain.jobs.contract import check_text
 from domain.jobs.failures import Conflict, Gone, Invalid
 from domain.jobs.job import SYSTEM_ORG, JsonObject
 from storage.postgres.database import Transaction
+from storage.postgres.execution import Row
 
 LONGEST_NAME = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Org:
-    """One org."""
-
-    org_id: UUID
-    name: str
-    settings: JsonObject
-    weight: int
-    created_at: datetime
-
-
-def add(tx: Transaction, name: str, *, settings: JsonObject, weight: int) -> Org:
+def add(tx: Transaction, name: str, *, settings: JsonObject, weight: int) -> Row:
     """Make an org; raises `Conflict` where one has the name or the id that the name is. For the ledger role."""
     lock_name(tx, name)
     try:
         taken = find(tx, name)
     except Gone:
-        return Org(**tx.run("add_org", name=name, settings=Jsonb(settings), weight=weight)[0]._asdict())
+        return tx.run("add_org", name=name, settings=Jsonb(settings), weight=weight)[0]
     raise Conflict(f"name: org {taken} has it", code="org.exists")
 
 
@@ -41,22 +29,16 @@ def lock_name(tx: Transaction, name: str) -> None:
     tx.raw("select pg_advisory_xact_lock(hashtextextended('postroom org: ' || %(name)s, 0))", {"name": name})
 
 
-def get(tx: Transaction, org_id: UUID) -> Org:
+def get(tx: Transaction, org_id: UUID) -> Row:
     """An org; raises `Gone` when there is none."""
-    rows = tx.run("read_org", org_id=org_id)
-    if not rows:
-        raise Gone(f"there is no org {org_id}")
-    return Org(**rows[0]._asdict())
+    return tx.one("read_org", f"there is no org {org_id}", org_id=org_id)
 
 
-def change(tx: Transaction, org_id: UUID, *, settings: JsonObject, weight: int | None) -> Org:
+def change(tx: Transaction, org_id: UUID, *, settings: JsonObject, weight: int | None) -> Row:
     """Set fields of an org's settings, a null takes one away, and its weight; raises `Gone`. For the ledger role."""
     if org_id == SYSTEM_ORG:
         raise Invalid("org", "must not be the system org: its settings are the installation's")
-    rows = tx.run("change_org", org_id=org_id, settings=Jsonb(settings), weight=weight)
-    if not rows:
-        raise Gone(f"there is no org {org_id}")
-    return Org(**rows[0]._asdict())
+    return tx.one("change_org", f"there is no org {org_id}", org_id=org_id, settings=Jsonb(settings), weight=weight)
 
 
 def find(tx: Transaction, text: str) -> UUID:

@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
-from domain.jobs.failures import Gone
 from storage.postgres.database import Transaction
 
 State = Literal["listing", "listed", "cut"]
@@ -56,8 +55,9 @@ def open_backfill(tx: Transaction, account_id: UUID, wanted: Wanted, *, job_id: 
 
     Raises `Gone` without the account.
     """
-    rows = tx.run(
+    row = tx.one(
         "open_backfill",
+        f"there is no account {account_id}",
         account_id=account_id,
         job_id=job_id,
         query=wanted.query,
@@ -68,17 +68,12 @@ def open_backfill(tx: Transaction, account_id: UUID, wanted: Wanted, *, job_id: 
         classify=wanted.classify,
         most=wanted.most,
     )
-    if not rows:
-        raise Gone(f"there is no account {account_id}")
-    return Backfill(**rows[0]._asdict())
+    return Backfill(**row._asdict())
 
 
 def get(tx: Transaction, backfill_id: UUID) -> Backfill:
     """One backfill; raises `Gone` when there is none that this transaction may see."""
-    rows = tx.run("get_backfill", backfill_id=backfill_id)
-    if not rows:
-        raise Gone(f"there is no backfill {backfill_id}")
-    return Backfill(**rows[0]._asdict())
+    return Backfill(**tx.one("get_backfill", f"there is no backfill {backfill_id}", backfill_id=backfill_id)._asdict())
 
 
 def list_all(tx: Transaction, account_id: UUID, *, limit: int = 100) -> tuple[Backfill, ...]:

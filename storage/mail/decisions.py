@@ -8,7 +8,6 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from domain.jobs.failures import Gone
 from domain.jobs.job import JsonObject
 from domain.mail.actions.requested_action import VERSION
 from domain.mail.triage.classification import Classification, Decision, DecisionSource
@@ -89,8 +88,9 @@ def record(
     origins: Origins = Origins(),
 ) -> Recorded:
     """Keep a decision about a stored message with its checked actions; once per message and job."""
-    rows = tx.run(
+    row = tx.one(
         "record_decision",
+        f"message {message_id} is not stored",
         account_id=account_id,
         message_id=message_id,
         job_id=origins.job_id,
@@ -100,9 +100,7 @@ def record(
         actions=Jsonb([_asked(action) for action in actions]),
         **_decision_columns(decision),
     )
-    if not rows:
-        raise Gone(f"message {message_id} is not stored")
-    return Recorded(rows[0].decision_id, tuple(rows[0].action_ids), rows[0].created)
+    return Recorded(row.decision_id, tuple(row.action_ids), row.created)
 
 
 def of_message(tx: Transaction, account_id: UUID, message_id: str, *, limit: int = 50) -> tuple[PastDecision, ...]:

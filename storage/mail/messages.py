@@ -9,7 +9,6 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 from pydantic import TypeAdapter
 
-from domain.jobs.failures import Gone
 from domain.mail.parsing.limits import LONGEST_ADDRESS, MOST_LABELS
 from domain.mail.parsing.parsed_message import Address, ParsedMessage
 from domain.mail.triage.automation import Automation
@@ -59,8 +58,9 @@ def upsert(tx: Transaction, account_id: UUID, message: Message) -> bool:
     """
     _note_correspondents(tx, account_id, message)
     content = message.parsed
-    rows = tx.run(
+    row = tx.one(
         "upsert_message",
+        f"there is no account {account_id}",
         account_id=account_id,
         message_id=message.message_id,
         thread_id=message.thread_id,
@@ -78,17 +78,14 @@ def upsert(tx: Transaction, account_id: UUID, message: Message) -> bool:
         defects=[str(defect) for defect in content.defects],
         **_automation_columns(message.automation),
     )
-    if not rows:
-        raise Gone(f"there is no account {account_id}")
-    return bool(rows[0].created)
+    return bool(row.created)
 
 
 def get(tx: Transaction, account_id: UUID, message_id: str) -> Message:
     """One message by its Gmail id; raises `Gone` when it is not stored, or deleted."""
-    rows = tx.run("get_message", account_id=account_id, message_id=message_id)
-    if not rows:
-        raise Gone(f"message {message_id} is not stored")
-    return message_of(rows[0])
+    return message_of(
+        tx.one("get_message", f"message {message_id} is not stored", account_id=account_id, message_id=message_id)
+    )
 
 
 def of_thread(tx: Transaction, account_id: UUID, thread_id: str, *, limit: int = 20) -> tuple[Message, ...]:

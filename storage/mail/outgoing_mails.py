@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from domain.jobs.failures import Gone
 from domain.mail.mailbox import Draft
 from storage.postgres.database import Transaction
 
@@ -63,8 +62,9 @@ def get(tx: Transaction, account_id: UUID, action_id: UUID) -> MailRecord | None
 
 def plan(tx: Transaction, account_id: UUID, action_id: UUID, planned: Plan) -> str:
     """Store the token before the draft is made; returns the token to use, which is the first that was stored."""
-    rows = tx.run(
+    row = tx.one(
         "plan_outgoing_mail",
+        _missing(action_id),
         account_id=account_id,
         action_id=action_id,
         token=planned.token,
@@ -72,26 +72,25 @@ def plan(tx: Transaction, account_id: UUID, action_id: UUID, planned: Plan) -> s
         automatic=planned.automatic,
         history_id=planned.history_id,
     )
-    _found(rows, action_id)
-    return str(rows[0].token)
+    return str(row.token)
 
 
 def record_draft(tx: Transaction, account_id: UUID, action_id: UUID, draft: Draft) -> None:
     """The draft was made, and is about to be sent."""
     ids = {"draft_id": draft.draft_id, "draft_message_id": draft.message_id, "draft_thread_id": draft.thread_id}
-    _found(tx.run("record_outgoing_draft", account_id=account_id, action_id=action_id, **ids), action_id)
+    tx.one("record_outgoing_draft", _missing(action_id), account_id=account_id, action_id=action_id, **ids)
 
 
 def record_sent(tx: Transaction, account_id: UUID, action_id: UUID, *, message_id: str, thread_id: str) -> None:
     """The mail has left as this message."""
     ids = {"sent_message_id": message_id, "sent_thread_id": thread_id}
-    _found(tx.run("record_outgoing_sent", account_id=account_id, action_id=action_id, **ids), action_id)
+    tx.one("record_outgoing_sent", _missing(action_id), account_id=account_id, action_id=action_id, **ids)
 
 
 def record_message_id(tx: Transaction, account_id: UUID, action_id: UUID, rfc_message_id: str) -> None:
     """The Message-ID that Gmail gave the mail, which was read back."""
     given = {"rfc_message_id": rfc_message_id[:2000]}
-    _found(tx.run("record_outgoing_message_id", account_id=account_id, action_id=action_id, **given), action_id)
+    tx.one("record_outgoing_message_id", _missing(action_id), account_id=account_id, action_id=action_id, **given)
 
 
 def reserve_answers(
@@ -123,9 +122,8 @@ def paused_until(tx: Transaction, account_id: UUID) -> datetime | None:
     return rows[0].until if rows else None
 
 
-def _found(rows: object, action_id: UUID) -> None:
-    if not rows:
-        raise Gone(f"action {action_id} has no outgoing mail")
+def _missing(action_id: UUID) -> str:
+    return f"action {action_id} has no outgoing mail"
 
 
 def tokens_among(tx: Transaction, account_id: UUID, tokens: Collection[str]) -> frozenset[str]:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from domain.jobs.failures import Gone
 from domain.notifications.channels import Channel
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
@@ -65,10 +64,11 @@ def choose(tx: Transaction, org_id: UUID, channel: Channel, *, from_name: str, s
 
 def remove(tx: Transaction, org_id: UUID, channel: Channel) -> ChannelSender:
     """Send by the channel no more; raises `Gone` when the org has no sender there."""
-    rows = tx.run("remove_channel_sender", org_id=org_id, channel=channel.value)
-    if not rows:
-        raise Gone(f"the org has no sender for {channel.value}")
-    return _sender(rows[0])
+    return _sender(
+        tx.one(
+            "remove_channel_sender", f"the org has no sender for {channel.value}", org_id=org_id, channel=channel.value
+        )
+    )
 
 
 def _sender(row: Row) -> ChannelSender:

@@ -8,7 +8,6 @@ from uuid import UUID
 
 from pydantic import AwareDatetime
 
-from domain.jobs.failures import Gone
 from domain.notifications.channels import Channel, Choice
 from domain.notifications.plan import Contact, Person
 from domain.notifications.quiet_hours import QuietHours
@@ -87,10 +86,15 @@ def contact_points(
 
 def contact(tx: Transaction, org_id: UUID, contact_id: UUID, *, user_id: UUID | None = None) -> ContactPoint:
     """One address; raises `Gone` when there is none, or it is another person's."""
-    rows = tx.run("find_contact_point", org_id=org_id, contact_id=contact_id, user_id=user_id)
-    if not rows:
-        raise Gone("there is no such contact point")
-    return _contact(rows[0])
+    return _contact(
+        tx.one(
+            "find_contact_point",
+            "there is no such contact point",
+            org_id=org_id,
+            contact_id=contact_id,
+            user_id=user_id,
+        )
+    )
 
 
 def contacts_of_address(tx: Transaction, org_id: UUID, channel: Channel, address: str) -> Sequence[ContactPoint]:

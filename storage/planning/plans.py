@@ -9,7 +9,6 @@ from zoneinfo import ZoneInfo
 
 from psycopg.types.json import Jsonb
 
-from domain.jobs.failures import Gone
 from domain.jobs.job import JsonObject
 from domain.planning.conflicts import Conflict, ConflictKind
 from domain.planning.fingerprint import hash_of, parts_of
@@ -170,10 +169,7 @@ def add_proposal(tx: Transaction, by: Suggested, proposal: Proposal, *, rank: in
 
 def proposal(tx: Transaction, org_id: UUID, proposal_id: UUID) -> StoredProposal:
     """A proposal of the org; raises `Gone`."""
-    rows = tx.run("find_proposal", org_id=org_id, proposal_id=proposal_id)
-    if not rows:
-        raise Gone("there is no such proposal")
-    return StoredProposal(*rows[0])
+    return StoredProposal(*tx.one("find_proposal", "there is no such proposal", org_id=org_id, proposal_id=proposal_id))
 
 
 def mark_applied(tx: Transaction, org_id: UUID, proposal_id: UUID, by: str) -> datetime | None:

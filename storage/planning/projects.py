@@ -9,7 +9,7 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from domain.exchange.imports import BY_HAND
-from domain.jobs.failures import Conflict, Gone, Invalid
+from domain.jobs.failures import Conflict, Invalid
 from domain.planning.model import AvailabilityKind, Span
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
@@ -52,18 +52,12 @@ def add_project(tx: Transaction, org_id: UUID, name: str, zone: str, speed_kmh: 
 
 def change_project(tx: Transaction, ref: ProjectRef, **changes: object) -> Project:
     """Set name, zone and speed; None leaves what there is. Raises `Gone`."""
-    rows = tx.run("change_project", **ref._asdict(), **changes)
-    if not rows:
-        raise Gone("there is no such project")
-    return Project(*rows[0])
+    return Project(*tx.one("change_project", "there is no such project", **ref._asdict(), **changes))
 
 
 def project(tx: Transaction, ref: ProjectRef) -> Project:
     """A project of the org; raises `Gone`."""
-    rows = tx.run("find_project", **ref._asdict())
-    if not rows:
-        raise Gone("there is no such project")
-    return Project(*rows[0])
+    return Project(*tx.one("find_project", "there is no such project", **ref._asdict()))
 
 
 def add_place(tx: Transaction, ref: ProjectRef, **facts: object) -> Row:
@@ -76,10 +70,9 @@ def add_place(tx: Transaction, ref: ProjectRef, **facts: object) -> Row:
 
 def change_place(tx: Transaction, ref: ProjectRef, place_id: UUID, **facts: object) -> Row:
     """Set what of a place is not None; raises `Gone`, and `Invalid` for minutes to no place of the project."""
-    rows = tx.run("change_place", **ref._asdict(), place_id=place_id, **_place_facts(tx, ref, facts))
-    if not rows:
-        raise Gone("there is no such place")
-    return rows[0]
+    return tx.one(
+        "change_place", "there is no such place", **ref._asdict(), place_id=place_id, **_place_facts(tx, ref, facts)
+    )
 
 
 def places(tx: Transaction, ref: ProjectRef) -> Sequence[Row]:
@@ -120,10 +113,9 @@ def change_collaborator(
 
 def collaborator(tx: Transaction, ref: ProjectRef, collaborator_id: UUID) -> Row:
     """A person of the project; raises `Gone`."""
-    rows = tx.run("find_collaborator", **ref._asdict(), collaborator_id=collaborator_id)
-    if not rows:
-        raise Gone("there is no such collaborator")
-    return rows[0]
+    return tx.one(
+        "find_collaborator", "there is no such collaborator", **ref._asdict(), collaborator_id=collaborator_id
+    )
 
 
 def collaborators(tx: Transaction, ref: ProjectRef) -> Sequence[Row]:
@@ -154,10 +146,7 @@ def add_availability(
 def remove_availability(tx: Transaction, ref: ProjectRef, collaborator_id: UUID, availability_id: UUID) -> Row:
     """Take a time back; raises `Gone`."""
     facts = {"collaborator_id": collaborator_id, "availability_id": availability_id}
-    rows = tx.run("remove_availability", **ref._asdict(), **facts)
-    if not rows:
-        raise Gone("there is no such availability")
-    return rows[0]
+    return tx.one("remove_availability", "there is no such availability", **ref._asdict(), **facts)
 
 
 def _place_facts(tx: Transaction, ref: ProjectRef, facts: Mapping[str, object]) -> Mapping[str, object]:

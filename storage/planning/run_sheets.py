@@ -58,10 +58,7 @@ def add(tx: Transaction, ref: ProjectRef, name: str) -> RunSheet:
 
 def find(tx: Transaction, ref: ProjectRef, run_sheet_id: UUID) -> RunSheet:
     """A run sheet of the project; raises `Gone`."""
-    rows = tx.run("find_run_sheet", **ref._asdict(), run_sheet_id=run_sheet_id)
-    if not rows:
-        raise Gone("there is no such run sheet")
-    return RunSheet(*rows[0])
+    return RunSheet(*tx.one("find_run_sheet", "there is no such run sheet", **ref._asdict(), run_sheet_id=run_sheet_id))
 
 
 def listed(tx: Transaction, ref: ProjectRef, *, after: UUID | None = None, limit: int) -> Sequence[RunSheet]:
@@ -121,10 +118,7 @@ def slots(tx: Transaction, sheet: RunSheet) -> Iterator[Row]:
 
 def slot(tx: Transaction, ref: ProjectRef, slot_id: UUID) -> Row:
     """A slot of the project; raises `Gone`."""
-    rows = tx.run("find_slot", **ref._asdict(), slot_id=slot_id)
-    if not rows:
-        raise Gone("there is no such slot")
-    return rows[0]
+    return tx.one("find_slot", "there is no such slot", **ref._asdict(), slot_id=slot_id)
 
 
 def add_slot(tx: Transaction, ref: ProjectRef, run_sheet_id: UUID, wanted: Slot) -> UUID:

@@ -13,7 +13,7 @@ import psycopg
 from psycopg.pq import TransactionStatus
 from sqlalchemy import Connection, Engine, event
 
-from domain.jobs.failures import Failure, Forbidden
+from domain.jobs.failures import Failure, Forbidden, Gone
 from domain.jobs.job import Origin
 from settings import Settings
 from storage.postgres.bounded import ANSWER_MARGIN_S, connect_bounded
@@ -55,6 +55,13 @@ class Transaction:
     def run(self, name: str, /, **parameters: object) -> Sequence[Row]:
         """Run a statement file of `storage` and return its rows."""
         return fetch(self._connection, statement(name), parameters)
+
+    def one(self, name: str, missing: str, /, **parameters: object) -> Row:
+        """The same, of which the first row is wanted; raises `Gone` with what is `missing` where there is none."""
+        rows = self.run(name, **parameters)
+        if not rows:
+            raise Gone(missing)
+        return rows[0]
 
     def tuples(self, name: str, columns: Sequence[str], /, **parameters: object) -> Sequence[tuple[Any, ...]]:
         """The same, with rows as plain tuples of these columns: where rows are many, a name each costs too much."""

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from domain.jobs.failures import Gone
 from storage.postgres.database import Transaction
 from storage.rules import rules
 from storage.rules.kept_rules import refuse_more
@@ -49,7 +48,14 @@ def listed(
 
 def remove(tx: Transaction, org_id: UUID | None, direction_id: UUID) -> UUID:
     """Remove a direction, of the org if one is given; whose it was. Raises `Gone`."""
-    removed = tx.run("remove_rule", org_id=org_id, rule_id=direction_id, kinds=list(KINDS))
-    if not removed:
-        raise Gone(f"there is no direction {direction_id}")
-    return UUID(str(removed[0].org_id))
+    return UUID(
+        str(
+            tx.one(
+                "remove_rule",
+                f"there is no direction {direction_id}",
+                org_id=org_id,
+                rule_id=direction_id,
+                kinds=list(KINDS),
+            ).org_id
+        )
+    )

@@ -98,10 +98,7 @@ def get(tx: Transaction, org_id: UUID, rule_id: UUID) -> KeptRule:
 
 def org_of(tx: Transaction, rule_id: UUID) -> UUID:
     """Whose rule it is, for operators, who see every org's; raises `Gone`."""
-    rows = tx.run("find_org_of_rule", rule_id=rule_id)
-    if not rows:
-        raise Gone(f"there is no rule {rule_id}")
-    return UUID(str(rows[0].org_id))
+    return UUID(str(tx.one("find_org_of_rule", f"there is no rule {rule_id}", rule_id=rule_id).org_id))
 
 
 def mend(tx: Transaction, org_id: UUID, rule_id: UUID, written: WrittenRule) -> None:
@@ -129,8 +126,7 @@ def turn(tx: Transaction, org_id: UUID, rule_id: UUID, *, on: bool, reason: str 
 
 def remove(tx: Transaction, org_id: UUID, rule_id: UUID) -> None:
     """Remove a rule; raises `Gone`."""
-    if not tx.run("remove_rule", org_id=org_id, rule_id=rule_id, kinds=list(KINDS)):
-        raise Gone(f"there is no rule {rule_id}")
+    tx.one("remove_rule", f"there is no rule {rule_id}", org_id=org_id, rule_id=rule_id, kinds=list(KINDS))
 
 
 def _refuse_vanished(tx: Transaction, org_id: UUID, kept: KeptRule) -> None:

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from domain.jobs.failures import Gone, Invalid
+from domain.jobs.failures import Invalid
 from domain.jobs.job import JsonObject
 from domain.mail.parsing.parsed_message import Address
 from domain.mail.triage.prompts import Guidance, LanguageRule, RuleScope, rules_in_scope
@@ -61,10 +61,7 @@ def add_direction(tx: Transaction, org_id: UUID, reach: Reach, *, content: str) 
 
 def insert(tx: Transaction, org_id: UUID, columns: Mapping[str, object]) -> UUID:
     """Save a rule of any kind; raises `Gone` for an org that is not there."""
-    rows = tx.run("add_rule", org_id=org_id, **columns)
-    if not rows:
-        raise Gone(f"there is no org {org_id}")
-    return UUID(str(rows[0].id))
+    return UUID(str(tx.one("add_rule", f"there is no org {org_id}", org_id=org_id, **columns).id))
 
 
 def columns_of_rule(rule: Rule, account_id: UUID | None) -> dict[str, object]:

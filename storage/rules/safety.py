@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from domain.jobs.failures import Gone
 from domain.jobs.job import JsonObject
 from domain.mail.actions.kinds import ActionKind, Danger
 from domain.mail.triage.safety import SafetyPolicy
@@ -51,9 +50,8 @@ def listed(tx: Transaction, org_id: UUID) -> tuple[StoredPolicy, ...]:
 
 def save(tx: Transaction, org_id: UUID, account_id: UUID | None, policy: PolicyDocument, *, by: str) -> None:
     """Save the policy of an account or, without one, of the org. Ledger role only."""
-    values = policy.model_dump(mode="json")
-    if not tx.run("save_safety_policy", org_id=org_id, account_id=account_id, updated_by=by[:400], **values):
-        raise Gone(f"there is no org {org_id}")
+    values = {"account_id": account_id, "updated_by": by[:400], **policy.model_dump(mode="json")}
+    tx.one("save_safety_policy", f"there is no org {org_id}", org_id=org_id, **values)
 
 
 def remove(tx: Transaction, org_id: UUID, account_id: UUID | None) -> bool:

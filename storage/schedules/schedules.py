@@ -7,7 +7,7 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from domain.jobs.failures import Conflict, Forbidden, Gone, Invalid
+from domain.jobs.failures import Conflict, Forbidden, Invalid
 from domain.jobs.job import ActorType, JsonObject, KeysOf, NewJob, Origin
 from domain.scheduling import cron
 from domain.scheduling.cron import Missed, Timetable
@@ -204,10 +204,7 @@ def _next(timetable: Timetable, now: datetime) -> datetime:
 
 
 def _one(tx: Transaction, statement: str, org_id: UUID, name: str) -> Schedule:
-    rows = tx.run(statement, org_id=org_id, name=name)
-    if not rows:
-        raise Gone(f"there is no schedule {name}")
-    return Schedule(**rows[0]._asdict())
+    return Schedule(**tx.one(statement, f"there is no schedule {name}", org_id=org_id, name=name)._asdict())
 
 
 def _record(tx: Transaction, event: str, schedule: Schedule, by: Origin) -> None:

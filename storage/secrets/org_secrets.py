@@ -56,11 +56,9 @@ def is_kept(tx: Transaction, place: SecretPlace) -> bool:
 
 def remove(tx: Transaction, place: SecretPlace, *, by: Origin) -> OrgSecret:
     """Remove a secret; raises `Gone` when there is none."""
-    rows = tx.run("remove_org_secret", org_id=place.org_id, name=place.name)
-    if not rows:
-        raise Gone(f"the org has no secret {place.name}")
+    row = tx.one("remove_org_secret", f"the org has no secret {place.name}", org_id=place.org_id, name=place.name)
     deeds.record(tx, "secret.removed", {"name": place.name}, by=by, org_id=place.org_id)
-    return OrgSecret(**rows[0]._asdict())
+    return OrgSecret(**row._asdict())
 
 
 def opened(tx: TenantTransaction, sealer: Sealer, place: SecretPlace) -> SecretStr:

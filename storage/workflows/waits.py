@@ -9,7 +9,7 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 from pydantic import AwareDatetime
 
-from domain.jobs.failures import Conflict, Forbidden, Gone, Invalid
+from domain.jobs.failures import Conflict, Forbidden, Invalid
 from domain.jobs.job import JsonObject
 from domain.workflows.advance import DENIED, RunState
 from domain.workflows.joins import NodeState
@@ -61,10 +61,7 @@ def send_event(tx: Transaction, run_id: UUID, name: str, payload: object, *, by:
     a wait that is over, and `Forbidden` above the number of events that a run keeps.
     """
     tx.run("lock_events_of_run", run_id=run_id)
-    rows = tx.run("state_of_event", run_id=run_id, name=name, most=MOST_KEPT)
-    if not rows:
-        raise Gone("there is no such run")
-    found = rows[0]
+    found = tx.one("state_of_event", "there is no such run", run_id=run_id, name=name, most=MOST_KEPT)
     if not found.is_known:
         raise Invalid("name", "is no event that a node of the run waits for")
     if found.state != RunState.RUNNING:

@@ -12,7 +12,7 @@ from pydantic import AwareDatetime, ValidationError
 from domain.email.sender import EmailProvider, SenderIdentity
 from domain.jobs.contract import first_problem
 from domain.jobs.effects import KEEP_EFFECT_FOR
-from domain.jobs.failures import Gone, Invalid
+from domain.jobs.failures import Invalid
 from domain.jobs.job import JsonObject
 from domain.payloads.email import EmailOrder
 from storage.postgres.database import Transaction
@@ -88,10 +88,7 @@ def keep(tx: Transaction, org_id: UUID, order: EmailOrder, *, is_notification: b
 
 def get(tx: Transaction, order_id: UUID) -> StoredOrder:
     """An order; raises `Gone` when there is none."""
-    rows = tx.run("find_email_order", order_id=order_id)
-    if not rows:
-        raise Gone(f"order_id: there is no order {order_id}")
-    return _order(rows[0])
+    return _order(tx.one("find_email_order", f"order_id: there is no order {order_id}", order_id=order_id))
 
 
 def listed(tx: Transaction, org_id: UUID, *, after: OrderPosition | None = None, limit: int) -> Sequence[StoredOrder]:
