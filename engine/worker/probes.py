@@ -3,6 +3,7 @@
 import time
 from dataclasses import dataclass
 from datetime import timedelta
+from threading import Thread
 from typing import Any
 
 from domain.jobs.metrics import HELD, LEASE_LEFT, REFUSED, SLOTS, TURN_AGE, WAITING, Metric
@@ -61,6 +62,12 @@ def lease_finding(lease: Lease) -> Finding:
     return Finding(left > timedelta(0), f"{left.total_seconds():.0f} s left")
 
 
+def counter_finding(counter: Thread) -> Finding:
+    """Whether the thread is there that counts for the fleet when its turn comes; nothing begins another one."""
+    alive = counter.is_alive()
+    return Finding(alive, "there" if alive else "has ended")
+
+
 class WorkerProbes:
     """One worker command's. `health` takes further checks."""
 
@@ -77,10 +84,11 @@ class WorkerProbes:
         self.health.add("lease", lambda: lease_finding(process.lease))
         self._served = show(process.settings, self.health)
         if self._served is not None:
-            self._counter = JobCounter(process, process.settings.counting_interval_s)
+            self._counter = counter = JobCounter(process, process.settings.counting_interval_s)
             self._served.add_source(self._samples)
-            self._served.add_source(source_of(self._counter))
-            self._counter.start()
+            self._served.add_source(source_of(counter))
+            counter.start()
+            self.health.add("counter", lambda: counter_finding(counter))
 
     def ages(self) -> WorkerAges:
         """What is known now; a consumer that is not there yet counts from the worker's start."""

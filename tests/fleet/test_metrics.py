@@ -119,7 +119,7 @@ def test_a_worker_says_whether_it_is_healthy(fleet: Fleet) -> None:
     status, text = read(port, "/healthz")
     answer = json.loads(text)
     assert (status, answer["status"]) == (200, "ok")
-    assert set(answer["checks"]) == {"event loop", "ledger", "broker", "lease"}
+    assert set(answer["checks"]) == {"event loop", "ledger", "broker", "lease", "counter"}
     assert read(port, "/")[0] == 404
 
 

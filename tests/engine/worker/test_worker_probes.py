@@ -1,6 +1,7 @@
 """What makes a worker unhealthy."""
 
 from datetime import timedelta
+from threading import Thread
 
 import pytest
 
@@ -10,6 +11,7 @@ from engine.worker.probes import (
     LONGEST_TURN_S,
     WorkerAges,
     broker_finding,
+    counter_finding,
     lease_finding,
     ledger_finding,
     turn_finding,
@@ -35,3 +37,10 @@ def test_a_worker_without_its_lease_is_not_healthy() -> None:
     assert lease_finding(lease).ok
     lease.renewed_at = lease.renewed_at - 61
     assert not lease_finding(lease).ok
+
+
+def test_a_worker_whose_counter_has_ended_is_not_healthy() -> None:
+    ended = Thread(target=lambda: None)
+    ended.start()
+    ended.join()
+    assert not counter_finding(ended).ok
