@@ -64,11 +64,8 @@ def choose(tx: Transaction, org_id: UUID, channel: Channel, *, from_name: str, s
 
 def remove(tx: Transaction, org_id: UUID, channel: Channel) -> ChannelSender:
     """Send by the channel no more; raises `Gone` when the org has no sender there."""
-    return _sender(
-        tx.one(
-            "remove_channel_sender", f"the org has no sender for {channel.value}", org_id=org_id, channel=channel.value
-        )
-    )
+    missing = f"the org has no sender for {channel.value}"
+    return _sender(tx.one("remove_channel_sender", missing, org_id=org_id, channel=channel.value))
 
 
 def _sender(row: Row) -> ChannelSender:

@@ -86,15 +86,8 @@ def contact_points(
 
 def contact(tx: Transaction, org_id: UUID, contact_id: UUID, *, user_id: UUID | None = None) -> ContactPoint:
     """One address; raises `Gone` when there is none, or it is another person's."""
-    return _contact(
-        tx.one(
-            "find_contact_point",
-            "there is no such contact point",
-            org_id=org_id,
-            contact_id=contact_id,
-            user_id=user_id,
-        )
-    )
+    point = {"contact_id": contact_id, "user_id": user_id}
+    return _contact(tx.one("find_contact_point", "there is no such contact point", org_id=org_id, **point))
 
 
 def contacts_of_address(tx: Transaction, org_id: UUID, channel: Channel, address: str) -> Sequence[ContactPoint]:

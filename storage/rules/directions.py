@@ -48,14 +48,6 @@ def listed(
 
 def remove(tx: Transaction, org_id: UUID | None, direction_id: UUID) -> UUID:
     """Remove a direction, of the org if one is given; whose it was. Raises `Gone`."""
-    return UUID(
-        str(
-            tx.one(
-                "remove_rule",
-                f"there is no direction {direction_id}",
-                org_id=org_id,
-                rule_id=direction_id,
-                kinds=list(KINDS),
-            ).org_id
-        )
-    )
+    rule = {"rule_id": direction_id, "kinds": list(KINDS)}
+    removed = tx.one("remove_rule", f"there is no direction {direction_id}", org_id=org_id, **rule)
+    return UUID(str(removed.org_id))
