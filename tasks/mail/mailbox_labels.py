@@ -84,7 +84,8 @@ def _make(ctx: JobContext, mailbox: Mailbox, account: Account, roles: Collection
     wanted = (parent, *(label_name(role, parent) for role in sorted(roles)))
     there = {_as_gmail_compares(one.name) for one in listed}
     # Also where all are there: an attempt that died may have made them and not recorded that.
-    make(ctx, mailbox, account, parent, [name for name in wanted if _as_gmail_compares(name) not in there])
+    what = f"{parent}/{','.join(sorted(roles))}"
+    make(ctx, mailbox, account, what, [name for name in wanted if _as_gmail_compares(name) not in there])
     if not there.issuperset(map(_as_gmail_compares, wanted)):
         listed = mailbox.labels()
     matched = _look_alikes(listed, roles, parent) | match_roles(listed, parent)
@@ -98,9 +99,9 @@ def _make(ctx: JobContext, mailbox: Mailbox, account: Account, roles: Collection
     return matched
 
 
-def make(ctx: JobContext, mailbox: Mailbox, account: Account, name: str, missing: Sequence[str]) -> None:
-    """Make the labels that are missing for `name`, parents first, as one effect of the job."""
-    key = f"label:{account.account_id}:{name}:{ctx.job.job_id}"
+def make(ctx: JobContext, mailbox: Mailbox, account: Account, what: str, missing: Sequence[str]) -> None:
+    """Make the labels that are missing of those that `what` names, parents first, as one effect of the job."""
+    key = f"label:{account.account_id}:{what}:{ctx.job.job_id}"
     ctx.effect(key, partial(_create, mailbox, missing), strategy=Strategy.IDEMPOTENT)
 
 

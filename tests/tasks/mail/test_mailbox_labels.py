@@ -9,11 +9,14 @@ import pytest
 from domain.mail.correspondence import EmailState, LabelRole, label_name
 from domain.mail.triage.prompts import RuleScope
 from domain.mail.triage.rules import Rule, parse_rule
+from engine.context import JobContext
+from providers.google.gmail import GmailMailbox
 from storage.accounts import label_lease, labels
 from storage.rules import kept_rules, rules
 from storage.rules.rules import Reach
 from tasks.mail import mailbox_labels
-from tests.doubles.mail_environment import MailEnvironment
+from tests.doubles.factories import claim_one, unmetered
+from tests.doubles.mail_environment import OWNER, MailEnvironment
 from tests.doubles.mail_factories import add_in_words
 from tests.doubles.triggers import refuse
 from tests.sandbox.sdk import gmail_users
@@ -193,6 +196,17 @@ def test_a_label_that_its_person_deleted_is_not_made_without_need(env: MailEnvir
     sync_labels(env)
     sync_labels(env)
     assert ours(env) == {label_name(role) for role in LabelRole} - {label_name(LabelRole.DONE)}
+
+
+def test_a_job_that_needs_one_label_and_then_another_has_both(env: MailEnvironment) -> None:
+    ctx = JobContext(env.process, claim_one(env.process.database, env.enqueue("gmail.sync_labels")))
+    needed = (LabelRole.NEEDS_RESPONSE, LabelRole.OUTBOX)
+    with GmailMailbox(
+        account=OWNER, access_token="access-1", timeout_s=10, meter=unmetered, endpoint=env.gmail.url
+    ) as mailbox:
+        for role in needed:
+            mailbox_labels.create(ctx, mailbox, env.account, [role])
+    assert ours(env) == {label_name(role) for role in needed}
 
 
 def test_one_job_at_a_time_makes_a_mailbox_s_labels(env: MailEnvironment) -> None:
