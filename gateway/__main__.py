@@ -16,8 +16,8 @@ MOST_FILES = 8192
 
 SWITCH_S = 0.0005
 """Seconds for which a thread that calculates keeps the others waiting. Python's 5 ms are waited for after each answer
-of the database, by each thread that calculates. Under four of an org's hardest templates the examinations of `/readyz`
-take 7.4 s in all, where they took 12."""
+of the database, by each thread that calculates: beside four clients that send the hardest templates without a pause,
+95% of another org's requests have their answer within 0.25 s, where they had it within 0.55 to 0.88 s."""
 
 GRACE_S = 20
 """How long requests may go on after SIGTERM, below every stop period that is shipped."""
