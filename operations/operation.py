@@ -38,7 +38,7 @@ from operations.pages import Page, Window
 class Record(BaseModel):
     """One thing as everybody sees it: the model of HTTP, the document of `--json`, and the row of a table."""
 
-    model_config = ConfigDict(from_attributes=True)
+    model_config = ConfigDict(from_attributes=True, populate_by_name=True)
     columns: ClassVar[tuple[str, ...]] = ()
     """The fields that the table of a list shows; all of them when none are named."""
     plural: ClassVar[str] = "items"

@@ -17,7 +17,6 @@ from operations.call import Call
 from operations.operation import Area, Record, Route
 from operations.pages import Page, Window
 from storage.notifications import channel_senders, notifications, templates
-from storage.notifications.channel_senders import ChannelSender
 from storage.notifications.notifications import Delivery, Request
 from storage.postgres.database import Transaction
 from storage.secrets import org_secrets
@@ -69,7 +68,7 @@ class ChannelView(Record):
     channel: Channel
     provider: str
     from_name: str
-    secret_name: str
+    secret_name: str = Field(validation_alias="secret")
     set_at: datetime
     set_by: str
 
@@ -143,7 +142,7 @@ def show_notification(call: Call, notification_id: UUID) -> ToldView:
 def list_channels(call: Call) -> Page[ChannelView]:
     """List by whom the org's text messages and pushes leave; e-mail has a sender of its own."""
     with call.reading() as tx:
-        return Page([_channel(one) for one in channel_senders.listed(tx, call.org)], None)
+        return Page([ChannelView.model_validate(one) for one in channel_senders.listed(tx, call.org)], None)
 
 
 @NOTIFICATIONS.deed(
@@ -176,7 +175,7 @@ def set_channel(
             )
         chosen = channel_senders.choose(tx, call.org, channel, from_name=from_name, secret=secret_name, by=call.name)
         call.audit(tx, call.org, {"channel": channel.value, "secret_name": secret_name})
-    return _channel(chosen)
+    return ChannelView.model_validate(chosen)
 
 
 @NOTIFICATIONS.deed(
@@ -187,7 +186,7 @@ def remove_channel(call: Call, channel: Channel) -> ChannelView:
     with call.writing() as tx:
         removed = channel_senders.remove(tx, call.org, channel)
         call.audit(tx, call.org, {"channel": channel.value})
-    return _channel(removed)
+    return ChannelView.model_validate(removed)
 
 
 def _told(tx: Transaction, org_id: UUID, notification_id: UUID, *, is_new: bool = True) -> ToldView:
@@ -195,15 +194,3 @@ def _told(tx: Transaction, org_id: UUID, notification_id: UUID, *, is_new: bool 
     became: Sequence[Delivery] = notifications.deliveries(tx, org_id, notification_id)
     view = NotificationView.model_validate(found)
     return ToldView(**view.model_dump(), is_new=is_new, deliveries=[DeliveryView.model_validate(one) for one in became])
-
-
-def _channel(found: ChannelSender) -> ChannelView:
-    return ChannelView(
-        org_id=found.org_id,
-        channel=found.channel,
-        provider=found.provider,
-        from_name=found.from_name,
-        secret_name=found.secret,
-        set_at=found.set_at,
-        set_by=found.set_by,
-    )

@@ -1,7 +1,7 @@
 """Reminders: what a person is to be told, and when; put off, done, changed while their job waits."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Annotated, ClassVar
 from uuid import UUID
@@ -37,7 +37,7 @@ from storage.access import users
 from storage.ledger import ledger
 from storage.postgres.database import Transaction
 from storage.schedules import reminders
-from storage.schedules.reminders import ReminderPosition, Wanted
+from storage.schedules.reminders import Wanted
 
 REMINDERS = Area(
     "reminders", "Remind people, once or by a rule: add, list, change, snooze, finish and delete reminders."
@@ -75,7 +75,9 @@ class ReminderView(Record):
     user_id: UUID
     title: str
     body: str | None
-    at: str = Field(description="By the clock of `zone`.")
+    at: Annotated[str, BeforeValidator(lambda at: at.isoformat() if isinstance(at, datetime) else at)] = Field(
+        validation_alias="starts_local", description="By the clock of `zone`."
+    )
     zone: str
     rule: str | None
     repeat_every_s: int | None
@@ -94,9 +96,9 @@ def list_reminders(
 ) -> Page[ReminderView]:
     """List an org's reminders, the newest first."""
     with call.reading() as tx:
-        after = window.after(ReminderPosition)
-        found = reminders.listed(tx, call.org, user_id=user_id, after=after, limit=window.rows)
-    return window.page(found, _view, lambda one: ReminderPosition(one.reminder_id))
+        if user_id is None:
+            return window.records(tx, "list_reminders", ReminderView, org_id=call.org)
+        return window.records(tx, "list_reminders_of_user", ReminderView, org_id=call.org, user_id=user_id)
 
 
 @REMINDERS.look("show", Route("GET", "/reminders/{reminder_id}"), org="required")
@@ -263,22 +265,4 @@ def _audit(call: Call, tx: Transaction, found: Reminder) -> None:
 
 
 def _view(found: Reminder) -> ReminderView:
-    timing, course = found.timing, found.course
-    return ReminderView(
-        reminder_id=found.reminder_id,
-        org_id=found.org_id,
-        user_id=found.user_id,
-        title=found.title,
-        body=found.body,
-        at=timing.starts_local.isoformat(),
-        zone=timing.zone,
-        rule=timing.rule,
-        repeat_every_s=timing.repeat_every_s,
-        repeat_at_most=timing.repeat_at_most,
-        state=course.state,
-        occurrence=found.occurrence,
-        due_at=course.due_at,
-        snoozed_until=course.snoozed_until,
-        sent_at=found.sent_at,
-        created_at=found.created_at,
-    )
+    return ReminderView.model_validate(asdict(found) | asdict(found.timing) | asdict(found.course))

@@ -1,5 +1,6 @@
 """Senders: by whom an org's mail leaves, and what keeps it back."""
 
+from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, ClassVar
 from uuid import UUID
@@ -25,7 +26,10 @@ class SenderView(Record):
     provider: EmailProvider
     from_address: str
     mailbox: str | None = Field(description="The mailbox from which Graph sends.")
-    secret_name: str = Field(description="Which secret of the org holds the credentials; no operation shows a secret.")
+    secret_name: str = Field(
+        validation_alias="secret",
+        description="Which secret of the org holds the credentials; no operation shows a secret.",
+    )
     set_at: datetime
     set_by: str
 
@@ -113,13 +117,4 @@ def check_sender(call: Call) -> SenderCheck:
 
 
 def _view(found: EmailSender) -> SenderView:
-    identity = found.identity
-    return SenderView(
-        org_id=found.org_id,
-        provider=identity.provider,
-        from_address=identity.from_address,
-        mailbox=identity.mailbox,
-        secret_name=found.secret,
-        set_at=found.set_at,
-        set_by=found.set_by,
-    )
+    return SenderView.model_validate(asdict(found) | asdict(found.identity))

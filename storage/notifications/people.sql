@@ -15,7 +15,7 @@ select org_id from users where id = %(user_id)s and erasing_since is null
 select columns(contact) from contact_points c
 left join suppressions s on s.org_id = c.org_id and s.channel = c.channel and s.address_hash = c.address_hash
 where c.org_id = %(org_id)s and c.user_id = %(user_id)s
-  and (%(created_at)s::timestamptz is null or (c.created_at, c.id) > (%(created_at)s, %(contact_id)s::uuid))
+  and (%(after_created_at)s::timestamptz is null or (c.created_at, c.id) > (%(after_created_at)s, %(after_contact_id)s::uuid))
 order by c.created_at, c.id
 limit %(limit)s
 

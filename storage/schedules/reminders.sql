@@ -31,13 +31,13 @@ select columns(reminder) from reminders where id = %(reminder_id)s for no key up
 -- name: list_reminders
 -- An org's reminders, the newest first.
 select columns(reminder) from reminders
-where org_id = %(org_id)s and (%(last)s::uuid is null or id < %(last)s)
+where org_id = %(org_id)s and (%(after_reminder_id)s::uuid is null or id < %(after_reminder_id)s)
 order by id desc limit %(limit)s
 
 -- name: list_reminders_of_user
 -- The same, of one person.
 select columns(reminder) from reminders
-where org_id = %(org_id)s and user_id = %(user_id)s and (%(last)s::uuid is null or id < %(last)s)
+where org_id = %(org_id)s and user_id = %(user_id)s and (%(after_reminder_id)s::uuid is null or id < %(after_reminder_id)s)
 order by id desc limit %(limit)s
 
 -- name: change_reminder

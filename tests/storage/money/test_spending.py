@@ -58,7 +58,7 @@ def refuse(store: Database, job: ClaimedJob, amount: int, daily: int) -> BudgetR
 
 def day_of(store: Database, org_id: UUID, daily: int = NO_BUDGET) -> Row:
     with store.ledger() as tx:
-        (found,) = spending.budgets(tx, MODEL, default_daily=daily, org_id=org_id)
+        found = spending.budget(tx, MODEL, default_daily=daily, org_id=org_id)
     return found
 
 
