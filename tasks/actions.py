@@ -162,12 +162,10 @@ def _snooze(ctx: JobContext, mailbox: Mailbox, case: ActionCase, action: SnoozeA
         action_id=case.stored.action_id,
         snooze_label_id=label.label_id,
     )
-    ordered: list[UndoHint] = []
 
     def intend(tx: Transaction) -> None:
         made = ctx.enqueue_owed(tx, wake, run_at=until)
-        ordered[:] = [snoozing.with_wake(hint, made.job_id)]
-        actions.keep_hint(tx, case.stored.action_id, ctx.job.job_id, ordered[0])
+        actions.keep_hint(tx, case.stored.action_id, ctx.job.job_id, snoozing.with_wake(hint, made.job_id))
 
     changed = MailboxChange(ctx, mailbox, case.account, Change(labels=wish), {message_id: now}, case.key).carry_out(
         intend
@@ -175,7 +173,7 @@ def _snooze(ctx: JobContext, mailbox: Mailbox, case: ActionCase, action: SnoozeA
 
     def write(tx: Transaction) -> None:
         changed.finish(tx)
-        actions.finish(tx, case.stored.action_id, ctx.job.job_id, ordered[0])
+        actions.finish(tx, case.stored.action_id, ctx.job.job_id)
 
     return Done({"action": str(action.kind), "until": until.isoformat()}, writes=write)
 

@@ -56,7 +56,7 @@ limit %(limit)s
 select r.finished_at, r.id as run_id
 from workflow_runs r
 where r.org_id = %(org_id)s and r.workflow = %(workflow)s and r.state = 'failed' and r.parent_run is null and r.finished_at >= %(since)s
-  and (%(last_at)s::timestamptz is null or (r.finished_at, r.id) > (%(last_at)s, %(last_id)s::uuid))
+  and (%(after_finished_at)s::timestamptz is null or (r.finished_at, r.id) > (%(after_finished_at)s, %(after_run_id)s::uuid))
 order by r.finished_at, r.id
 limit %(limit)s
 
