@@ -30,6 +30,7 @@ from domain.access.api_keys import Role
 from domain.clean_text import UNSTORABLE, clean_text
 from domain.jobs.contract import first_problem
 from domain.jobs.failures import Invalid
+from domain.jobs.job import JsonObject
 from domain.privacy.secrets import looks_secret
 from operations.call import Call
 from operations.pages import Page, Window
@@ -215,6 +216,14 @@ def checked(model: type[BaseModel], given: Mapping[str, object]) -> dict[str, An
     except ValidationError as error:
         raise first_problem(error) from None
     return {name: getattr(found, name) for name in model.model_fields}
+
+
+def changes_of(**given: object) -> JsonObject:
+    """What is to be changed: all that is given; raises `Invalid` where nothing is."""
+    found = {name: value for name, value in given.items() if value is not None}
+    if not found:
+        raise Invalid(next(iter(given)), f"nothing to change is given: {', '.join(given)}")
+    return found
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 """Projects, and what stands in them whatever is planned: places, people, their skills and times."""
 
-from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, ClassVar
 from uuid import UUID
@@ -9,11 +8,9 @@ from pydantic import Field
 
 from domain.access.api_keys import Role
 from domain.access.users import check_zone
-from domain.jobs.failures import Invalid
-from domain.jobs.job import JsonObject
 from domain.planning.travel import MOST_KMH, MOST_MINUTES, SPEED_KMH, Place
 from operations.call import Call
-from operations.operation import WORDS, Area, Record, Route
+from operations.operation import WORDS, Area, Record, Route, changes_of
 from operations.pages import Page, Window
 from storage.planning import projects
 from storage.planning.projects import ProjectRef
@@ -140,7 +137,7 @@ def set_project(
     with call.writing() as tx:
         changes = {"name": name, "zone": zone, "speed_kmh": speed_kmh}
         changed = projects.change_project(tx, ProjectRef(call.org, project_id), **changes)
-        audit_of(tx, call, project_id, **_given(changes))
+        audit_of(tx, call, project_id, **changes_of(**changes))
     return ProjectView.model_validate(changed)
 
 
@@ -204,7 +201,7 @@ def set_place(  # noqa: PLR0913 - the facts of a place
     with call.writing() as tx:
         ref = ref_of(tx, call, project_id)
         facts = {"name": name, "latitude": latitude, "longitude": longitude, "minutes_to": minutes_to}
-        _given(facts)
+        changes_of(**facts)
         changed = projects.change_place(tx, ref, place_id, **facts)
         audit_of(tx, call, project_id, place_id=str(place_id), name=changed.name)
     return PlaceView.model_validate(changed)
@@ -301,11 +298,3 @@ def audit_of(tx: Transaction, call: Call, project_id: UUID, *, event: str = "", 
 def ref_of(tx: Transaction, call: Call, project_id: UUID) -> ProjectRef:
     """A project of the caller's org; raises `Gone` for another one."""
     return projects.project(tx, ProjectRef(call.org, project_id)).ref
-
-
-def _given(changes: Mapping[str, object]) -> JsonObject:
-    """What is to be set; raises `Invalid` where nothing is."""
-    found = {name: value for name, value in changes.items() if value is not None}
-    if not found:
-        raise Invalid(next(iter(changes)), f"nothing to change is given: {', '.join(changes)}")
-    return found

@@ -113,8 +113,7 @@ class ActionFilter:
 
 def find(tx: Transaction, action_id: UUID) -> StoredAction | None:
     """An action that this transaction may see, of whatever account; None when there is none."""
-    rows = tx.run("get_action", action_id=action_id)
-    return _action(rows[0]) if rows else None
+    return tx.first("get_action", _action, action_id=action_id)
 
 
 def get(tx: Transaction, account_id: UUID, action_id: UUID) -> StoredAction:

@@ -42,8 +42,8 @@ values (%(delivery_id)s, %(org_id)s, %(user_id)s, %(notification_id)s, %(digest_
 on conflict (id) do nothing
 
 -- name: find_delivery
--- One delivery.
-select columns(delivery) from deliveries where org_id = %(org_id)s and id = %(delivery_id)s
+-- One delivery, of the org if one is named.
+select columns(delivery) from deliveries where id = %(delivery_id)s and (%(org_id)s::uuid is null or org_id = %(org_id)s)
 
 -- name: list_deliveries
 -- All of a notification, those of digests that have it among them; at most one for each channel and device.
@@ -55,10 +55,6 @@ select columns(delivery) from (
 ) as d
 order by created_at, channel, id
 limit 200
-
--- name: find_delivery_anywhere
--- One delivery of whichever org.
-select columns(delivery) from deliveries where id = %(delivery_id)s
 
 -- name: advance_delivery
 -- News of a delivery; what is no news changes no more than an id that was not known.

@@ -58,14 +58,12 @@ def check_room(tx: Transaction, org_id: UUID, user_id: UUID) -> None:
 
 def find(tx: Transaction, reminder_id: UUID) -> Reminder | None:
     """A reminder that the transaction may see."""
-    rows = tx.run("find_reminder", reminder_id=reminder_id)
-    return _reminder(rows[0]) if rows else None
+    return tx.first("find_reminder", _reminder, reminder_id=reminder_id)
 
 
 def take(tx: Transaction, reminder_id: UUID) -> Reminder | None:
     """The same, locked until the transaction ends."""
-    rows = tx.run("take_reminder", reminder_id=reminder_id)
-    return _reminder(rows[0]) if rows else None
+    return tx.first("take_reminder", _reminder, reminder_id=reminder_id)
 
 
 def change(tx: Transaction, reminder: Reminder, wanted: Wanted, course: Course, *, anew: bool = False) -> Reminder:

@@ -133,14 +133,12 @@ def add_nodes(tx: Transaction, run_id: UUID, org_id: UUID, definition: Definitio
 
 def get(tx: Transaction, run_id: UUID) -> Run | None:
     """A run that the transaction may see."""
-    rows = tx.run("get_run", run_id=run_id)
-    return _run(rows[0]) if rows else None
+    return tx.first("get_run", _run, run_id=run_id)
 
 
 def lock(tx: Transaction, run_id: UUID) -> Run | None:
     """The same, for the one who takes it further: its row is the first that each of these locks."""
-    rows = tx.run("lock_run", run_id=run_id)
-    return _run(rows[0]) if rows else None
+    return tx.first("lock_run", _run, run_id=run_id)
 
 
 def count_inside(tx: Transaction, root_run: UUID, most: int) -> int:
