@@ -64,18 +64,24 @@ CONNECTED_AGAIN_AFTER = timedelta(hours=1)
 
 
 @job(
-    queue=Queue.CRITICAL, deadline=timedelta(minutes=3), providers=("gmail",),
-    on_end=ON_END, audits=mailbox_session.MAILBOX_AUDITS, holds=mailbox_session.hold_mailbox,
-)  # fmt: skip
+    queue=Queue.CRITICAL,
+    deadline=timedelta(minutes=3),
+    providers=("gmail",),
+    on_end=ON_END,
+    **mailbox_session.OF_MAILBOX,
+)
 def execute(ctx: JobContext, payload: ExecutePayload) -> Outcome:
     """Execute an action that a person ordered or approved, and keep how it is taken back."""
     return _execute(ctx, payload)
 
 
 @job(
-    queue=Queue.DEFAULT, deadline=timedelta(minutes=3), providers=("gmail",),
-    on_end=ON_END, audits=mailbox_session.MAILBOX_AUDITS, holds=mailbox_session.hold_mailbox,
-)  # fmt: skip
+    queue=Queue.DEFAULT,
+    deadline=timedelta(minutes=3),
+    providers=("gmail",),
+    on_end=ON_END,
+    **mailbox_session.OF_MAILBOX,
+)
 def execute_decided(ctx: JobContext, payload: ExecuteDecidedPayload) -> Outcome:
     """Execute an action that a rule, the model or an agent decided on, as `actions.execute` does."""
     return _execute(ctx, payload)
