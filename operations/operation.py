@@ -232,6 +232,10 @@ class Area:
 
     name: str
     purpose: str
+    org: NamedOrg = "never"
+    """Whether an operator names an org, for operations that do not say so."""
+    writes: Role = Role.OPERATOR
+    """The role that a deed needs which names none."""
     operations: list[Operation[..., Any]] = field(default_factory=list)
 
     def look(
@@ -240,7 +244,7 @@ class Area:
         route: Route | OperatorsOnly,
         *,
         role: Role = Role.READER,
-        org: NamedOrg = "never",
+        org: NamedOrg | None = None,
         looks_back: bool = False,
     ) -> Callable[[Callable[Concatenate[Call, P], Answer]], Operation[P, Answer]]:
         """Declare a list, or a look at one thing."""
@@ -252,25 +256,30 @@ class Area:
         route: Route | OperatorsOnly,
         *,
         events: tuple[str, ...],
-        role: Role = Role.OPERATOR,
-        org: NamedOrg = "never",
+        role: Role | None = None,
+        org: NamedOrg | None = None,
         ledger_audits: bool = False,
         keyed: bool = False,
         many: bool = False,
     ) -> Callable[[Callable[Concatenate[Call, P], Answer]], Operation[P, Answer]]:
         """Declare a deed."""
         return self._declare(
-            command, route, events=events, role=role, org=org, ledger_audits=ledger_audits, keyed=keyed, many=many
-        )
+            command, route, events=events, role=role or self.writes, org=org,
+            ledger_audits=ledger_audits, keyed=keyed, many=many,
+        )  # fmt: skip
 
     def _declare(
         self,
         command: str,
         route: Route | OperatorsOnly,
+        *,
+        org: NamedOrg | None,
         **facts: Any,  # noqa: ANN401 - the fields of an operation
     ) -> Callable[[Callable[Concatenate[Call, P], Answer]], Operation[P, Answer]]:
         def declare(function: Callable[Concatenate[Call, P], Answer]) -> Operation[P, Answer]:
-            made = Operation(area=self.name, command=command, function=function, route=route, **facts)
+            made = Operation(
+                area=self.name, command=command, function=function, route=route, org=org or self.org, **facts
+            )
             self.operations.append(made)
             return made
 

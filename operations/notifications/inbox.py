@@ -14,7 +14,7 @@ from operations.operation import Area, Record, Route
 from operations.pages import Page, Window
 from storage.notifications import inbox
 
-INBOX = Area("inbox", "Read a person's inbox, and mark what was read.")
+INBOX = Area("inbox", "Read a person's inbox, and mark what was read.", org="required", writes=Role.WRITER)
 Seq = Annotated[int, Field(ge=1, le=2**63 - 1)]
 
 
@@ -40,7 +40,7 @@ class UnreadView(Record):
     unread: int = Field(description=f"Counted up to {inbox.MOST_COUNTED}.")
 
 
-@INBOX.look("list", Route("GET", "/users/{user_id}/inbox"), org="required")
+@INBOX.look("list", Route("GET", "/users/{user_id}/inbox"))
 def list_inbox(
     call: Call,
     window: Window,
@@ -55,7 +55,7 @@ def list_inbox(
         return window.records(tx, name, ItemView, org_id=call.org, user_id=user_id)
 
 
-@INBOX.look("unread", Route("GET", "/users/{user_id}/inbox/unread"), org="required")
+@INBOX.look("unread", Route("GET", "/users/{user_id}/inbox/unread"))
 def count_unread(call: Call, user_id: UUID) -> UnreadView:
     """Count what is unread."""
     with call.reading() as tx:
@@ -63,37 +63,19 @@ def count_unread(call: Call, user_id: UUID) -> UnreadView:
         return UnreadView(user_id=user_id, unread=inbox.unread(tx, call.org, user_id))
 
 
-@INBOX.deed(
-    "read",
-    Route("POST", "/users/{user_id}/inbox/{seq}/read"),
-    role=Role.WRITER,
-    org="required",
-    events=("inbox.read",),
-)
+@INBOX.deed("read", Route("POST", "/users/{user_id}/inbox/{seq}/read"), events=("inbox.read",))
 def mark_read(call: Call, user_id: UUID, seq: Seq) -> ItemView:
     """Mark an item as read."""
     return _mark(call, user_id, seq, is_read=True)
 
 
-@INBOX.deed(
-    "unmark",
-    Route("POST", "/users/{user_id}/inbox/{seq}/unread"),
-    role=Role.WRITER,
-    org="required",
-    events=("inbox.unread",),
-)
+@INBOX.deed("unmark", Route("POST", "/users/{user_id}/inbox/{seq}/unread"), events=("inbox.unread",))
 def mark_unread(call: Call, user_id: UUID, seq: Seq) -> ItemView:
     """Mark an item as unread."""
     return _mark(call, user_id, seq, is_read=False)
 
 
-@INBOX.deed(
-    "read-all",
-    Route("POST", "/users/{user_id}/inbox/read"),
-    role=Role.WRITER,
-    org="required",
-    events=("inbox.read",),
-)
+@INBOX.deed("read-all", Route("POST", "/users/{user_id}/inbox/read"), events=("inbox.read",))
 def mark_all_read(call: Call, user_id: UUID) -> UnreadView:
     """Mark everything as read."""
     with call.writing() as tx:

@@ -22,7 +22,7 @@ from storage.postgres.database import Transaction
 from storage.secrets import org_secrets
 from storage.secrets.sealing import SecretPlace
 
-NOTIFICATIONS = Area("notifications", "Tell people something by a template, and see what became of it.")
+NOTIFICATIONS = Area("notifications", "Tell people something by a template, and see what became of it.", org="required")
 
 
 class DeliveryView(Record):
@@ -74,12 +74,7 @@ class ChannelView(Record):
 
 
 @NOTIFICATIONS.deed(
-    "send",
-    Route("POST", "/notifications", status=201),
-    role=Role.WRITER,
-    org="required",
-    events=("job.enqueued",),
-    ledger_audits=True,
+    "send", Route("POST", "/notifications", status=201), role=Role.WRITER, events=("job.enqueued",), ledger_audits=True
 )
 def send_notification(
     call: Call,
@@ -118,7 +113,7 @@ def _check_words(template: Template, channel: Channel, data: JsonObject) -> None
         raise Invalid("data", invalid.reason) from None
 
 
-@NOTIFICATIONS.look("list", Route("GET", "/notifications"), org="required")
+@NOTIFICATIONS.look("list", Route("GET", "/notifications"))
 def list_notifications(
     call: Call, window: Window, *, user_id: Annotated[UUID | None, Field(description="Only this person's.")] = None
 ) -> Page[NotificationView]:
@@ -130,7 +125,7 @@ def list_notifications(
         return window.records(tx, "list_notifications_of_user", NotificationView, **of_user)
 
 
-@NOTIFICATIONS.look("show", Route("GET", "/notifications/{notification_id}"), org="required")
+@NOTIFICATIONS.look("show", Route("GET", "/notifications/{notification_id}"))
 def show_notification(call: Call, notification_id: UUID) -> ToldView:
     """Show what became of a notification on each channel, and why."""
     with call.reading() as tx:
@@ -138,16 +133,14 @@ def show_notification(call: Call, notification_id: UUID) -> ToldView:
         return _told(tx, call.org, notification_id)
 
 
-@NOTIFICATIONS.look("channels", Route("GET", "/notification-channels"), org="required")
+@NOTIFICATIONS.look("channels", Route("GET", "/notification-channels"))
 def list_channels(call: Call) -> Page[ChannelView]:
     """List by whom the org's text messages and pushes leave; e-mail has a sender of its own."""
     with call.reading() as tx:
         return Page([ChannelView.model_validate(one) for one in channel_senders.listed(tx, call.org)], None)
 
 
-@NOTIFICATIONS.deed(
-    "set-channel", Route("PUT", "/notification-channels/{channel}"), org="required", events=("channel.set",)
-)
+@NOTIFICATIONS.deed("set-channel", Route("PUT", "/notification-channels/{channel}"), events=("channel.set",))
 def set_channel(
     call: Call,
     channel: Channel,
@@ -178,9 +171,7 @@ def set_channel(
     return ChannelView.model_validate(chosen)
 
 
-@NOTIFICATIONS.deed(
-    "remove-channel", Route("DELETE", "/notification-channels/{channel}"), org="required", events=("channel.removed",)
-)
+@NOTIFICATIONS.deed("remove-channel", Route("DELETE", "/notification-channels/{channel}"), events=("channel.removed",))
 def remove_channel(call: Call, channel: Channel) -> ChannelView:
     """Let the org send by a channel no more."""
     with call.writing() as tx:

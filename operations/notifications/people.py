@@ -24,8 +24,15 @@ from storage.notifications.notifications import Request
 from storage.notifications.people import ContactPoint
 from storage.postgres.database import Transaction
 
-PREFERENCES = Area("preferences", "See and change what a person wants to be told, by which channel and when.")
-CONTACT_POINTS = Area("contacts", "Add, verify, list and remove a person's addresses and devices.")
+PREFERENCES = Area(
+    "preferences",
+    "See and change what a person wants to be told, by which channel and when.",
+    org="required",
+    writes=Role.WRITER,
+)
+CONTACT_POINTS = Area(
+    "contacts", "Add, verify, list and remove a person's addresses and devices.", org="required", writes=Role.WRITER
+)
 
 CODE_LASTS = timedelta(minutes=15)
 MOST_TRIES = 5
@@ -70,7 +77,7 @@ class ContactView(Record):
         return shown_contact(info.data["channel"], address)
 
 
-@PREFERENCES.look("list", Route("GET", "/users/{user_id}/preferences"), org="required")
+@PREFERENCES.look("list", Route("GET", "/users/{user_id}/preferences"))
 def list_preferences(call: Call, window: Window, user_id: UUID) -> Page[PreferenceView]:
     """List what a person has chosen, by category and channel."""
     with call.reading() as tx:
@@ -78,13 +85,7 @@ def list_preferences(call: Call, window: Window, user_id: UUID) -> Page[Preferen
         return window.records(tx, "list_preferences", PreferenceView, org_id=call.org, user_id=user_id)
 
 
-@PREFERENCES.deed(
-    "set",
-    Route("PUT", "/users/{user_id}/preferences"),
-    role=Role.WRITER,
-    org="required",
-    events=("preference.set",),
-)
+@PREFERENCES.deed("set", Route("PUT", "/users/{user_id}/preferences"), events=("preference.set",))
 def set_preference(
     call: Call,
     user_id: UUID,
@@ -109,7 +110,7 @@ def set_preference(
     return PreferenceView(category=category, channel=channel, choice=choice, changed_at=since)
 
 
-@PREFERENCES.look("quiet-hours", Route("GET", "/users/{user_id}/quiet-hours"), org="required")
+@PREFERENCES.look("quiet-hours", Route("GET", "/users/{user_id}/quiet-hours"))
 def show_quiet_hours(call: Call, user_id: UUID) -> QuietHoursView:
     """Show when nothing may ring for a person."""
     with call.reading() as tx:
@@ -117,13 +118,7 @@ def show_quiet_hours(call: Call, user_id: UUID) -> QuietHoursView:
         return _quiet(person, person.quiet, _now(tx))
 
 
-@PREFERENCES.deed(
-    "set-quiet-hours",
-    Route("PUT", "/users/{user_id}/quiet-hours"),
-    role=Role.WRITER,
-    org="required",
-    events=("quiet_hours.set",),
-)
+@PREFERENCES.deed("set-quiet-hours", Route("PUT", "/users/{user_id}/quiet-hours"), events=("quiet_hours.set",))
 def set_quiet_hours(
     call: Call,
     user_id: UUID,
@@ -144,7 +139,7 @@ def set_quiet_hours(
         return _quiet(person, quiet, _now(tx))
 
 
-@CONTACT_POINTS.look("list", Route("GET", "/users/{user_id}/contact-points"), org="required")
+@CONTACT_POINTS.look("list", Route("GET", "/users/{user_id}/contact-points"))
 def list_contact_points(call: Call, window: Window, user_id: UUID) -> Page[ContactView]:
     """List a person's addresses and devices, the oldest first: the first good one of a channel is used."""
     with call.reading() as tx:
@@ -153,11 +148,7 @@ def list_contact_points(call: Call, window: Window, user_id: UUID) -> Page[Conta
 
 
 @CONTACT_POINTS.deed(
-    "add",
-    Route("POST", "/users/{user_id}/contact-points", status=201),
-    role=Role.WRITER,
-    org="required",
-    events=("contact_point.added",),
+    "add", Route("POST", "/users/{user_id}/contact-points", status=201), events=("contact_point.added",)
 )
 def add_contact_point(
     call: Call,
@@ -180,11 +171,7 @@ def add_contact_point(
 
 
 @CONTACT_POINTS.deed(
-    "send-code",
-    Route("POST", "/users/{user_id}/contact-points/{contact_id}/code"),
-    role=Role.WRITER,
-    org="required",
-    events=("contact_point.code_sent",),
+    "send-code", Route("POST", "/users/{user_id}/contact-points/{contact_id}/code"), events=("contact_point.code_sent",)
 )
 def send_code(call: Call, user_id: UUID, contact_id: UUID) -> ContactView:
     """Send another code to an address that is not verified; the earlier one is good no more."""
@@ -203,8 +190,6 @@ def send_code(call: Call, user_id: UUID, contact_id: UUID) -> ContactView:
 @CONTACT_POINTS.deed(
     "verify",
     Route("POST", "/users/{user_id}/contact-points/{contact_id}/verify"),
-    role=Role.WRITER,
-    org="required",
     events=("contact_point.verified", "contact_point.refused"),
 )
 def verify_contact_point(
@@ -231,7 +216,7 @@ def verify_contact_point(
 @CONTACT_POINTS.deed(
     "allow",
     Route("POST", "/users/{user_id}/contact-points/{contact_id}/allow"),
-    org="required",
+    role=Role.OPERATOR,
     events=("contact_point.allowed",),
 )
 def allow_contact_point(call: Call, user_id: UUID, contact_id: UUID) -> ContactView:
@@ -244,11 +229,7 @@ def allow_contact_point(call: Call, user_id: UUID, contact_id: UUID) -> ContactV
 
 
 @CONTACT_POINTS.deed(
-    "remove",
-    Route("DELETE", "/users/{user_id}/contact-points/{contact_id}"),
-    role=Role.WRITER,
-    org="required",
-    events=("contact_point.removed",),
+    "remove", Route("DELETE", "/users/{user_id}/contact-points/{contact_id}"), events=("contact_point.removed",)
 )
 def remove_contact_point(call: Call, user_id: UUID, contact_id: UUID) -> ContactView:
     """Remove an address or a device, as when its person signs out there."""

@@ -40,7 +40,10 @@ from storage.schedules import reminders
 from storage.schedules.reminders import Wanted
 
 REMINDERS = Area(
-    "reminders", "Remind people, once or by a rule: add, list, change, snooze, finish and delete reminders."
+    "reminders",
+    "Remind people, once or by a rule: add, list, change, snooze, finish and delete reminders.",
+    org="required",
+    writes=Role.WRITER,
 )
 
 DUE = "When it is due first, such as `2026-12-24T09:00` by the clock of the zone, or with an offset."
@@ -90,7 +93,7 @@ class ReminderView(Record):
     created_at: datetime
 
 
-@REMINDERS.look("list", Route("GET", "/reminders"), org="required")
+@REMINDERS.look("list", Route("GET", "/reminders"))
 def list_reminders(
     call: Call, window: Window, *, user_id: Annotated[UUID | None, Field(description="Only this person's.")] = None
 ) -> Page[ReminderView]:
@@ -101,7 +104,7 @@ def list_reminders(
         return window.records(tx, "list_reminders_of_user", ReminderView, org_id=call.org, user_id=user_id)
 
 
-@REMINDERS.look("show", Route("GET", "/reminders/{reminder_id}"), org="required")
+@REMINDERS.look("show", Route("GET", "/reminders/{reminder_id}"))
 def show_reminder(call: Call, reminder_id: UUID) -> ReminderView:
     """Show a reminder, and when it rings next."""
     with call.reading() as tx:
@@ -109,12 +112,7 @@ def show_reminder(call: Call, reminder_id: UUID) -> ReminderView:
 
 
 @REMINDERS.deed(
-    "add",
-    Route("POST", "/reminders", location="/v1/reminders/{reminder_id}"),
-    role=Role.WRITER,
-    org="required",
-    events=("reminder.added",),
-    keyed=True,
+    "add", Route("POST", "/reminders", location="/v1/reminders/{reminder_id}"), events=("reminder.added",), keyed=True
 )
 def add_reminder(  # noqa: PLR0913 - one parameter per field
     call: Call,
@@ -147,13 +145,7 @@ def add_reminder(  # noqa: PLR0913 - one parameter per field
         return _view(call.found(reminders.find(tx, reminder_id), f"reminder {reminder_id}"))
 
 
-@REMINDERS.deed(
-    "edit",
-    Route("PATCH", "/reminders/{reminder_id}"),
-    role=Role.WRITER,
-    org="required",
-    events=("reminder.edited",),
-)
+@REMINDERS.deed("edit", Route("PATCH", "/reminders/{reminder_id}"), events=("reminder.edited",))
 def edit_reminder(  # noqa: PLR0913 - one parameter per field
     call: Call,
     reminder_id: UUID,
@@ -189,13 +181,7 @@ def edit_reminder(  # noqa: PLR0913 - one parameter per field
         return _changed(call, tx, found, wanted, course, anew=has_new_time)
 
 
-@REMINDERS.deed(
-    "snooze",
-    Route("POST", "/reminders/{reminder_id}/snooze"),
-    role=Role.WRITER,
-    org="required",
-    events=("reminder.snoozed",),
-)
+@REMINDERS.deed("snooze", Route("POST", "/reminders/{reminder_id}/snooze"), events=("reminder.snoozed",))
 def snooze_reminder(
     call: Call,
     reminder_id: UUID,
@@ -209,13 +195,7 @@ def snooze_reminder(
         return _changed(call, tx, found, _wanted(found), course)
 
 
-@REMINDERS.deed(
-    "done",
-    Route("POST", "/reminders/{reminder_id}/done"),
-    role=Role.WRITER,
-    org="required",
-    events=("reminder.done",),
-)
+@REMINDERS.deed("done", Route("POST", "/reminders/{reminder_id}/done"), events=("reminder.done",))
 def finish_reminder(call: Call, reminder_id: UUID) -> ReminderView:
     """Let a reminder ring no more; one with a rule goes on with the next due time."""
     with call.writing() as tx:
@@ -223,13 +203,7 @@ def finish_reminder(call: Call, reminder_id: UUID) -> ReminderView:
         return _changed(call, tx, found, _wanted(found), done(found, ledger.read_time(tx)))
 
 
-@REMINDERS.deed(
-    "delete",
-    Route("DELETE", "/reminders/{reminder_id}"),
-    role=Role.WRITER,
-    org="required",
-    events=("reminder.deleted",),
-)
+@REMINDERS.deed("delete", Route("DELETE", "/reminders/{reminder_id}"), events=("reminder.deleted",))
 def delete_reminder(call: Call, reminder_id: UUID) -> ReminderView:
     """Forget a reminder, with all its due times."""
     with call.writing() as tx:

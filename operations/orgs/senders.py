@@ -16,7 +16,7 @@ from storage.notifications.email.senders import EmailSender
 from storage.secrets import org_credentials, org_secrets
 from storage.secrets.sealing import SecretPlace
 
-SENDERS = Area("senders", "Say by whom an org's mail leaves, and see what keeps it back.")
+SENDERS = Area("senders", "Say by whom an org's mail leaves, and see what keeps it back.", org="required")
 
 
 class SenderView(Record):
@@ -47,14 +47,14 @@ class SenderCheck(Record):
     waiting_since: datetime | None
 
 
-@SENDERS.look("show", Route("GET", "/senders"), org="required")
+@SENDERS.look("show", Route("GET", "/senders"))
 def show_sender(call: Call) -> SenderView:
     """Show by whom an org's mail leaves."""
     with call.reading() as tx:
         return _view(senders.get(tx, call.org))
 
 
-@SENDERS.deed("set", Route("PUT", "/senders"), org="required", events=("sender.set",))
+@SENDERS.deed("set", Route("PUT", "/senders"), events=("sender.set",))
 def set_sender(
     call: Call,
     *,
@@ -84,7 +84,7 @@ def set_sender(
     return _view(chosen)
 
 
-@SENDERS.look("check", Route("GET", "/senders/check"), org="required")
+@SENDERS.look("check", Route("GET", "/senders/check"))
 def check_sender(call: Call) -> SenderCheck:
     """Say what keeps an org's mail back: no sender, a secret that is gone, or credentials that the provider refuses.
 

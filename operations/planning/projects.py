@@ -16,7 +16,12 @@ from storage.planning import projects
 from storage.planning.projects import ProjectRef
 from storage.postgres.database import Transaction
 
-PLANNING = Area("planning", "Keep projects, people and run sheets; look at proposals, and apply one.")
+PLANNING = Area(
+    "planning",
+    "Keep projects, people and run sheets; look at proposals, and apply one.",
+    org="required",
+    writes=Role.WRITER,
+)
 
 Name = Annotated[str, Field(pattern=WORDS, max_length=200, description="What people call it.")]
 NewName = Annotated[str | None, Field(pattern=WORDS, max_length=200, description="What people call it from now on.")]
@@ -74,28 +79,21 @@ class CollaboratorView(Record):
     skills: list[str]
 
 
-@PLANNING.look("projects", Route("GET", "/projects"), org="required")
+@PLANNING.look("projects", Route("GET", "/projects"))
 def list_projects(call: Call, window: Window) -> Page[ProjectView]:
     """List the projects of an org, the oldest first."""
     with call.reading() as tx:
         return window.records(tx, "list_projects", ProjectView, org_id=call.org)
 
 
-@PLANNING.look("project", Route("GET", "/projects/{project_id}"), org="required")
+@PLANNING.look("project", Route("GET", "/projects/{project_id}"))
 def show_project(call: Call, project_id: UUID) -> ProjectView:
     """Show a project."""
     with call.reading() as tx:
         return ProjectView.model_validate(projects.project(tx, ProjectRef(call.org, project_id)))
 
 
-@PLANNING.deed(
-    "add-project",
-    Route("POST", "/projects", status=201),
-    role=Role.WRITER,
-    org="required",
-    events=("project.added",),
-    keyed=True,
-)
+@PLANNING.deed("add-project", Route("POST", "/projects", status=201), events=("project.added",), keyed=True)
 def add_project(
     call: Call,
     *,
@@ -116,13 +114,7 @@ def add_project(
         return ProjectView.model_validate(projects.project(tx, ProjectRef(call.org, project_id)))
 
 
-@PLANNING.deed(
-    "set-project",
-    Route("PATCH", "/projects/{project_id}"),
-    role=Role.WRITER,
-    org="required",
-    events=("project.changed",),
-)
+@PLANNING.deed("set-project", Route("PATCH", "/projects/{project_id}"), events=("project.changed",))
 def set_project(
     call: Call,
     project_id: UUID,
@@ -141,7 +133,7 @@ def set_project(
     return ProjectView.model_validate(changed)
 
 
-@PLANNING.look("places", Route("GET", "/projects/{project_id}/places"), org="required")
+@PLANNING.look("places", Route("GET", "/projects/{project_id}/places"))
 def list_places(call: Call, window: Window, project_id: UUID) -> Page[PlaceView]:
     """List the places of a project, the oldest first."""
     with call.reading() as tx:
@@ -149,12 +141,7 @@ def list_places(call: Call, window: Window, project_id: UUID) -> Page[PlaceView]
 
 
 @PLANNING.deed(
-    "add-place",
-    Route("POST", "/projects/{project_id}/places", status=201),
-    role=Role.WRITER,
-    org="required",
-    events=("place.added",),
-    keyed=True,
+    "add-place", Route("POST", "/projects/{project_id}/places", status=201), events=("place.added",), keyed=True
 )
 def add_place(
     call: Call,
@@ -179,13 +166,7 @@ def add_place(
     return PlaceView.model_validate({**facts, "place_id": place_id, "minutes_to": minutes_to or {}})
 
 
-@PLANNING.deed(
-    "set-place",
-    Route("PATCH", "/projects/{project_id}/places/{place_id}"),
-    role=Role.WRITER,
-    org="required",
-    events=("place.changed",),
-)
+@PLANNING.deed("set-place", Route("PATCH", "/projects/{project_id}/places/{place_id}"), events=("place.changed",))
 def set_place(  # noqa: PLR0913 - the facts of a place
     call: Call,
     project_id: UUID,
@@ -207,7 +188,7 @@ def set_place(  # noqa: PLR0913 - the facts of a place
     return PlaceView.model_validate(changed)
 
 
-@PLANNING.look("collaborators", Route("GET", "/projects/{project_id}/collaborators"), org="required")
+@PLANNING.look("collaborators", Route("GET", "/projects/{project_id}/collaborators"))
 def list_collaborators(call: Call, window: Window, project_id: UUID) -> Page[CollaboratorView]:
     """List the people of a project, the oldest first."""
     with call.reading() as tx:
@@ -217,8 +198,6 @@ def list_collaborators(call: Call, window: Window, project_id: UUID) -> Page[Col
 @PLANNING.deed(
     "add-collaborator",
     Route("POST", "/projects/{project_id}/collaborators", status=201),
-    role=Role.WRITER,
-    org="required",
     events=("collaborator.added",),
     keyed=True,
 )
@@ -256,8 +235,6 @@ def add_collaborator(  # noqa: PLR0913 - the facts of a person
 @PLANNING.deed(
     "set-collaborator",
     Route("PATCH", "/projects/{project_id}/collaborators/{collaborator_id}"),
-    role=Role.WRITER,
-    org="required",
     events=("collaborator.changed",),
 )
 def set_collaborator(  # noqa: PLR0913 - the facts of a person
