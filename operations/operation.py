@@ -30,6 +30,7 @@ from domain.access.api_keys import Role
 from domain.clean_text import UNSTORABLE, clean_text
 from domain.jobs.contract import first_problem
 from domain.jobs.failures import Invalid
+from domain.jobs.job import JsonObject
 from domain.privacy.secrets import looks_secret
 from operations.call import Call
 from operations.pages import Page, Window
@@ -38,7 +39,7 @@ from operations.pages import Page, Window
 class Record(BaseModel):
     """One thing as everybody sees it: the model of HTTP, the document of `--json`, and the row of a table."""
 
-    model_config = ConfigDict(from_attributes=True)
+    model_config = ConfigDict(from_attributes=True, populate_by_name=True)
     columns: ClassVar[tuple[str, ...]] = ()
     """The fields that the table of a list shows; all of them when none are named."""
     plural: ClassVar[str] = "items"
@@ -217,12 +218,24 @@ def checked(model: type[BaseModel], given: Mapping[str, object]) -> dict[str, An
     return {name: getattr(found, name) for name in model.model_fields}
 
 
+def changes_of(**given: object) -> JsonObject:
+    """What is to be changed: all that is given; raises `Invalid` where nothing is."""
+    found = {name: value for name, value in given.items() if value is not None}
+    if not found:
+        raise Invalid(next(iter(given)), f"nothing to change is given: {', '.join(given)}")
+    return found
+
+
 @dataclass(frozen=True)
 class Area:
     """A thing that people name, such as approvals: the group of its commands, and what can be done with it."""
 
     name: str
     purpose: str
+    org: NamedOrg = "never"
+    """Whether an operator names an org, for operations that do not say so."""
+    writes: Role = Role.OPERATOR
+    """The role that a deed needs which names none."""
     operations: list[Operation[..., Any]] = field(default_factory=list)
 
     def look(
@@ -231,7 +244,7 @@ class Area:
         route: Route | OperatorsOnly,
         *,
         role: Role = Role.READER,
-        org: NamedOrg = "never",
+        org: NamedOrg | None = None,
         looks_back: bool = False,
     ) -> Callable[[Callable[Concatenate[Call, P], Answer]], Operation[P, Answer]]:
         """Declare a list, or a look at one thing."""
@@ -243,25 +256,30 @@ class Area:
         route: Route | OperatorsOnly,
         *,
         events: tuple[str, ...],
-        role: Role = Role.OPERATOR,
-        org: NamedOrg = "never",
+        role: Role | None = None,
+        org: NamedOrg | None = None,
         ledger_audits: bool = False,
         keyed: bool = False,
         many: bool = False,
     ) -> Callable[[Callable[Concatenate[Call, P], Answer]], Operation[P, Answer]]:
         """Declare a deed."""
         return self._declare(
-            command, route, events=events, role=role, org=org, ledger_audits=ledger_audits, keyed=keyed, many=many
-        )
+            command, route, events=events, role=role or self.writes, org=org,
+            ledger_audits=ledger_audits, keyed=keyed, many=many,
+        )  # fmt: skip
 
     def _declare(
         self,
         command: str,
         route: Route | OperatorsOnly,
+        *,
+        org: NamedOrg | None,
         **facts: Any,  # noqa: ANN401 - the fields of an operation
     ) -> Callable[[Callable[Concatenate[Call, P], Answer]], Operation[P, Answer]]:
         def declare(function: Callable[Concatenate[Call, P], Answer]) -> Operation[P, Answer]:
-            made = Operation(area=self.name, command=command, function=function, route=route, **facts)
+            made = Operation(
+                area=self.name, command=command, function=function, route=route, org=org or self.org, **facts
+            )
             self.operations.append(made)
             return made
 

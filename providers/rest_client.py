@@ -7,13 +7,14 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Self
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import httpx2
 
 from domain.jobs.failures import CallState, Failure, Permanent, Transient
 from observability.job_spans import call_span
+from providers.closing import Closing
 from providers.limited_client import limited, shared_tls
 from providers.ports import Meter
 from providers.ports.time_limit import TimeLimit
@@ -63,7 +64,7 @@ class RestAnswer:
         return value if isinstance(value, str) else ""
 
 
-class RestClient:
+class RestClient(Closing):
     """Calls one vendor; safe to share between threads, built after any fork. Nothing is repeated or redirected."""
 
     def __init__(self, provider: str, *, timeout_s: float, meter: Meter) -> None:
@@ -75,14 +76,6 @@ class RestClient:
         self._client = limited(
             httpx2.Client(verify=shared_tls(), timeout=timeout_s, follow_redirects=False), self._limit
         )
-
-    def __enter__(self) -> Self:
-        """Use the client as a context manager to close it."""
-        return self
-
-    def __exit__(self, *_exception: object) -> None:
-        """Close the connections."""
-        self.close()
 
     def close(self) -> None:
         """Close the connections."""

@@ -18,18 +18,11 @@ from providers.ports import Mailbox
 from storage.accounts import accounts, voices
 from storage.accounts.accounts import Account
 from tasks.mail import mailbox_labels, push_watch
-from tasks.mail.mailbox_session import MAILBOX_AUDITS, check_connected, hold_mailbox, open_mailbox
+from tasks.mail.mailbox_session import OF_MAILBOX, check_connected, open_mailbox
 from tasks.mail.onboarding import owner_voice
 
 
-@job(
-    queue=Queue.DEFAULT,
-    retry=PATIENT,
-    deadline=timedelta(minutes=5),
-    providers=("gmail",),
-    audits=MAILBOX_AUDITS,
-    holds=hold_mailbox,
-)
+@job(queue=Queue.DEFAULT, retry=PATIENT, deadline=timedelta(minutes=5), providers=("gmail",), **OF_MAILBOX)
 def onboard(ctx: JobContext, payload: OnboardPayload) -> Outcome:
     """Set a connected mailbox up: older mail and the owner's voice by jobs of their own, labels and push watch here.
 
@@ -59,14 +52,7 @@ def onboard(ctx: JobContext, payload: OnboardPayload) -> Outcome:
     return Done({"output_preview": preview(account.email, done, failed, since), **{str(k): v for k, v in done.items()}})
 
 
-@job(
-    queue=Queue.DEFAULT,
-    retry=PATIENT,
-    deadline=timedelta(minutes=5),
-    providers=("gmail", "anthropic"),
-    audits=MAILBOX_AUDITS,
-    holds=hold_mailbox,
-)
+@job(queue=Queue.DEFAULT, retry=PATIENT, deadline=timedelta(minutes=5), providers=("gmail", "anthropic"), **OF_MAILBOX)
 def learn_voice(ctx: JobContext, payload: LearnVoicePayload) -> Outcome:
     """Have the model describe how the owner writes, from a few of the messages that they sent; asked once per job."""
     with ctx.read() as tx:

@@ -64,18 +64,24 @@ CONNECTED_AGAIN_AFTER = timedelta(hours=1)
 
 
 @job(
-    queue=Queue.CRITICAL, deadline=timedelta(minutes=3), providers=("gmail",),
-    on_end=ON_END, audits=mailbox_session.MAILBOX_AUDITS, holds=mailbox_session.hold_mailbox,
-)  # fmt: skip
+    queue=Queue.CRITICAL,
+    deadline=timedelta(minutes=3),
+    providers=("gmail",),
+    on_end=ON_END,
+    **mailbox_session.OF_MAILBOX,
+)
 def execute(ctx: JobContext, payload: ExecutePayload) -> Outcome:
     """Execute an action that a person ordered or approved, and keep how it is taken back."""
     return _execute(ctx, payload)
 
 
 @job(
-    queue=Queue.DEFAULT, deadline=timedelta(minutes=3), providers=("gmail",),
-    on_end=ON_END, audits=mailbox_session.MAILBOX_AUDITS, holds=mailbox_session.hold_mailbox,
-)  # fmt: skip
+    queue=Queue.DEFAULT,
+    deadline=timedelta(minutes=3),
+    providers=("gmail",),
+    on_end=ON_END,
+    **mailbox_session.OF_MAILBOX,
+)
 def execute_decided(ctx: JobContext, payload: ExecuteDecidedPayload) -> Outcome:
     """Execute an action that a rule, the model or an agent decided on, as `actions.execute` does."""
     return _execute(ctx, payload)
@@ -162,12 +168,10 @@ def _snooze(ctx: JobContext, mailbox: Mailbox, case: ActionCase, action: SnoozeA
         action_id=case.stored.action_id,
         snooze_label_id=label.label_id,
     )
-    ordered: list[UndoHint] = []
 
     def intend(tx: Transaction) -> None:
         made = ctx.enqueue_owed(tx, wake, run_at=until)
-        ordered[:] = [snoozing.with_wake(hint, made.job_id)]
-        actions.keep_hint(tx, case.stored.action_id, ctx.job.job_id, ordered[0])
+        actions.keep_hint(tx, case.stored.action_id, ctx.job.job_id, snoozing.with_wake(hint, made.job_id))
 
     changed = MailboxChange(ctx, mailbox, case.account, Change(labels=wish), {message_id: now}, case.key).carry_out(
         intend
@@ -175,7 +179,7 @@ def _snooze(ctx: JobContext, mailbox: Mailbox, case: ActionCase, action: SnoozeA
 
     def write(tx: Transaction) -> None:
         changed.finish(tx)
-        actions.finish(tx, case.stored.action_id, ctx.job.job_id, ordered[0])
+        actions.finish(tx, case.stored.action_id, ctx.job.job_id)
 
     return Done({"action": str(action.kind), "until": until.isoformat()}, writes=write)
 

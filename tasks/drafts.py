@@ -26,7 +26,7 @@ from tasks.mail.drafts.first_draft import skipped, write_draft
 from tasks.mail.drafts.rework import REWORK_KEY, find_reworked, rework_draft
 from tasks.mail.drafts.thread_draft import ThreadDraft, find_made
 from tasks.mail.mailbox_change import OpenThread, open_thread
-from tasks.mail.mailbox_session import MAILBOX_AUDITS, check_connected, hold_mailbox
+from tasks.mail.mailbox_session import OF_MAILBOX, check_connected
 
 NO_RECORD = "the thread has no record"
 NO_MAIL = "the thread has no mail"
@@ -43,9 +43,8 @@ FINDS_OUT_WITHIN = timedelta(seconds=60)
     retry=PIPELINE,
     deadline=timedelta(minutes=5),
     providers=("gmail", "anthropic"),
-    audits=MAILBOX_AUDITS,
-    holds=hold_mailbox,
     finds={"draft": find_made},
+    **OF_MAILBOX,
 )
 def write(ctx: JobContext, payload: WritePayload) -> Outcome:
     """Draft a reply to a thread that waits for one: context, model, one Gmail draft, Outbox label."""
@@ -67,9 +66,8 @@ def write(ctx: JobContext, payload: WritePayload) -> Outcome:
     retry=PIPELINE,
     deadline=timedelta(minutes=5),
     providers=("gmail", "anthropic"),
-    audits=MAILBOX_AUDITS,
-    holds=hold_mailbox,
     finds={"draft": find_made},
+    **OF_MAILBOX,
 )
 def write_manual(ctx: JobContext, payload: WriteManualPayload) -> Outcome:
     """Draft a reply that a Needs Response label or a service ordered, whatever the classification said."""
@@ -112,9 +110,8 @@ def write_manual(ctx: JobContext, payload: WriteManualPayload) -> Outcome:
     retry=PIPELINE,
     deadline=timedelta(minutes=5),
     providers=("gmail", "anthropic"),
-    audits=MAILBOX_AUDITS,
-    holds=hold_mailbox,
     finds={REWORK_KEY: find_reworked},
+    **OF_MAILBOX,
 )
 def rework(ctx: JobContext, payload: ReworkPayload) -> Outcome:
     """Write the draft anew as its person asks in it; at most three times, and never over their own text."""

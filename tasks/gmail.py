@@ -29,20 +29,13 @@ from storage.mail import backfills, emails, messages
 from storage.mail.backfills import Wanted
 from storage.postgres.database import Transaction
 from tasks.mail import mailbox_backfill, mailbox_labels, mailbox_sync, message_intake, push_watch
-from tasks.mail.mailbox_session import MAILBOX_AUDITS, check_connected, hold_mailbox, open_mailbox
+from tasks.mail.mailbox_session import OF_MAILBOX, check_connected, open_mailbox
 
 NOT_YET_VISIBLE_FOR = timedelta(seconds=30)
 """A message that history has just named can be missing for some seconds (docs: gmail.md#history); later it is gone."""
 
 
-@job(
-    queue=Queue.DEFAULT,
-    retry=PIPELINE,
-    deadline=timedelta(minutes=5),
-    providers=("gmail",),
-    audits=MAILBOX_AUDITS,
-    holds=hold_mailbox,
-)
+@job(queue=Queue.DEFAULT, retry=PIPELINE, deadline=timedelta(minutes=5), providers=("gmail",), **OF_MAILBOX)
 def sync(ctx: JobContext, payload: SyncPayload) -> Outcome:
     """Bring one mailbox up to date by Gmail's history, or by a full sync where the history has expired."""
     with ctx.read() as tx:
@@ -64,13 +57,7 @@ def _is_young(ctx: JobContext) -> bool:
     return ctx.now() - ctx.job.created_at < NOT_YET_VISIBLE_FOR
 
 
-@job(
-    queue=Queue.DEFAULT,
-    deadline=timedelta(minutes=3),
-    providers=("gmail",),
-    audits=MAILBOX_AUDITS,
-    holds=hold_mailbox,
-)
+@job(queue=Queue.DEFAULT, deadline=timedelta(minutes=3), providers=("gmail",), **OF_MAILBOX)
 def ingest(ctx: JobContext, payload: IngestPayload) -> Outcome:
     """Fetch one message, parse and store it, and enqueue its classification when it is in the inbox."""
     with ctx.read() as tx:
@@ -125,13 +112,7 @@ def _settled_elsewhere(
             )
 
 
-@job(
-    queue=Queue.DEFAULT,
-    deadline=timedelta(minutes=3),
-    providers=("gmail",),
-    audits=MAILBOX_AUDITS,
-    holds=hold_mailbox,
-)
+@job(queue=Queue.DEFAULT, deadline=timedelta(minutes=3), providers=("gmail",), **OF_MAILBOX)
 def sync_labels(ctx: JobContext, payload: SyncLabelsPayload) -> Outcome:
     """Store the labels as Gmail lists them, with the user's descriptions; disable rules that name a deleted label."""
     with ctx.read() as tx:
@@ -141,13 +122,7 @@ def sync_labels(ctx: JobContext, payload: SyncLabelsPayload) -> Outcome:
         return Done(mailbox_labels.bring_up_to_date(ctx, mailbox, account, missing))
 
 
-@job(
-    queue=Queue.MAINTENANCE,
-    deadline=timedelta(minutes=2),
-    providers=("gmail",),
-    audits=MAILBOX_AUDITS,
-    holds=hold_mailbox,
-)
+@job(queue=Queue.MAINTENANCE, deadline=timedelta(minutes=2), providers=("gmail",), **OF_MAILBOX)
 def renew_watch(ctx: JobContext, payload: RenewWatchPayload) -> Outcome:
     """Renew Gmail's push watch, which lapses after seven days, and store the account's own addresses.
 
@@ -161,13 +136,7 @@ def renew_watch(ctx: JobContext, payload: RenewWatchPayload) -> Outcome:
     return Done(output, writes=lambda tx: push_watch.record(tx, account, made))
 
 
-@job(
-    queue=Queue.MAINTENANCE,
-    deadline=timedelta(minutes=5),
-    providers=("gmail",),
-    audits=MAILBOX_AUDITS,
-    holds=hold_mailbox,
-)
+@job(queue=Queue.MAINTENANCE, deadline=timedelta(minutes=5), providers=("gmail",), **OF_MAILBOX)
 def backfill(ctx: JobContext, payload: BackfillPayload) -> Outcome:
     """Take in older mail that a search and a span of time select, once: page by page, in a share of Gmail's units."""
     now = ctx.now()
@@ -188,13 +157,7 @@ def backfill(ctx: JobContext, payload: BackfillPayload) -> Outcome:
         return mailbox_backfill.when_share_is_free(ctx, refusal)
 
 
-@job(
-    queue=Queue.MAINTENANCE,
-    deadline=timedelta(minutes=10),
-    providers=("gmail",),
-    audits=MAILBOX_AUDITS,
-    holds=hold_mailbox,
-)
+@job(queue=Queue.MAINTENANCE, deadline=timedelta(minutes=10), providers=("gmail",), **OF_MAILBOX)
 def backfill_messages(ctx: JobContext, payload: BackfillMessagesPayload) -> Outcome:
     """Fetch and store a few messages of a backfill; those that are stored already are skipped."""
     with ctx.read() as tx:

@@ -26,7 +26,7 @@ from tasks.mail.drafts import machine_drafts
 from tasks.mail.drafts.lost_drafts import messages_of
 from tasks.mail.drafts.thread_draft import THROWN_AWAY
 from tasks.mail.mailbox_change import OpenThread, open_thread
-from tasks.mail.mailbox_session import MAILBOX_AUDITS, SETTLES_WITHIN, hold_mailbox
+from tasks.mail.mailbox_session import OF_MAILBOX, SETTLES_WITHIN
 
 LOOK_AGAIN_AFTER = timedelta(seconds=2)
 
@@ -34,14 +34,7 @@ CLOCKS_APART = timedelta(seconds=5)
 """How far the database's clock may be ahead of Google's; `doctor` finds fault with a clock that is further off."""
 
 
-@job(
-    queue=Queue.DEFAULT,
-    retry=PIPELINE,
-    deadline=timedelta(minutes=3),
-    providers=("gmail",),
-    audits=MAILBOX_AUDITS,
-    holds=hold_mailbox,
-)
+@job(queue=Queue.DEFAULT, retry=PIPELINE, deadline=timedelta(minutes=3), providers=("gmail",), **OF_MAILBOX)
 def cleanup(ctx: JobContext, payload: CleanupPayload) -> Outcome:
     """Archive a thread that is done; find out whether a vanished draft was sent, discarded or merely edited.
 

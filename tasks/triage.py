@@ -47,7 +47,7 @@ from tasks.mail.agents.standing import standing_of
 from tasks.mail.drafts import machine_drafts
 from tasks.mail.language_model import ask, boundary, models_asked
 from tasks.mail.mailbox_change import OpenThread, open_thread
-from tasks.mail.mailbox_session import MAILBOX_AUDITS, check_connected, hold_mailbox
+from tasks.mail.mailbox_session import OF_MAILBOX, check_connected
 
 MOST_SKIPPED = 20
 """Rules that were passed over, as the output names them; the log has all."""
@@ -55,13 +55,7 @@ MOST_SKIPPED = 20
 CHANGED = "the thread has changed since it was planned on"
 
 
-@job(
-    queue=Queue.DEFAULT,
-    deadline=timedelta(minutes=5),
-    providers=("gmail", "anthropic"),
-    audits=MAILBOX_AUDITS,
-    holds=hold_mailbox,
-)
+@job(queue=Queue.DEFAULT, deadline=timedelta(minutes=5), providers=("gmail", "anthropic"), **OF_MAILBOX)
 def classify(ctx: JobContext, payload: ClassifyPayload) -> Outcome:
     """Decide what a message asks for, show it on the thread, and have a reply drafted when a person waits for one."""
     case = _read(ctx, payload)

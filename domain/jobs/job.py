@@ -143,26 +143,12 @@ class ClaimedJob(NamedTuple):
 
     def child(self, new: NewJob) -> NewJob:
         """The same new job, as a child: it inherits org, actor, request, correlation and trace."""
-        return NewJob(
-            job_type=new.job_type,
+        return new._replace(
             org_id=self.org_id,
-            payload=new.payload,
-            payload_version=new.payload_version,
-            job_id=new.job_id,
             project_id=new.project_id or self.project_id,
             origin=self.origin,
-            idempotency_key=new.idempotency_key,
-            run_at=new.run_at,
-            expires_at=new.expires_at,
-            priority=new.priority,
-            max_attempts=new.max_attempts,
-            retry_base_s=new.retry_base_s,
-            retry_cap_s=new.retry_cap_s,
             parent_id=self.job_id,
-            replay_of=new.replay_of,
-            folds=new.folds,
-            keys_of=new.keys_of,
-            is_checked=new.is_checked,
+            created_at=None,
         )
 
 

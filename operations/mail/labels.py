@@ -6,12 +6,12 @@ from uuid import UUID
 from pydantic import Field
 
 from domain.access.api_keys import Role
-from domain.jobs.failures import Gone, Invalid
+from domain.jobs.failures import Gone
 from domain.mail.rule_language.defects import DefectError
 from domain.mail.rule_language.label_names import LabelNames
 from operations.call import Call
 from operations.mail.accounts import account_of, target_to_write
-from operations.operation import Area, Option, Record, Route
+from operations.operation import Area, Option, Record, Route, changes_of
 from operations.pages import Page
 from storage.accounts import labels
 
@@ -66,10 +66,7 @@ def describe_label(
     ] = None,
 ) -> LabelView:
     """Say what a label is for, by its id or name, and whether the model may use it."""
-    given = {"description": description, "for_classifier": for_classifier}
-    changes = {name: value for name, value in given.items() if value is not None}
-    if not changes:
-        raise Invalid("description", "nothing to change is given: a description, for_classifier, or both")
+    changes = changes_of(description=description, for_classifier=for_classifier)
     with call.writing() as tx:
         org_id = target_to_write(tx, account_id, call.org_id).org_id
         try:

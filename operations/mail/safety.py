@@ -5,13 +5,13 @@ from uuid import UUID
 
 from pydantic import Field
 
-from domain.jobs.failures import Gone, Invalid
+from domain.jobs.failures import Gone
 from domain.mail.actions.kinds import ActionKind, Danger
 from domain.mail.triage.safety_policy import PolicyDocument
 from operations.call import Call
 from operations.mail.accounts import target_of, target_to_write
 from operations.mail.mailboxes import NONE
-from operations.operation import Area, Record, Route
+from operations.operation import Area, Record, Route, changes_of
 from storage.rules import owner_settings, safety
 
 SAFETY = Area(
@@ -66,10 +66,7 @@ def change_safety(
 ) -> PolicyView:
     """Change when a person is asked before an action, in a mailbox or in all of the org's; what is left out stays."""
     always = None if always_approve is None else [one for one in always_approve if one != NONE]
-    given = {"confidence_floor": confidence_floor, "always_approve": always, "approve_from": approve_from}
-    changes = {name: value for name, value in given.items() if value is not None}
-    if not changes:
-        raise Invalid("confidence_floor", "nothing to change is given")
+    changes = changes_of(confidence_floor=confidence_floor, always_approve=always, approve_from=approve_from)
     with call.writing() as tx:
         org_id = target_to_write(tx, account_id, call.org_id).org_id
         policy = owner_settings.change_policy(tx, org_id, account_id, changes, by=call.origin.actor_id)

@@ -17,7 +17,7 @@ from operations.exchange.attached_files import check_attachments
 from operations.operation import Area, Record, Route
 from operations.pages import Page, Window
 from storage.notifications.email import orders
-from storage.notifications.email.orders import OrderPosition, OrderState, StoredOrder
+from storage.notifications.email.orders import OrderPosition, OrderState
 
 EMAIL = Area("email", "Send mail by the org's sender, and see what became of it.")
 
@@ -56,14 +56,14 @@ def list_email(call: Call, window: Window) -> Page[EmailView]:
     """List an org's mail, the newest first."""
     with call.reading() as tx:
         found = orders.listed(tx, call.org, after=window.after(OrderPosition), limit=window.rows)
-    return window.page(found, _view, lambda one: OrderPosition(one.created_at, one.order_id))
+    return window.page(found, EmailView.model_validate, lambda one: OrderPosition(one.created_at, one.order_id))
 
 
 @EMAIL.look("show", Route("GET", "/email/{order_id}"))
 def show_email(call: Call, order_id: UUID) -> EmailView:
     """Show what became of a mail."""
     with call.reading() as tx:
-        return _view(call.found(orders.get(tx, order_id), f"order {order_id}"))
+        return EmailView.model_validate(call.found(orders.get(tx, order_id), f"order {order_id}"))
 
 
 @EMAIL.deed(
@@ -113,7 +113,7 @@ def send_email(  # noqa: PLR0913 - one parameter per field
             return [order_id]
 
         (order_id,) = call.once(tx, make)
-        return _view(orders.get(tx, order_id))
+        return EmailView.model_validate(orders.get(tx, order_id))
 
 
 def _checked(words: JsonObject) -> EmailOrder:
@@ -121,19 +121,3 @@ def _checked(words: JsonObject) -> EmailOrder:
         return EmailOrder.model_validate(words)
     except ValidationError as error:
         raise first_problem(error) from None
-
-
-def _view(found: StoredOrder) -> EmailView:
-    return EmailView(
-        order_id=found.order_id,
-        org_id=found.org_id,
-        state=found.state,
-        recipients=found.recipients,
-        reference=found.reference,
-        provider=None if found.bound is None else found.bound.provider,
-        provider_id=found.provider_id,
-        message_id=found.message_id,
-        error=found.error,
-        created_at=found.created_at,
-        ended_at=found.ended_at,
-    )

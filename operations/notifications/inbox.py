@@ -9,12 +9,12 @@ from pydantic import Field
 from domain.access.api_keys import Role
 from domain.jobs.failures import Gone
 from operations.call import Call
+from operations.notifications.people import person_of
 from operations.operation import Area, Record, Route
 from operations.pages import Page, Window
-from storage.notifications import inbox, people
-from storage.postgres.database import Transaction
+from storage.notifications import inbox
 
-INBOX = Area("inbox", "Read a person's inbox, and mark what was read.")
+INBOX = Area("inbox", "Read a person's inbox, and mark what was read.", org="required", writes=Role.WRITER)
 Seq = Annotated[int, Field(ge=1, le=2**63 - 1)]
 
 
@@ -40,7 +40,7 @@ class UnreadView(Record):
     unread: int = Field(description=f"Counted up to {inbox.MOST_COUNTED}.")
 
 
-@INBOX.look("list", Route("GET", "/users/{user_id}/inbox"), org="required")
+@INBOX.look("list", Route("GET", "/users/{user_id}/inbox"))
 def list_inbox(
     call: Call,
     window: Window,
@@ -50,54 +50,36 @@ def list_inbox(
 ) -> Page[ItemView]:
     """List a person's inbox, the newest first."""
     with call.reading() as tx:
-        _check_person(tx, call.org, user_id)
+        person_of(tx, call.org, user_id)
         name = "list_unread_items" if unread else "list_inbox"
         return window.records(tx, name, ItemView, org_id=call.org, user_id=user_id)
 
 
-@INBOX.look("unread", Route("GET", "/users/{user_id}/inbox/unread"), org="required")
+@INBOX.look("unread", Route("GET", "/users/{user_id}/inbox/unread"))
 def count_unread(call: Call, user_id: UUID) -> UnreadView:
     """Count what is unread."""
     with call.reading() as tx:
-        _check_person(tx, call.org, user_id)
+        person_of(tx, call.org, user_id)
         return UnreadView(user_id=user_id, unread=inbox.unread(tx, call.org, user_id))
 
 
-@INBOX.deed(
-    "read",
-    Route("POST", "/users/{user_id}/inbox/{seq}/read"),
-    role=Role.WRITER,
-    org="required",
-    events=("inbox.read",),
-)
+@INBOX.deed("read", Route("POST", "/users/{user_id}/inbox/{seq}/read"), events=("inbox.read",))
 def mark_read(call: Call, user_id: UUID, seq: Seq) -> ItemView:
     """Mark an item as read."""
     return _mark(call, user_id, seq, is_read=True)
 
 
-@INBOX.deed(
-    "unmark",
-    Route("POST", "/users/{user_id}/inbox/{seq}/unread"),
-    role=Role.WRITER,
-    org="required",
-    events=("inbox.unread",),
-)
+@INBOX.deed("unmark", Route("POST", "/users/{user_id}/inbox/{seq}/unread"), events=("inbox.unread",))
 def mark_unread(call: Call, user_id: UUID, seq: Seq) -> ItemView:
     """Mark an item as unread."""
     return _mark(call, user_id, seq, is_read=False)
 
 
-@INBOX.deed(
-    "read-all",
-    Route("POST", "/users/{user_id}/inbox/read"),
-    role=Role.WRITER,
-    org="required",
-    events=("inbox.read",),
-)
+@INBOX.deed("read-all", Route("POST", "/users/{user_id}/inbox/read"), events=("inbox.read",))
 def mark_all_read(call: Call, user_id: UUID) -> UnreadView:
     """Mark everything as read."""
     with call.writing() as tx:
-        _check_person(tx, call.org, user_id)
+        person_of(tx, call.org, user_id)
         marked = inbox.mark_all(tx, call.org, user_id)
         call.audit(tx, call.org, {"user_id": str(user_id), "items": marked})
         return UnreadView(user_id=user_id, unread=inbox.unread(tx, call.org, user_id))
@@ -110,8 +92,3 @@ def _mark(call: Call, user_id: UUID, seq: int, *, is_read: bool) -> ItemView:
             raise Gone(f"seq: the inbox has no item {seq}")
         call.audit(tx, call.org, {"user_id": str(user_id), "seq": seq})
     return ItemView.model_validate(marked)
-
-
-def _check_person(tx: Transaction, org_id: UUID, user_id: UUID) -> None:
-    if people.person(tx, org_id, user_id) is None:
-        raise Gone(f"user_id: the org has nobody of the id {user_id}")

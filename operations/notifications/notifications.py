@@ -17,13 +17,12 @@ from operations.call import Call
 from operations.operation import Area, Record, Route
 from operations.pages import Page, Window
 from storage.notifications import channel_senders, notifications, templates
-from storage.notifications.channel_senders import ChannelSender
 from storage.notifications.notifications import Delivery, Request
 from storage.postgres.database import Transaction
 from storage.secrets import org_secrets
 from storage.secrets.sealing import SecretPlace
 
-NOTIFICATIONS = Area("notifications", "Tell people something by a template, and see what became of it.")
+NOTIFICATIONS = Area("notifications", "Tell people something by a template, and see what became of it.", org="required")
 
 
 class DeliveryView(Record):
@@ -69,18 +68,13 @@ class ChannelView(Record):
     channel: Channel
     provider: str
     from_name: str
-    secret_name: str
+    secret_name: str = Field(validation_alias="secret")
     set_at: datetime
     set_by: str
 
 
 @NOTIFICATIONS.deed(
-    "send",
-    Route("POST", "/notifications", status=201),
-    role=Role.WRITER,
-    org="required",
-    events=("job.enqueued",),
-    ledger_audits=True,
+    "send", Route("POST", "/notifications", status=201), role=Role.WRITER, events=("job.enqueued",), ledger_audits=True
 )
 def send_notification(
     call: Call,
@@ -119,7 +113,7 @@ def _check_words(template: Template, channel: Channel, data: JsonObject) -> None
         raise Invalid("data", invalid.reason) from None
 
 
-@NOTIFICATIONS.look("list", Route("GET", "/notifications"), org="required")
+@NOTIFICATIONS.look("list", Route("GET", "/notifications"))
 def list_notifications(
     call: Call, window: Window, *, user_id: Annotated[UUID | None, Field(description="Only this person's.")] = None
 ) -> Page[NotificationView]:
@@ -131,7 +125,7 @@ def list_notifications(
         return window.records(tx, "list_notifications_of_user", NotificationView, **of_user)
 
 
-@NOTIFICATIONS.look("show", Route("GET", "/notifications/{notification_id}"), org="required")
+@NOTIFICATIONS.look("show", Route("GET", "/notifications/{notification_id}"))
 def show_notification(call: Call, notification_id: UUID) -> ToldView:
     """Show what became of a notification on each channel, and why."""
     with call.reading() as tx:
@@ -139,16 +133,14 @@ def show_notification(call: Call, notification_id: UUID) -> ToldView:
         return _told(tx, call.org, notification_id)
 
 
-@NOTIFICATIONS.look("channels", Route("GET", "/notification-channels"), org="required")
+@NOTIFICATIONS.look("channels", Route("GET", "/notification-channels"))
 def list_channels(call: Call) -> Page[ChannelView]:
     """List by whom the org's text messages and pushes leave; e-mail has a sender of its own."""
     with call.reading() as tx:
-        return Page([_channel(one) for one in channel_senders.listed(tx, call.org)], None)
+        return Page([ChannelView.model_validate(one) for one in channel_senders.listed(tx, call.org)], None)
 
 
-@NOTIFICATIONS.deed(
-    "set-channel", Route("PUT", "/notification-channels/{channel}"), org="required", events=("channel.set",)
-)
+@NOTIFICATIONS.deed("set-channel", Route("PUT", "/notification-channels/{channel}"), events=("channel.set",))
 def set_channel(
     call: Call,
     channel: Channel,
@@ -176,18 +168,16 @@ def set_channel(
             )
         chosen = channel_senders.choose(tx, call.org, channel, from_name=from_name, secret=secret_name, by=call.name)
         call.audit(tx, call.org, {"channel": channel.value, "secret_name": secret_name})
-    return _channel(chosen)
+    return ChannelView.model_validate(chosen)
 
 
-@NOTIFICATIONS.deed(
-    "remove-channel", Route("DELETE", "/notification-channels/{channel}"), org="required", events=("channel.removed",)
-)
+@NOTIFICATIONS.deed("remove-channel", Route("DELETE", "/notification-channels/{channel}"), events=("channel.removed",))
 def remove_channel(call: Call, channel: Channel) -> ChannelView:
     """Let the org send by a channel no more."""
     with call.writing() as tx:
         removed = channel_senders.remove(tx, call.org, channel)
         call.audit(tx, call.org, {"channel": channel.value})
-    return _channel(removed)
+    return ChannelView.model_validate(removed)
 
 
 def _told(tx: Transaction, org_id: UUID, notification_id: UUID, *, is_new: bool = True) -> ToldView:
@@ -195,15 +185,3 @@ def _told(tx: Transaction, org_id: UUID, notification_id: UUID, *, is_new: bool 
     became: Sequence[Delivery] = notifications.deliveries(tx, org_id, notification_id)
     view = NotificationView.model_validate(found)
     return ToldView(**view.model_dump(), is_new=is_new, deliveries=[DeliveryView.model_validate(one) for one in became])
-
-
-def _channel(found: ChannelSender) -> ChannelView:
-    return ChannelView(
-        org_id=found.org_id,
-        channel=found.channel,
-        provider=found.provider,
-        from_name=found.from_name,
-        secret_name=found.secret,
-        set_at=found.set_at,
-        set_by=found.set_by,
-    )

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Annotated, ClassVar
 from uuid import UUID
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
 
 from domain.access.api_keys import Role
 from domain.jobs.failures import Conflict, Gone, Invalid
@@ -21,11 +21,18 @@ from operations.operation import Area, Record, Route
 from operations.pages import Page, Window
 from storage.notifications import notifications, people
 from storage.notifications.notifications import Request
-from storage.notifications.people import ContactPoint, ContactPosition
+from storage.notifications.people import ContactPoint
 from storage.postgres.database import Transaction
 
-PREFERENCES = Area("preferences", "See and change what a person wants to be told, by which channel and when.")
-CONTACT_POINTS = Area("contacts", "Add, verify, list and remove a person's addresses and devices.")
+PREFERENCES = Area(
+    "preferences",
+    "See and change what a person wants to be told, by which channel and when.",
+    org="required",
+    writes=Role.WRITER,
+)
+CONTACT_POINTS = Area(
+    "contacts", "Add, verify, list and remove a person's addresses and devices.", org="required", writes=Role.WRITER
+)
 
 CODE_LASTS = timedelta(minutes=15)
 MOST_TRIES = 5
@@ -64,22 +71,21 @@ class ContactView(Record):
     suppressed_at: datetime | None
     suppressed_for: str | None = Field(description="Why nothing is sent to it any more.")
 
+    @field_validator("address")
+    @classmethod
+    def _show(cls, address: str, info: ValidationInfo) -> str:
+        return shown_contact(info.data["channel"], address)
 
-@PREFERENCES.look("list", Route("GET", "/users/{user_id}/preferences"), org="required")
+
+@PREFERENCES.look("list", Route("GET", "/users/{user_id}/preferences"))
 def list_preferences(call: Call, window: Window, user_id: UUID) -> Page[PreferenceView]:
     """List what a person has chosen, by category and channel."""
     with call.reading() as tx:
-        _person(tx, call.org, user_id)
+        person_of(tx, call.org, user_id)
         return window.records(tx, "list_preferences", PreferenceView, org_id=call.org, user_id=user_id)
 
 
-@PREFERENCES.deed(
-    "set",
-    Route("PUT", "/users/{user_id}/preferences"),
-    role=Role.WRITER,
-    org="required",
-    events=("preference.set",),
-)
+@PREFERENCES.deed("set", Route("PUT", "/users/{user_id}/preferences"), events=("preference.set",))
 def set_preference(
     call: Call,
     user_id: UUID,
@@ -95,7 +101,7 @@ def set_preference(
     if channel is Channel.INBOX and choice is Choice.DIGEST:
         raise Invalid("choice", "the inbox has no digest: it never rings")
     with call.writing() as tx:
-        _person(tx, call.org, user_id)
+        person_of(tx, call.org, user_id)
         since = people.choose(tx, call.org, user_id, category, channel, choice)
         if since is None:
             raise Conflict(f"category: the person has {people.MOST_PREFERENCES} preferences already")
@@ -104,21 +110,15 @@ def set_preference(
     return PreferenceView(category=category, channel=channel, choice=choice, changed_at=since)
 
 
-@PREFERENCES.look("quiet-hours", Route("GET", "/users/{user_id}/quiet-hours"), org="required")
+@PREFERENCES.look("quiet-hours", Route("GET", "/users/{user_id}/quiet-hours"))
 def show_quiet_hours(call: Call, user_id: UUID) -> QuietHoursView:
     """Show when nothing may ring for a person."""
     with call.reading() as tx:
-        person = _person(tx, call.org, user_id)
+        person = person_of(tx, call.org, user_id)
         return _quiet(person, person.quiet, _now(tx))
 
 
-@PREFERENCES.deed(
-    "set-quiet-hours",
-    Route("PUT", "/users/{user_id}/quiet-hours"),
-    role=Role.WRITER,
-    org="required",
-    events=("quiet_hours.set",),
-)
+@PREFERENCES.deed("set-quiet-hours", Route("PUT", "/users/{user_id}/quiet-hours"), events=("quiet_hours.set",))
 def set_quiet_hours(
     call: Call,
     user_id: UUID,
@@ -133,28 +133,22 @@ def set_quiet_hours(
         raise Invalid("end" if end is None else "begin", "is missing: quiet hours have a begin and an end")
     quiet = None if begin is None or end is None else quiet_hours(begin, end)
     with call.writing() as tx:
-        person = _person(tx, call.org, user_id)
+        person = person_of(tx, call.org, user_id)
         people.set_quiet_hours(tx, call.org, user_id, quiet)
         call.audit(tx, call.org, {"user_id": str(user_id), "begin": begin, "end": end})
         return _quiet(person, quiet, _now(tx))
 
 
-@CONTACT_POINTS.look("list", Route("GET", "/users/{user_id}/contact-points"), org="required")
+@CONTACT_POINTS.look("list", Route("GET", "/users/{user_id}/contact-points"))
 def list_contact_points(call: Call, window: Window, user_id: UUID) -> Page[ContactView]:
     """List a person's addresses and devices, the oldest first: the first good one of a channel is used."""
     with call.reading() as tx:
-        _person(tx, call.org, user_id)
-        after = window.after(ContactPosition)
-        found = people.contact_points(tx, call.org, user_id, after=after, limit=window.rows)
-    return window.page(found, _contact, lambda one: ContactPosition(one.created_at, one.contact_id))
+        person_of(tx, call.org, user_id)
+        return window.records(tx, "list_contact_points", ContactView, org_id=call.org, user_id=user_id)
 
 
 @CONTACT_POINTS.deed(
-    "add",
-    Route("POST", "/users/{user_id}/contact-points", status=201),
-    role=Role.WRITER,
-    org="required",
-    events=("contact_point.added",),
+    "add", Route("POST", "/users/{user_id}/contact-points", status=201), events=("contact_point.added",)
 )
 def add_contact_point(
     call: Call,
@@ -166,22 +160,18 @@ def add_contact_point(
     """Add a device, which only its own app can name, or an address: a code is sent to it, unless one was just now."""
     written, is_device = checked_contact(channel, address), channel is Channel.PUSH
     with call.writing() as tx:
-        _person(tx, call.org, user_id)
+        person_of(tx, call.org, user_id)
         added = people.add_contact(tx, call.org, user_id, channel, written, is_verified=is_device)
         if added is None:
             raise Conflict(f"address: the person has {people.MOST_CONTACTS} contact points already")
         if added.verified_at is None:
             _send_code(tx, call, added)
         call.audit(tx, call.org, _facts(added))
-    return _contact(added)
+    return ContactView.model_validate(added)
 
 
 @CONTACT_POINTS.deed(
-    "send-code",
-    Route("POST", "/users/{user_id}/contact-points/{contact_id}/code"),
-    role=Role.WRITER,
-    org="required",
-    events=("contact_point.code_sent",),
+    "send-code", Route("POST", "/users/{user_id}/contact-points/{contact_id}/code"), events=("contact_point.code_sent",)
 )
 def send_code(call: Call, user_id: UUID, contact_id: UUID) -> ContactView:
     """Send another code to an address that is not verified; the earlier one is good no more."""
@@ -194,14 +184,12 @@ def send_code(call: Call, user_id: UUID, contact_id: UUID) -> ContactView:
                 f"contact_id: a code was sent to it within the last minute, or {people.MOST_CODES_A_DAY} within a day"
             )
         call.audit(tx, call.org, _facts(found))
-    return _contact(found)
+    return ContactView.model_validate(found)
 
 
 @CONTACT_POINTS.deed(
     "verify",
     Route("POST", "/users/{user_id}/contact-points/{contact_id}/verify"),
-    role=Role.WRITER,
-    org="required",
     events=("contact_point.verified", "contact_point.refused"),
 )
 def verify_contact_point(
@@ -222,13 +210,13 @@ def verify_contact_point(
         call.audit(tx, call.org, _facts(known), event=event)
     if verified is None:
         raise Invalid("code", "is not the code that was sent to the address, or is good no more")
-    return _contact(verified)
+    return ContactView.model_validate(verified)
 
 
 @CONTACT_POINTS.deed(
     "allow",
     Route("POST", "/users/{user_id}/contact-points/{contact_id}/allow"),
-    org="required",
+    role=Role.OPERATOR,
     events=("contact_point.allowed",),
 )
 def allow_contact_point(call: Call, user_id: UUID, contact_id: UUID) -> ContactView:
@@ -237,25 +225,22 @@ def allow_contact_point(call: Call, user_id: UUID, contact_id: UUID) -> ContactV
         found = people.contact(tx, call.org, contact_id, user_id=user_id)
         people.lift(tx, call.org, contact_id)
         call.audit(tx, call.org, _facts(found) | {"suppressed_for": found.suppressed_for})
-        return _contact(people.contact(tx, call.org, contact_id))
+        return ContactView.model_validate(people.contact(tx, call.org, contact_id))
 
 
 @CONTACT_POINTS.deed(
-    "remove",
-    Route("DELETE", "/users/{user_id}/contact-points/{contact_id}"),
-    role=Role.WRITER,
-    org="required",
-    events=("contact_point.removed",),
+    "remove", Route("DELETE", "/users/{user_id}/contact-points/{contact_id}"), events=("contact_point.removed",)
 )
 def remove_contact_point(call: Call, user_id: UUID, contact_id: UUID) -> ContactView:
     """Remove an address or a device, as when its person signs out there."""
     with call.writing() as tx:
         removed = people.remove_contact(tx, call.org, user_id, contact_id)
         call.audit(tx, call.org, _facts(removed))
-    return _contact(removed)
+    return ContactView.model_validate(removed)
 
 
-def _person(tx: Transaction, org_id: UUID, user_id: UUID) -> Person:
+def person_of(tx: Transaction, org_id: UUID, user_id: UUID) -> Person:
+    """A person of the org; raises `Gone`."""
     found = people.person(tx, org_id, user_id)
     if found is None:
         raise Gone(f"user_id: the org has nobody of the id {user_id}")
@@ -303,15 +288,3 @@ def _facts(contact: ContactPoint) -> JsonObject:
         "user_id": str(contact.user_id),
         "channel": contact.channel.value,
     }
-
-
-def _contact(found: ContactPoint) -> ContactView:
-    return ContactView(
-        contact_id=found.contact_id,
-        channel=found.channel,
-        address=shown_contact(found.channel, found.address),
-        created_at=found.created_at,
-        verified_at=found.verified_at,
-        suppressed_at=found.suppressed_at,
-        suppressed_for=found.suppressed_for,
-    )

@@ -1,7 +1,7 @@
 """Reminders: what a person is to be told, and when; put off, done, changed while their job waits."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Annotated, ClassVar
 from uuid import UUID
@@ -37,10 +37,13 @@ from storage.access import users
 from storage.ledger import ledger
 from storage.postgres.database import Transaction
 from storage.schedules import reminders
-from storage.schedules.reminders import ReminderPosition, Wanted
+from storage.schedules.reminders import Wanted
 
 REMINDERS = Area(
-    "reminders", "Remind people, once or by a rule: add, list, change, snooze, finish and delete reminders."
+    "reminders",
+    "Remind people, once or by a rule: add, list, change, snooze, finish and delete reminders.",
+    org="required",
+    writes=Role.WRITER,
 )
 
 DUE = "When it is due first, such as `2026-12-24T09:00` by the clock of the zone, or with an offset."
@@ -75,7 +78,9 @@ class ReminderView(Record):
     user_id: UUID
     title: str
     body: str | None
-    at: str = Field(description="By the clock of `zone`.")
+    at: Annotated[str, BeforeValidator(lambda at: at.isoformat() if isinstance(at, datetime) else at)] = Field(
+        validation_alias="starts_local", description="By the clock of `zone`."
+    )
     zone: str
     rule: str | None
     repeat_every_s: int | None
@@ -88,18 +93,18 @@ class ReminderView(Record):
     created_at: datetime
 
 
-@REMINDERS.look("list", Route("GET", "/reminders"), org="required")
+@REMINDERS.look("list", Route("GET", "/reminders"))
 def list_reminders(
     call: Call, window: Window, *, user_id: Annotated[UUID | None, Field(description="Only this person's.")] = None
 ) -> Page[ReminderView]:
     """List an org's reminders, the newest first."""
     with call.reading() as tx:
-        after = window.after(ReminderPosition)
-        found = reminders.listed(tx, call.org, user_id=user_id, after=after, limit=window.rows)
-    return window.page(found, _view, lambda one: ReminderPosition(one.reminder_id))
+        if user_id is None:
+            return window.records(tx, "list_reminders", ReminderView, org_id=call.org)
+        return window.records(tx, "list_reminders_of_user", ReminderView, org_id=call.org, user_id=user_id)
 
 
-@REMINDERS.look("show", Route("GET", "/reminders/{reminder_id}"), org="required")
+@REMINDERS.look("show", Route("GET", "/reminders/{reminder_id}"))
 def show_reminder(call: Call, reminder_id: UUID) -> ReminderView:
     """Show a reminder, and when it rings next."""
     with call.reading() as tx:
@@ -107,12 +112,7 @@ def show_reminder(call: Call, reminder_id: UUID) -> ReminderView:
 
 
 @REMINDERS.deed(
-    "add",
-    Route("POST", "/reminders", location="/v1/reminders/{reminder_id}"),
-    role=Role.WRITER,
-    org="required",
-    events=("reminder.added",),
-    keyed=True,
+    "add", Route("POST", "/reminders", location="/v1/reminders/{reminder_id}"), events=("reminder.added",), keyed=True
 )
 def add_reminder(  # noqa: PLR0913 - one parameter per field
     call: Call,
@@ -145,13 +145,7 @@ def add_reminder(  # noqa: PLR0913 - one parameter per field
         return _view(call.found(reminders.find(tx, reminder_id), f"reminder {reminder_id}"))
 
 
-@REMINDERS.deed(
-    "edit",
-    Route("PATCH", "/reminders/{reminder_id}"),
-    role=Role.WRITER,
-    org="required",
-    events=("reminder.edited",),
-)
+@REMINDERS.deed("edit", Route("PATCH", "/reminders/{reminder_id}"), events=("reminder.edited",))
 def edit_reminder(  # noqa: PLR0913 - one parameter per field
     call: Call,
     reminder_id: UUID,
@@ -187,13 +181,7 @@ def edit_reminder(  # noqa: PLR0913 - one parameter per field
         return _changed(call, tx, found, wanted, course, anew=has_new_time)
 
 
-@REMINDERS.deed(
-    "snooze",
-    Route("POST", "/reminders/{reminder_id}/snooze"),
-    role=Role.WRITER,
-    org="required",
-    events=("reminder.snoozed",),
-)
+@REMINDERS.deed("snooze", Route("POST", "/reminders/{reminder_id}/snooze"), events=("reminder.snoozed",))
 def snooze_reminder(
     call: Call,
     reminder_id: UUID,
@@ -207,13 +195,7 @@ def snooze_reminder(
         return _changed(call, tx, found, _wanted(found), course)
 
 
-@REMINDERS.deed(
-    "done",
-    Route("POST", "/reminders/{reminder_id}/done"),
-    role=Role.WRITER,
-    org="required",
-    events=("reminder.done",),
-)
+@REMINDERS.deed("done", Route("POST", "/reminders/{reminder_id}/done"), events=("reminder.done",))
 def finish_reminder(call: Call, reminder_id: UUID) -> ReminderView:
     """Let a reminder ring no more; one with a rule goes on with the next due time."""
     with call.writing() as tx:
@@ -221,13 +203,7 @@ def finish_reminder(call: Call, reminder_id: UUID) -> ReminderView:
         return _changed(call, tx, found, _wanted(found), done(found, ledger.read_time(tx)))
 
 
-@REMINDERS.deed(
-    "delete",
-    Route("DELETE", "/reminders/{reminder_id}"),
-    role=Role.WRITER,
-    org="required",
-    events=("reminder.deleted",),
-)
+@REMINDERS.deed("delete", Route("DELETE", "/reminders/{reminder_id}"), events=("reminder.deleted",))
 def delete_reminder(call: Call, reminder_id: UUID) -> ReminderView:
     """Forget a reminder, with all its due times."""
     with call.writing() as tx:
@@ -263,22 +239,4 @@ def _audit(call: Call, tx: Transaction, found: Reminder) -> None:
 
 
 def _view(found: Reminder) -> ReminderView:
-    timing, course = found.timing, found.course
-    return ReminderView(
-        reminder_id=found.reminder_id,
-        org_id=found.org_id,
-        user_id=found.user_id,
-        title=found.title,
-        body=found.body,
-        at=timing.starts_local.isoformat(),
-        zone=timing.zone,
-        rule=timing.rule,
-        repeat_every_s=timing.repeat_every_s,
-        repeat_at_most=timing.repeat_at_most,
-        state=course.state,
-        occurrence=found.occurrence,
-        due_at=course.due_at,
-        snoozed_until=course.snoozed_until,
-        sent_at=found.sent_at,
-        created_at=found.created_at,
-    )
+    return ReminderView.model_validate(asdict(found) | asdict(found.timing) | asdict(found.course))

@@ -20,7 +20,9 @@ from operations.pages import Page, Window
 from storage.notifications import templates
 from storage.notifications.templates import StoredTemplate
 
-TEMPLATES = Area("templates", "Save, list and preview the texts by which people are told things.")
+TEMPLATES = Area(
+    "templates", "Save, list and preview the texts by which people are told things.", org="required", writes=Role.WRITER
+)
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_.-]*$", max_length=100)]
 Version = Annotated[int | None, Field(ge=0, description="Which version; the newest if none is named.")]
 
@@ -70,13 +72,7 @@ class TemplatePosition(NamedTuple):
     name: str
 
 
-@TEMPLATES.deed(
-    "save",
-    Route("PUT", "/notification-templates/{name}", document="Template"),
-    role=Role.WRITER,
-    org="required",
-    events=("template.saved",),
-)
+@TEMPLATES.deed("save", Route("PUT", "/notification-templates/{name}", document="Template"), events=("template.saved",))
 def save_template(call: Call, name: Name, document: object) -> TemplateView:
     """Save a template as its newest version; refused with the field when its sample cannot be said on every channel.
 
@@ -90,7 +86,7 @@ def save_template(call: Call, name: Name, document: object) -> TemplateView:
     return _view(saved)
 
 
-@TEMPLATES.look("list", Route("GET", "/notification-templates"), org="required")
+@TEMPLATES.look("list", Route("GET", "/notification-templates"))
 def list_templates(call: Call, window: Window) -> Page[TemplateLine]:
     """List the newest version of each template, by name."""
     after = window.after(TemplatePosition)
@@ -99,14 +95,14 @@ def list_templates(call: Call, window: Window) -> Page[TemplateLine]:
     return window.page(found, _line, lambda one: TemplatePosition(one.name))
 
 
-@TEMPLATES.look("show", Route("GET", "/notification-templates/{name}"), org="required")
+@TEMPLATES.look("show", Route("GET", "/notification-templates/{name}"))
 def show_template(call: Call, name: Name, *, version: Version = None) -> TemplateView:
     """Show a template as it was saved, so that it can be changed and saved again."""
     with call.reading() as tx:
         return _view(templates.get(tx, call.org, name, version))
 
 
-@TEMPLATES.look("preview", Route("GET", "/notification-templates/{name}/preview"), org="required")
+@TEMPLATES.look("preview", Route("GET", "/notification-templates/{name}/preview"))
 def preview_template(
     call: Call,
     name: Name,

@@ -8,14 +8,16 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from domain.access.api_keys import Role
+from domain.audit.event_names import OTHER_EVENT_NAMES
 from domain.jobs.failures import Invalid
 from domain.jobs.job import JsonObject
 from operations.call import Call
 from operations.operation import Area, Record, Route
 from operations.pages import Page, Window
 from storage.audit import details, events
-from storage.audit.events import LAST, Event
+from storage.audit.events import LAST
 from storage.postgres.database import Transaction
+from storage.postgres.execution import Row
 
 AUDIT = Area("audit", "Look up what happened, and write the audit log to files.")
 ROUTE = "/audit"
@@ -122,22 +124,21 @@ def show_event(call: Call, event_id: Annotated[int, Field(ge=1, le=LAST)]) -> Ev
     """Show what happened besides the moves of jobs with all that was kept of it, and what it changed."""
     with call.reading() as tx:
         event = call.found(events.find(tx, event_id, org_id=call.org_id), "such event")
-        kept = [
-            DetailsView.model_validate(one, from_attributes=True)
-            for one in details.of_event(tx, event.org_id, event_id)
-        ]
+        kept = details.of_event(tx, event.org_id, event_id)
         (view,) = _views(tx, [event])
     return EventDocument(
         **view.model_dump(), details=[DetailsView.model_validate(one, from_attributes=True) for one in kept]
     )
 
 
-def _views(tx: Transaction, found: Sequence[Event]) -> list[EventView]:
+def _views(tx: Transaction, found: Sequence[Row]) -> list[EventView]:
     """The events, each with the sentences of its newest details."""
     known = details.newest(tx, [(one.org_id, one.id) for one in found])
     return [
-        EventView.model_validate(one).model_copy(
-            update={"sentences": list(known[one.id].sentences) if one.id in known else []}
+        EventView(
+            **one._asdict(),
+            known_as=OTHER_EVENT_NAMES.get(one.event),
+            sentences=known[one.id].sentences if one.id in known else [],
         )
         for one in found
     ]

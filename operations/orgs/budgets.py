@@ -14,7 +14,6 @@ from operations.operation import Area, OperatorsOnly, Record
 from operations.pages import Page, Window
 from storage.ledger import orgs
 from storage.money import spending
-from storage.money.spending import BudgetPosition
 
 BUDGETS = Area("budgets", "See what orgs may spend on the model per day (UTC), and change it.")
 FLEET = OperatorsOnly("an org does not set its own budget")
@@ -38,10 +37,9 @@ class BudgetView(Record):
 @BUDGETS.look("list", FLEET, org="optional")
 def list_budgets(call: Call, window: Window) -> Page[BudgetView]:
     """List orgs with today's figures, the highest cost first."""
-    daily, after = call.settings.daily_budget_microcents, window.after(BudgetPosition)
+    asked = {"provider": PROVIDER, "default_daily": call.settings.daily_budget_microcents, "of_org": call.org_id}
     with call.reading() as tx:
-        found = spending.budgets(tx, PROVIDER, default_daily=daily, org_id=call.org_id, after=after, limit=window.rows)
-    return window.page(found, BudgetView.model_validate, lambda row: BudgetPosition(row.spent_microcents, row.org_id))
+        return window.records(tx, "list_budgets", BudgetView, **asked)
 
 
 @BUDGETS.deed("set", FLEET, events=("budget.set",))
@@ -63,5 +61,5 @@ def set_budget(
         spending.set_daily(tx, org_id, daily, PROVIDER, by=call.name)
         call.audit(tx, org_id, {"daily_microcents": daily})
         default_daily = call.settings.daily_budget_microcents
-        (now,) = spending.budgets(tx, PROVIDER, default_daily=default_daily, org_id=org_id)
+        now = spending.budget(tx, PROVIDER, default_daily=default_daily, org_id=org_id)
     return BudgetView.model_validate(now)

@@ -11,7 +11,7 @@ from domain.jobs.failures import Forbidden, Invalid
 from domain.jobs.job import ActorType, JsonObject
 from domain.privacy.redaction import redact
 from operations.call import Call
-from operations.operation import WORDS, Area, OperatorsOnly, Record, Route
+from operations.operation import WORDS, Area, OperatorsOnly, Record, Route, changes_of
 from operations.pages import Page, Window
 from storage.ledger import orgs
 from storage.ledger.orgs import LONGEST_NAME
@@ -75,8 +75,7 @@ def add_org(
 @ORGS.deed("set", Route("PATCH", "/org"), org="required", events=("org.changed",))
 def set_org(call: Call, *, settings: Settings = None, weight: Weight = None) -> OrgView:
     """Set fields of an org's settings, or its weight, which only operators of the fleet may."""
-    if settings is None and weight is None:
-        raise Invalid("settings", "nothing to change is given: settings or a weight")
+    changes_of(settings=settings, weight=weight)
     if weight is not None and call.origin.actor_type is ActorType.API_KEY:
         raise Forbidden("weight: an org does not set its own share")
     given = _checked(settings)

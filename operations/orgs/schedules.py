@@ -24,7 +24,9 @@ from storage.postgres.database import Transaction
 from storage.schedules import schedules
 from storage.schedules.schedules import LONGEST_NAME, RequestedJob
 
-SCHEDULES = Area("schedules", "Add, list, pause, resume and remove schedules: jobs that an org wants by cron.")
+SCHEDULES = Area(
+    "schedules", "Add, list, pause, resume and remove schedules: jobs that an org wants by cron.", org="required"
+)
 Name = Annotated[str, Field(pattern=r"^[^./\s\x00-\x1f\x7f][^/\x00-\x1f\x7f]*$", max_length=LONGEST_NAME)]
 """A name that a path can carry: no slash, no control character, and neither a dot nor a space at its head."""
 NAMES_SCHEDULE = "schedule_id"
@@ -65,9 +67,7 @@ def list_schedules(call: Call, window: Window) -> Page[ScheduleView]:
         return window.records(tx, "list_schedules", ScheduleView)
 
 
-@SCHEDULES.deed(
-    "add", Route("POST", "/schedules", status=201), org="required", events=("schedule.added",), ledger_audits=True
-)
+@SCHEDULES.deed("add", Route("POST", "/schedules", status=201), events=("schedule.added",), ledger_audits=True)
 def add_schedule(  # noqa: PLR0913 - one parameter per field
     call: Call,
     name: Name,
@@ -136,35 +136,21 @@ def _work(
     return RequestedJob(declared.job_type, document, declared.version, names_schedule=names_schedule)
 
 
-@SCHEDULES.deed(
-    "pause",
-    Route("POST", "/schedules/{name}/pause"),
-    org="required",
-    events=("schedule.paused",),
-    ledger_audits=True,
-)
+@SCHEDULES.deed("pause", Route("POST", "/schedules/{name}/pause"), events=("schedule.paused",), ledger_audits=True)
 def pause_schedule(call: Call, name: Name) -> ScheduleView:
     """Let a schedule enqueue nothing until it is resumed."""
     with call.writing() as tx:
         return ScheduleView.model_validate(schedules.pause(tx, call.org, name, by=call.origin))
 
 
-@SCHEDULES.deed(
-    "resume",
-    Route("POST", "/schedules/{name}/resume"),
-    org="required",
-    events=("schedule.resumed",),
-    ledger_audits=True,
-)
+@SCHEDULES.deed("resume", Route("POST", "/schedules/{name}/resume"), events=("schedule.resumed",), ledger_audits=True)
 def resume_schedule(call: Call, name: Name) -> ScheduleView:
     """Let a schedule go on with its next due time; what lay in the pause is not made up for."""
     with call.writing() as tx:
         return ScheduleView.model_validate(schedules.resume(tx, call.org, name, by=call.origin))
 
 
-@SCHEDULES.deed(
-    "remove", Route("DELETE", "/schedules/{name}"), org="required", events=("schedule.removed",), ledger_audits=True
-)
+@SCHEDULES.deed("remove", Route("DELETE", "/schedules/{name}"), events=("schedule.removed",), ledger_audits=True)
 def remove_schedule(call: Call, name: Name) -> ScheduleView:
     """Forget a schedule; the jobs that it enqueued stay."""
     with call.writing() as tx:

@@ -1,5 +1,6 @@
 """Senders: by whom an org's mail leaves, and what keeps it back."""
 
+from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, ClassVar
 from uuid import UUID
@@ -15,7 +16,7 @@ from storage.notifications.email.senders import EmailSender
 from storage.secrets import org_credentials, org_secrets
 from storage.secrets.sealing import SecretPlace
 
-SENDERS = Area("senders", "Say by whom an org's mail leaves, and see what keeps it back.")
+SENDERS = Area("senders", "Say by whom an org's mail leaves, and see what keeps it back.", org="required")
 
 
 class SenderView(Record):
@@ -25,7 +26,10 @@ class SenderView(Record):
     provider: EmailProvider
     from_address: str
     mailbox: str | None = Field(description="The mailbox from which Graph sends.")
-    secret_name: str = Field(description="Which secret of the org holds the credentials; no operation shows a secret.")
+    secret_name: str = Field(
+        validation_alias="secret",
+        description="Which secret of the org holds the credentials; no operation shows a secret.",
+    )
     set_at: datetime
     set_by: str
 
@@ -43,14 +47,14 @@ class SenderCheck(Record):
     waiting_since: datetime | None
 
 
-@SENDERS.look("show", Route("GET", "/senders"), org="required")
+@SENDERS.look("show", Route("GET", "/senders"))
 def show_sender(call: Call) -> SenderView:
     """Show by whom an org's mail leaves."""
     with call.reading() as tx:
         return _view(senders.get(tx, call.org))
 
 
-@SENDERS.deed("set", Route("PUT", "/senders"), org="required", events=("sender.set",))
+@SENDERS.deed("set", Route("PUT", "/senders"), events=("sender.set",))
 def set_sender(
     call: Call,
     *,
@@ -80,7 +84,7 @@ def set_sender(
     return _view(chosen)
 
 
-@SENDERS.look("check", Route("GET", "/senders/check"), org="required")
+@SENDERS.look("check", Route("GET", "/senders/check"))
 def check_sender(call: Call) -> SenderCheck:
     """Say what keeps an org's mail back: no sender, a secret that is gone, or credentials that the provider refuses.
 
@@ -113,13 +117,4 @@ def check_sender(call: Call) -> SenderCheck:
 
 
 def _view(found: EmailSender) -> SenderView:
-    identity = found.identity
-    return SenderView(
-        org_id=found.org_id,
-        provider=identity.provider,
-        from_address=identity.from_address,
-        mailbox=identity.mailbox,
-        secret_name=found.secret,
-        set_at=found.set_at,
-        set_by=found.set_by,
-    )
+    return SenderView.model_validate(asdict(found) | asdict(found.identity))

@@ -6,7 +6,6 @@ from uuid import UUID
 
 from pydantic import Field
 
-from domain.access.api_keys import Role
 from domain.exchange.imports import BY_HAND
 from domain.jobs.contract import Instant
 from domain.planning.model import AvailabilityKind, Span
@@ -32,7 +31,7 @@ class AvailabilityView(Record):
     source: str = Field(description="`hand`, or the file that it was imported from.")
 
 
-@PLANNING.look("availabilities", Route("GET", AVAILABILITIES), org="required")
+@PLANNING.look("availabilities", Route("GET", AVAILABILITIES))
 def list_availabilities(call: Call, window: Window, project_id: UUID, collaborator_id: UUID) -> Page[AvailabilityView]:
     """List what a person says of times, in their order."""
     with call.reading() as tx:
@@ -43,12 +42,7 @@ def list_availabilities(call: Call, window: Window, project_id: UUID, collaborat
 
 
 @PLANNING.deed(
-    "add-availability",
-    Route("POST", AVAILABILITIES, status=201),
-    role=Role.WRITER,
-    org="required",
-    events=("availability.added",),
-    keyed=True,
+    "add-availability", Route("POST", AVAILABILITIES, status=201), events=("availability.added",), keyed=True
 )
 def add_availability(
     call: Call,
@@ -81,11 +75,7 @@ def add_availability(
 
 
 @PLANNING.deed(
-    "remove-availability",
-    Route("DELETE", AVAILABILITIES + "/{availability_id}"),
-    role=Role.WRITER,
-    org="required",
-    events=("availability.removed",),
+    "remove-availability", Route("DELETE", AVAILABILITIES + "/{availability_id}"), events=("availability.removed",)
 )
 def remove_availability(call: Call, project_id: UUID, collaborator_id: UUID, availability_id: UUID) -> AvailabilityView:
     """Take back what a person has said of a time."""

@@ -5,7 +5,6 @@ from uuid import UUID
 
 from pydantic import Field
 
-from domain.access.api_keys import Role
 from domain.access.users import check_zone
 from domain.exchange.csv_file import encoding_of
 from domain.exchange.imports import format_of, source_of
@@ -35,12 +34,7 @@ class FileJob(Record):
 
 
 @PLANNING.deed(
-    "export",
-    Route("POST", "/projects/{project_id}/exports", status=202),
-    role=Role.WRITER,
-    org="required",
-    events=("plan.export_ordered",),
-    keyed=True,
+    "export", Route("POST", "/projects/{project_id}/exports", status=202), events=("plan.export_ordered",), keyed=True
 )
 def export_plan(
     call: Call,
@@ -72,8 +66,6 @@ def export_plan(
 @PLANNING.deed(
     "import",
     Route("POST", "/projects/{project_id}/imports", status=202),
-    role=Role.WRITER,
-    org="required",
     events=("availability.import_ordered",),
     keyed=True,
 )

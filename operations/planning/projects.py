@@ -1,6 +1,5 @@
 """Projects, and what stands in them whatever is planned: places, people, their skills and times."""
 
-from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, ClassVar
 from uuid import UUID
@@ -9,17 +8,20 @@ from pydantic import Field
 
 from domain.access.api_keys import Role
 from domain.access.users import check_zone
-from domain.jobs.failures import Invalid
-from domain.jobs.job import JsonObject
 from domain.planning.travel import MOST_KMH, MOST_MINUTES, SPEED_KMH, Place
 from operations.call import Call
-from operations.operation import WORDS, Area, Record, Route
+from operations.operation import WORDS, Area, Record, Route, changes_of
 from operations.pages import Page, Window
 from storage.planning import projects
 from storage.planning.projects import ProjectRef
 from storage.postgres.database import Transaction
 
-PLANNING = Area("planning", "Keep projects, people and run sheets; look at proposals, and apply one.")
+PLANNING = Area(
+    "planning",
+    "Keep projects, people and run sheets; look at proposals, and apply one.",
+    org="required",
+    writes=Role.WRITER,
+)
 
 Name = Annotated[str, Field(pattern=WORDS, max_length=200, description="What people call it.")]
 NewName = Annotated[str | None, Field(pattern=WORDS, max_length=200, description="What people call it from now on.")]
@@ -77,28 +79,21 @@ class CollaboratorView(Record):
     skills: list[str]
 
 
-@PLANNING.look("projects", Route("GET", "/projects"), org="required")
+@PLANNING.look("projects", Route("GET", "/projects"))
 def list_projects(call: Call, window: Window) -> Page[ProjectView]:
     """List the projects of an org, the oldest first."""
     with call.reading() as tx:
         return window.records(tx, "list_projects", ProjectView, org_id=call.org)
 
 
-@PLANNING.look("project", Route("GET", "/projects/{project_id}"), org="required")
+@PLANNING.look("project", Route("GET", "/projects/{project_id}"))
 def show_project(call: Call, project_id: UUID) -> ProjectView:
     """Show a project."""
     with call.reading() as tx:
         return ProjectView.model_validate(projects.project(tx, ProjectRef(call.org, project_id)))
 
 
-@PLANNING.deed(
-    "add-project",
-    Route("POST", "/projects", status=201),
-    role=Role.WRITER,
-    org="required",
-    events=("project.added",),
-    keyed=True,
-)
+@PLANNING.deed("add-project", Route("POST", "/projects", status=201), events=("project.added",), keyed=True)
 def add_project(
     call: Call,
     *,
@@ -119,13 +114,7 @@ def add_project(
         return ProjectView.model_validate(projects.project(tx, ProjectRef(call.org, project_id)))
 
 
-@PLANNING.deed(
-    "set-project",
-    Route("PATCH", "/projects/{project_id}"),
-    role=Role.WRITER,
-    org="required",
-    events=("project.changed",),
-)
+@PLANNING.deed("set-project", Route("PATCH", "/projects/{project_id}"), events=("project.changed",))
 def set_project(
     call: Call,
     project_id: UUID,
@@ -140,11 +129,11 @@ def set_project(
     with call.writing() as tx:
         changes = {"name": name, "zone": zone, "speed_kmh": speed_kmh}
         changed = projects.change_project(tx, ProjectRef(call.org, project_id), **changes)
-        audit_of(tx, call, project_id, **_given(changes))
+        audit_of(tx, call, project_id, **changes_of(**changes))
     return ProjectView.model_validate(changed)
 
 
-@PLANNING.look("places", Route("GET", "/projects/{project_id}/places"), org="required")
+@PLANNING.look("places", Route("GET", "/projects/{project_id}/places"))
 def list_places(call: Call, window: Window, project_id: UUID) -> Page[PlaceView]:
     """List the places of a project, the oldest first."""
     with call.reading() as tx:
@@ -152,12 +141,7 @@ def list_places(call: Call, window: Window, project_id: UUID) -> Page[PlaceView]
 
 
 @PLANNING.deed(
-    "add-place",
-    Route("POST", "/projects/{project_id}/places", status=201),
-    role=Role.WRITER,
-    org="required",
-    events=("place.added",),
-    keyed=True,
+    "add-place", Route("POST", "/projects/{project_id}/places", status=201), events=("place.added",), keyed=True
 )
 def add_place(
     call: Call,
@@ -182,13 +166,7 @@ def add_place(
     return PlaceView.model_validate({**facts, "place_id": place_id, "minutes_to": minutes_to or {}})
 
 
-@PLANNING.deed(
-    "set-place",
-    Route("PATCH", "/projects/{project_id}/places/{place_id}"),
-    role=Role.WRITER,
-    org="required",
-    events=("place.changed",),
-)
+@PLANNING.deed("set-place", Route("PATCH", "/projects/{project_id}/places/{place_id}"), events=("place.changed",))
 def set_place(  # noqa: PLR0913 - the facts of a place
     call: Call,
     project_id: UUID,
@@ -204,13 +182,13 @@ def set_place(  # noqa: PLR0913 - the facts of a place
     with call.writing() as tx:
         ref = ref_of(tx, call, project_id)
         facts = {"name": name, "latitude": latitude, "longitude": longitude, "minutes_to": minutes_to}
-        _given(facts)
+        changes_of(**facts)
         changed = projects.change_place(tx, ref, place_id, **facts)
         audit_of(tx, call, project_id, place_id=str(place_id), name=changed.name)
     return PlaceView.model_validate(changed)
 
 
-@PLANNING.look("collaborators", Route("GET", "/projects/{project_id}/collaborators"), org="required")
+@PLANNING.look("collaborators", Route("GET", "/projects/{project_id}/collaborators"))
 def list_collaborators(call: Call, window: Window, project_id: UUID) -> Page[CollaboratorView]:
     """List the people of a project, the oldest first."""
     with call.reading() as tx:
@@ -220,8 +198,6 @@ def list_collaborators(call: Call, window: Window, project_id: UUID) -> Page[Col
 @PLANNING.deed(
     "add-collaborator",
     Route("POST", "/projects/{project_id}/collaborators", status=201),
-    role=Role.WRITER,
-    org="required",
     events=("collaborator.added",),
     keyed=True,
 )
@@ -259,8 +235,6 @@ def add_collaborator(  # noqa: PLR0913 - the facts of a person
 @PLANNING.deed(
     "set-collaborator",
     Route("PATCH", "/projects/{project_id}/collaborators/{collaborator_id}"),
-    role=Role.WRITER,
-    org="required",
     events=("collaborator.changed",),
 )
 def set_collaborator(  # noqa: PLR0913 - the facts of a person
@@ -301,11 +275,3 @@ def audit_of(tx: Transaction, call: Call, project_id: UUID, *, event: str = "", 
 def ref_of(tx: Transaction, call: Call, project_id: UUID) -> ProjectRef:
     """A project of the caller's org; raises `Gone` for another one."""
     return projects.project(tx, ProjectRef(call.org, project_id)).ref
-
-
-def _given(changes: Mapping[str, object]) -> JsonObject:
-    """What is to be set; raises `Invalid` where nothing is."""
-    found = {name: value for name, value in changes.items() if value is not None}
-    if not found:
-        raise Invalid(next(iter(changes)), f"nothing to change is given: {', '.join(changes)}")
-    return found

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from pydantic import Field
 
+from domain.access.api_keys import Role
 from domain.jobs.failures import Conflict
 from domain.planning.fingerprint import difference, hash_of, parts_of
 from domain.planning.model import Weights
@@ -57,14 +58,14 @@ class AppliedProposal(Record):
     applied_at: datetime
 
 
-@PLANNING.look("proposals", Route("GET", "/projects/{project_id}/proposals"), org="required")
+@PLANNING.look("proposals", Route("GET", "/projects/{project_id}/proposals"))
 def list_proposals(call: Call, window: Window, project_id: UUID) -> Page[ProposalLine]:
     """List the proposals of a project, the newest first."""
     with call.reading() as tx:
         return window.records(tx, "list_proposals", ProposalLine, **ref_of(tx, call, project_id)._asdict())
 
 
-@PLANNING.look("proposal", Route("GET", "/planning/proposals/{proposal_id}"), org="required")
+@PLANNING.look("proposal", Route("GET", "/planning/proposals/{proposal_id}"))
 def show_proposal(call: Call, proposal_id: UUID) -> ProposalView:
     """Show a proposal with its reasons."""
     with call.reading() as tx:
@@ -74,7 +75,7 @@ def show_proposal(call: Call, proposal_id: UUID) -> ProposalView:
 @PLANNING.deed(
     "apply",
     Route("POST", "/planning/proposals/{proposal_id}/apply"),
-    org="required",
+    role=Role.OPERATOR,
     events=(CHANGED, "proposal.applied"),
 )
 def apply_proposal(call: Call, proposal_id: UUID) -> AppliedProposal:

@@ -6,7 +6,6 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from domain.access.api_keys import Role
 from domain.jobs.contract import Instant
 from domain.jobs.failures import Gone
 from domain.jobs.job import JsonObject
@@ -72,28 +71,21 @@ class SlotChange(Record):
     revision: int
 
 
-@PLANNING.look("run-sheets", Route("GET", SHEETS), org="required")
+@PLANNING.look("run-sheets", Route("GET", SHEETS))
 def list_run_sheets(call: Call, window: Window, project_id: UUID) -> Page[RunSheetView]:
     """List the run sheets of a project, the oldest first."""
     with call.reading() as tx:
         return window.records(tx, "list_run_sheets", RunSheetView, **ref_of(tx, call, project_id)._asdict())
 
 
-@PLANNING.look("run-sheet", Route("GET", SHEETS + "/{run_sheet_id}"), org="required")
+@PLANNING.look("run-sheet", Route("GET", SHEETS + "/{run_sheet_id}"))
 def show_run_sheet(call: Call, project_id: UUID, run_sheet_id: UUID) -> RunSheetView:
     """Show a run sheet; its slots are a list of their own."""
     with call.reading() as tx:
         return RunSheetView.model_validate(run_sheets.find(tx, ProjectRef(call.org, project_id), run_sheet_id))
 
 
-@PLANNING.deed(
-    "add-run-sheet",
-    Route("POST", SHEETS, status=201),
-    role=Role.WRITER,
-    org="required",
-    events=("run_sheet.added",),
-    keyed=True,
-)
+@PLANNING.deed("add-run-sheet", Route("POST", SHEETS, status=201), events=("run_sheet.added",), keyed=True)
 def add_run_sheet(call: Call, project_id: UUID, *, name: Name) -> RunSheetView:
     """Begin a run sheet."""
     with call.writing() as tx:
@@ -107,13 +99,7 @@ def add_run_sheet(call: Call, project_id: UUID, *, name: Name) -> RunSheetView:
         return RunSheetView.model_validate(run_sheets.find(tx, ProjectRef(call.org, project_id), run_sheet_id))
 
 
-@PLANNING.deed(
-    "rename-run-sheet",
-    Route("PATCH", SHEETS + "/{run_sheet_id}"),
-    role=Role.WRITER,
-    org="required",
-    events=(CHANGED, "run_sheet.kept"),
-)
+@PLANNING.deed("rename-run-sheet", Route("PATCH", SHEETS + "/{run_sheet_id}"), events=(CHANGED, "run_sheet.kept"))
 def rename_run_sheet(call: Call, project_id: UUID, run_sheet_id: UUID, *, name: Name) -> RunSheetView:
     """Give a run sheet another name."""
     with call.writing() as tx:
@@ -123,7 +109,7 @@ def rename_run_sheet(call: Call, project_id: UUID, run_sheet_id: UUID, *, name: 
         return RunSheetView.model_validate(_kept(tx, call, editor, run_sheet_id))
 
 
-@PLANNING.look("slots", Route("GET", SLOTS), org="required")
+@PLANNING.look("slots", Route("GET", SLOTS))
 def list_slots(call: Call, window: Window, project_id: UUID, run_sheet_id: UUID) -> Page[SlotView]:
     """List the slots of a run sheet with who is in them, in the order of their starts."""
     with call.reading() as tx:
@@ -132,14 +118,7 @@ def list_slots(call: Call, window: Window, project_id: UUID, run_sheet_id: UUID)
         return window.records(tx, "list_slots", SlotView, **ref._asdict(), run_sheet_id=run_sheet_id)
 
 
-@PLANNING.deed(
-    "add-slot",
-    Route("POST", SLOTS, status=201),
-    role=Role.WRITER,
-    org="required",
-    events=(CHANGED,),
-    keyed=True,
-)
+@PLANNING.deed("add-slot", Route("POST", SLOTS, status=201), events=(CHANGED,), keyed=True)
 def add_slot(  # noqa: PLR0913 - the facts of a slot
     call: Call,
     project_id: UUID,
@@ -167,13 +146,7 @@ def add_slot(  # noqa: PLR0913 - the facts of a slot
         return _changed(slot_id, run_sheets.find(tx, ProjectRef(call.org, project_id), run_sheet_id))
 
 
-@PLANNING.deed(
-    "set-slot",
-    Route("PATCH", SLOTS + "/{slot_id}"),
-    role=Role.WRITER,
-    org="required",
-    events=(CHANGED, "run_sheet.kept"),
-)
+@PLANNING.deed("set-slot", Route("PATCH", SLOTS + "/{slot_id}"), events=(CHANGED, "run_sheet.kept"))
 def set_slot(  # noqa: PLR0913 - the facts of a slot
     call: Call,
     project_id: UUID,
@@ -206,13 +179,7 @@ def set_slot(  # noqa: PLR0913 - the facts of a slot
         return _changed(slot_id, _kept(tx, call, editor, run_sheet_id))
 
 
-@PLANNING.deed(
-    "remove-slot",
-    Route("DELETE", SLOTS + "/{slot_id}"),
-    role=Role.WRITER,
-    org="required",
-    events=(CHANGED, "run_sheet.kept"),
-)
+@PLANNING.deed("remove-slot", Route("DELETE", SLOTS + "/{slot_id}"), events=(CHANGED, "run_sheet.kept"))
 def remove_slot(call: Call, project_id: UUID, run_sheet_id: UUID, slot_id: UUID) -> SlotChange:
     """Remove a slot; whoever was in it is in it no more."""
     with call.writing() as tx:
@@ -224,11 +191,7 @@ def remove_slot(call: Call, project_id: UUID, run_sheet_id: UUID, slot_id: UUID)
 
 
 @PLANNING.deed(
-    "assign",
-    Route("PUT", SLOTS + "/{slot_id}/people/{collaborator_id}"),
-    role=Role.WRITER,
-    org="required",
-    events=(CHANGED, "run_sheet.kept"),
+    "assign", Route("PUT", SLOTS + "/{slot_id}/people/{collaborator_id}"), events=(CHANGED, "run_sheet.kept")
 )
 def assign_person(
     call: Call,
@@ -249,13 +212,7 @@ def assign_person(
         return _changed(slot_id, _kept(tx, call, editor, run_sheet_id))
 
 
-@PLANNING.deed(
-    "unassign",
-    Route("DELETE", SLOTS + "/{slot_id}/people/{collaborator_id}"),
-    role=Role.WRITER,
-    org="required",
-    events=(CHANGED,),
-)
+@PLANNING.deed("unassign", Route("DELETE", SLOTS + "/{slot_id}/people/{collaborator_id}"), events=(CHANGED,))
 def unassign_person(
     call: Call, project_id: UUID, run_sheet_id: UUID, slot_id: UUID, collaborator_id: UUID
 ) -> SlotChange:

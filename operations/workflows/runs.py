@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Annotated, Any, ClassVar
 from uuid import UUID
 
-from pydantic import AfterValidator, AwareDatetime, Field
+from pydantic import AfterValidator, AwareDatetime, BaseModel, Field
 
 from domain.access.api_keys import Role
 from domain.clean_text import UNSTORABLE, clean_text
@@ -28,7 +28,7 @@ from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
 from storage.workflows import nodes, resuming, runs, waits
 from storage.workflows.nodes import THE_NODE
-from storage.workflows.runs import FailedPosition, NewRun, Run
+from storage.workflows.runs import NewRun, Run
 
 NO_REASON = "no reason was given"
 NodeName = Annotated[str, Field(max_length=63, description="The node's name in the definition.")]
@@ -147,6 +147,13 @@ class SentEvent(Record):
     event_id: UUID
     run_id: UUID
     name: str
+
+
+class FailedRun(BaseModel):
+    """A run that is to be resumed, and its place in the order in which runs failed."""
+
+    finished_at: datetime
+    run_id: UUID
 
 
 class ResumedRun(Record):
@@ -331,9 +338,9 @@ def resume_failed_runs(
 
     Each goes on by a job of its own, behind what waits in the queues. One that is refused keeps no other back.
     """
+    asked = {"org_id": call.org, "workflow": workflow, "since": failed_since}
     with call.reading() as tx:
-        found = runs.failed(tx, call.org, workflow, failed_since, after=window.after(FailedPosition), limit=window.rows)
-    failed = window.page(found, lambda one: one, lambda one: one)
+        failed = window.records(tx, "list_failed_runs", FailedRun, **asked)
     return Page([_attempt(call, one.run_id, version) for one in failed.items], failed.next_cursor)
 
 

@@ -15,6 +15,7 @@ from observability.job_spans import call_span
 from providers.anthropic.conversation import conversation_body, kept_content, prompt_body, prompt_tokens_at_most
 from providers.anthropic.failures import failure_of
 from providers.anthropic.models import Manner, cost_microcents, manner_of
+from providers.closing import Closing
 from providers.limited_client import limited, shared_tls
 from providers.ports import Meter, ModelAnswer, ModelRequest, Usage
 from providers.ports.conversation import ConversationAnswer, ConversationRequest
@@ -34,7 +35,7 @@ CALL_THE_TOOL = "Answer with exactly one call of the tool `{name}` and nothing e
 """Said to models that refuse a forced call; it is in the system prompt, so mail cannot come after it."""
 
 
-class AnthropicModel:
+class AnthropicModel(Closing):
     """Implements `LanguageModel` and `Conversation`; safe to share between threads, built after any fork.
 
     `timeout_s` bounds each call in all. Nothing is repeated: a repeated call is billed again.
@@ -64,14 +65,6 @@ class AnthropicModel:
             max_retries=0,
             http_client=limited(DefaultHttpxClient(verify=shared_tls(), follow_redirects=False), self._limit),
         )
-
-    def __enter__(self) -> Self:
-        """Use the model as a context manager to close it."""
-        return self
-
-    def __exit__(self, *_exception: object) -> None:
-        """Close the connections."""
-        self.close()
 
     def close(self) -> None:
         """Close the connections."""

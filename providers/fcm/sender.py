@@ -4,12 +4,13 @@ import json
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from http import HTTPStatus
-from typing import Any, Self
+from typing import Any
 from urllib.parse import quote
 
 from pydantic import SecretStr
 
 from domain.jobs.failures import CallState, Failure
+from providers.closing import Closing
 from providers.fcm.failures import PROVIDER, failure_of
 from providers.fcm.tokens import AccessToken, Tokens, TokenStore
 from providers.ports import Meter
@@ -20,7 +21,7 @@ LONGEST_TTL = timedelta(days=28)
 """The most that FCM keeps a message (https://firebase.google.com/docs/cloud-messaging/concept-options#ttl)."""
 
 
-class FcmSender:
+class FcmSender(Closing):
     """Implements `providers.ports.push.PushSender`; safe to share between threads, built after any fork."""
 
     def __init__(  # noqa: PLR0913 - two addresses, and what every client takes
@@ -41,11 +42,7 @@ class FcmSender:
         self._client = RestClient(PROVIDER, timeout_s=timeout_s, meter=meter)
         self._tokens = Tokens(secret, token_url, self._client, tokens, clock)
 
-    def __enter__(self) -> Self:
-        """Use the sender as a context manager to close it."""
-        return self
-
-    def __exit__(self, *_exception: object) -> None:
+    def close(self) -> None:
         """Close the connections."""
         self._client.close()
 

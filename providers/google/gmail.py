@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from googleapiclient.http import HttpRequest
@@ -22,6 +22,7 @@ from domain.mail.mailbox import (
     Watch,
 )
 from providers.answers import VendorCall
+from providers.closing import Closing
 from providers.google import gmail_answers as answers
 from providers.google.failures import ERRORS, GMAIL, failure_of
 from providers.google.gmail_methods import gmail_methods
@@ -47,7 +48,7 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-class GmailMailbox:
+class GmailMailbox(Closing):
     """Implements `providers.ports.Mailbox`; one object per job and thread, closed after use.
 
     It takes an access token as it is and never refreshes it: a 401 is `Unauthorised` with the code
@@ -73,14 +74,6 @@ class GmailMailbox:
         self._meter = meter
         self._http = NoReplayHttp(timeout_s=timeout_s, access_token=access_token)
         self._api = gmail_methods(endpoint)
-
-    def __enter__(self) -> Self:
-        """Use the mailbox as a context manager to close it."""
-        return self
-
-    def __exit__(self, *_exception: object) -> None:
-        """Close the connections."""
-        self.close()
 
     def close(self) -> None:
         """Close the connections."""

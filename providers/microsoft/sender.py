@@ -6,10 +6,11 @@ or our Message-ID, and what becomes of it is looked for by its id, by its Messag
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Any, Self
+from typing import Any
 
 from domain.jobs.effects import CannotTell, Finding, Found, NotFound
 from domain.jobs.failures import CallState, Failure, Gone, InFlight
+from providers.closing import Closing
 from providers.microsoft.failures import NO_SUCH_ITEM, PROVIDER
 from providers.microsoft.graph_client import GraphClient, document_of, items_of, json_bytes, path_of
 from providers.microsoft.graph_drafts import (
@@ -45,7 +46,7 @@ FACTS = "id,isDraft,internetMessageId"
 SENT_ITEMS = "/mailFolders/SentItems/messages"
 
 
-class GraphSender:
+class GraphSender(Closing):
     """Implements `providers.ports.email.DraftingSender`; safe to share between threads, built after any fork."""
 
     def __init__(  # noqa: PLR0913 - each is a setting or a fact of the org, by name
@@ -64,14 +65,6 @@ class GraphSender:
         tokens = MicrosoftTokens(credential, account=mailbox, login_url=login_url, client=self._rest, clock=clock)
         self._graph = GraphClient(self._rest, tokens, mailbox=mailbox, graph_url=graph_url, clock=clock)
         self._uploads = Uploads(self._graph, clock)
-
-    def __enter__(self) -> Self:
-        """Use the sender as a context manager to close it."""
-        return self
-
-    def __exit__(self, *_exception: object) -> None:
-        """Close the connections."""
-        self.close()
 
     def close(self) -> None:
         """Close the connections."""

@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any, Self
+from typing import Any
 
 from pydantic import SecretStr
 
@@ -16,6 +16,7 @@ from domain.jobs.failures import Invalid
 from domain.mail.outgoing.header_lines import mailbox_text
 from domain.mail.outgoing.outgoing_mail import attachment_name
 from domain.mail.parsing.parsed_message import Address
+from providers.closing import Closing
 from providers.ports import Meter
 from providers.ports.email import EmailAttachment, OutgoingEmail, SentEmail
 from providers.resend.failures import PROVIDER, failure_of
@@ -31,7 +32,7 @@ LARGEST_REQUEST = 40_000_000
 _API_KEY = re.compile(r"[!-~]{1,500}")
 
 
-class ResendSender:
+class ResendSender(Closing):
     """Implements `providers.ports.email.KeyedSender`; safe to share between threads, built after any fork."""
 
     def __init__(
@@ -55,14 +56,6 @@ class ResendSender:
         self._url = f"{api_url.rstrip('/')}/emails"
         self._clock = clock
         self._client = RestClient(PROVIDER, timeout_s=timeout_s, meter=meter)
-
-    def __enter__(self) -> Self:
-        """Use the sender as a context manager to close it."""
-        return self
-
-    def __exit__(self, *_exception: object) -> None:
-        """Close the connections."""
-        self.close()
 
     def close(self) -> None:
         """Close the connections."""

@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 from pydantic import SecretStr
 
 from domain.jobs.failures import CredentialsLost, Transient
+from providers.closing import Closing
 from providers.ports import Meter
 from providers.ports.sms import OutgoingSms
 from providers.rest_client import RestAnswer, RestClient, unreadable, utc_now
@@ -47,7 +48,7 @@ class TwilioCredential:
         return cls(sid, token)
 
 
-class TwilioSender:
+class TwilioSender(Closing):
     """Implements `providers.ports.sms.SmsSender`; safe to share between threads, built after any fork."""
 
     def __init__(
@@ -70,11 +71,7 @@ class TwilioSender:
         self._clock = clock
         self._client = RestClient(PROVIDER, timeout_s=timeout_s, meter=meter)
 
-    def __enter__(self) -> Self:
-        """Use the sender as a context manager to close it."""
-        return self
-
-    def __exit__(self, *_exception: object) -> None:
+    def close(self) -> None:
         """Close the connections."""
         self._client.close()
 

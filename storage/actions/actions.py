@@ -113,8 +113,7 @@ class ActionFilter:
 
 def find(tx: Transaction, action_id: UUID) -> StoredAction | None:
     """An action that this transaction may see, of whatever account; None when there is none."""
-    rows = tx.run("get_action", action_id=action_id)
-    return _action(rows[0]) if rows else None
+    return tx.first("get_action", _action, action_id=action_id)
 
 
 def get(tx: Transaction, account_id: UUID, action_id: UUID) -> StoredAction:
@@ -216,11 +215,14 @@ def keep_hint(tx: Transaction, action_id: UUID, job_id: UUID, hint: UndoHint) ->
 
 
 def finish(
-    tx: Transaction, action_id: UUID, job_id: UUID, hint: UndoHint, *, sent_message_id: str | None = None
+    tx: Transaction, action_id: UUID, job_id: UUID, hint: UndoHint | None = None, *, sent_message_id: str | None = None
 ) -> None:
-    """Write that the job's action is done, and how it is taken back; raises `Conflict` when another job has it."""
+    """Write that the job's action is done, and how it is taken back: as was kept before, unless a hint is given.
+
+    Raises `Conflict` when another job has it.
+    """
     given = {"action_id": action_id, "job_id": job_id, "sent_message_id": sent_message_id}
-    if not tx.run("finish_action", undo_hint=Jsonb(hint.document()), **given):
+    if not tx.run("finish_action", undo_hint=None if hint is None else Jsonb(hint.document()), **given):
         raise Conflict(f"action {action_id} is not this job's any more", code="action.taken")
 
 

@@ -1,25 +1,19 @@
+-- columns: action
+a.id as action_id, a.org_id, a.account_id, a.gmail_message_id as message_id, a.decision_id, a.job_id, a.kind, a.parameters, a.version, a.danger,
+  a.reasons, a.state, a.undo_hint, a.error, a.requested_by, a.approver, a.decided_at, a.approval_expires_at, a.approval_reason,
+  a.sent_message_id, a.created_at, a.started_at, a.finished_at,
+  (select k.effect_id from action_links k where k.org_id = a.org_id and k.account_id = a.account_id and k.cause_id = a.id
+    and k.relation = 'undo_of') as undo_of,
+  (select k.cause_id from action_links k where k.org_id = a.org_id and k.account_id = a.account_id and k.effect_id = a.id
+    and k.relation = 'undo_of') as undone_by
+
 -- name: get_action
 -- One action, of whatever account; the caller compares it.
-select a.id as action_id, a.org_id, a.account_id, a.gmail_message_id as message_id, a.decision_id, a.job_id, a.kind, a.parameters, a.version, a.danger,
-       a.reasons, a.state, a.undo_hint, a.error, a.requested_by, a.approver, a.decided_at, a.approval_expires_at, a.approval_reason,
-       a.sent_message_id, a.created_at, a.started_at, a.finished_at,
-       (select k.effect_id from action_links k where k.org_id = a.org_id and k.account_id = a.account_id and k.cause_id = a.id
-          and k.relation = 'undo_of') as undo_of,
-       (select k.cause_id from action_links k where k.org_id = a.org_id and k.account_id = a.account_id and k.effect_id = a.id
-          and k.relation = 'undo_of') as undone_by
-from actions a
-where a.id = %(action_id)s
+select columns(action) from actions a where a.id = %(action_id)s
 
 -- name: list_actions
 -- The actions on a message, in the order they were asked for: the account's, and those of the same Google user's other connections.
-select a.id as action_id, a.org_id, a.account_id, a.gmail_message_id as message_id, a.decision_id, a.job_id, a.kind, a.parameters, a.version, a.danger,
-       a.reasons, a.state, a.undo_hint, a.error, a.requested_by, a.approver, a.decided_at, a.approval_expires_at, a.approval_reason,
-       a.sent_message_id, a.created_at, a.started_at, a.finished_at,
-       (select k.effect_id from action_links k where k.org_id = a.org_id and k.account_id = a.account_id and k.cause_id = a.id
-          and k.relation = 'undo_of') as undo_of,
-       (select k.cause_id from action_links k where k.org_id = a.org_id and k.account_id = a.account_id and k.effect_id = a.id
-          and k.relation = 'undo_of') as undone_by
-from actions a
+select columns(action) from actions a
 where a.gmail_message_id = %(message_id)s and a.account_id = any (array(
   select %(account_id)s::uuid
   union
@@ -30,14 +24,7 @@ order by a.created_at, a.id
 
 -- name: list_org_actions
 -- An org's actions, the newest first, from a place on; a filter that is null does not narrow the list.
-select a.id as action_id, a.org_id, a.account_id, a.gmail_message_id as message_id, a.decision_id, a.job_id, a.kind, a.parameters, a.version, a.danger,
-       a.reasons, a.state, a.undo_hint, a.error, a.requested_by, a.approver, a.decided_at, a.approval_expires_at, a.approval_reason,
-       a.sent_message_id, a.created_at, a.started_at, a.finished_at,
-       (select k.effect_id from action_links k where k.org_id = a.org_id and k.account_id = a.account_id and k.cause_id = a.id
-          and k.relation = 'undo_of') as undo_of,
-       (select k.cause_id from action_links k where k.org_id = a.org_id and k.account_id = a.account_id and k.effect_id = a.id
-          and k.relation = 'undo_of') as undone_by
-from actions a
+select columns(action) from actions a
 where a.org_id = %(org_id)s
   and (%(account_id)s::uuid is null or a.account_id = %(account_id)s)
   and (%(message_id)s::text is null or a.gmail_message_id = %(message_id)s)
@@ -77,7 +64,7 @@ returning id
 -- name: finish_action
 -- The action of a job is done; nothing when another job has it.
 update actions set
-  state = 'done', undo_hint = %(undo_hint)s, sent_message_id = coalesce(%(sent_message_id)s, sent_message_id), finished_at = now()
+  state = 'done', undo_hint = coalesce(%(undo_hint)s, undo_hint), sent_message_id = coalesce(%(sent_message_id)s, sent_message_id), finished_at = now()
 where id = %(action_id)s and state = 'executing' and job_id = %(job_id)s
 returning id
 

@@ -1,8 +1,6 @@
 """Details of events: what each changed, by the rules of a version; and which events lack them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
@@ -27,20 +25,6 @@ class OrgWithChanges(NamedTuple):
 
     org_id: UUID
     is_lacking: bool
-
-
-@dataclass(frozen=True, slots=True)
-class KeptDetails:
-    """What an event changed, by the rules of a version."""
-
-    event_id: int
-    rule_version: int
-    subject: str
-    subject_id: UUID | None
-    revision: int | None
-    changes: Sequence[JsonObject]
-    sentences: Sequence[str]
-    made_at: datetime
 
 
 def lacking(tx: Transaction, org_id: UUID, *, rule_version: int = RULE_VERSION, limit: int) -> Sequence[Lacking]:
@@ -73,19 +57,15 @@ def orgs_with_changes(
     return [OrgWithChanges(*row) for row in rows]
 
 
-def newest(tx: Transaction, events: Sequence[tuple[UUID, int]]) -> dict[int, KeptDetails]:
+def newest(tx: Transaction, events: Sequence[tuple[UUID, int]]) -> dict[int, Row]:
     """The newest details of each of these events, by the event's number; an event is named with its org."""
     if not events:
         return {}
     org_ids, event_ids = (list(dict.fromkeys(column)) for column in zip(*events, strict=True))
     rows = tx.run("list_details_of_events", org_ids=org_ids, event_ids=event_ids)
-    return {row.event_id: _kept(row) for row in rows}
+    return {row.event_id: row for row in rows}
 
 
-def of_event(tx: Transaction, org_id: UUID, event_id: int) -> Sequence[KeptDetails]:
+def of_event(tx: Transaction, org_id: UUID, event_id: int) -> Sequence[Row]:
     """All details of an event, those by the newest rules first."""
-    return [_kept(row) for row in tx.run("list_details_of_event", org_id=org_id, event_id=event_id)]
-
-
-def _kept(row: Row) -> KeptDetails:
-    return KeptDetails(**row._asdict())
+    return tx.run("list_details_of_event", org_id=org_id, event_id=event_id)

@@ -73,8 +73,7 @@ def add(tx: Transaction, org_id: UUID, made: NewArtifact) -> None:
 
 def find(tx: Transaction, artifact_id: UUID) -> StoredArtifact | None:
     """An artifact, if there is one."""
-    rows = tx.run("find_artifact", artifact_id=artifact_id)
-    return _artifact(rows[0]) if rows else None
+    return tx.first("find_artifact", _artifact, artifact_id=artifact_id)
 
 
 def revoke_links(tx: Transaction, artifact_id: UUID) -> None:

@@ -41,7 +41,7 @@ begin
 end
 $$;
 
--- One job, in a statement of its own: what postroom.enqueue_jobs does for one request, in a third of its time, for a plan of many joins
+-- One job, in a statement of its own: what postroom.enqueue_jobs does for one request, in half of its time, for a plan of many joins
 -- costs more to make ready than to run. The property test of tests/storage/ledger/enqueueing/test_enqueue_one.py compares the two.
 -- No burst: one job is within any but none. Parameters and the believed `checked` as there; null is what a request leaves out.
 create or replace function postroom.enqueue_job(

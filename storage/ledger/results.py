@@ -67,8 +67,7 @@ def find(tx: Transaction, task_id: str, *, within: timedelta) -> JobResult | Non
     """
     milliseconds = max(1, int(within.total_seconds() * 1000))
     tx.raw("select set_config('statement_timeout', %(bound)s, true)", {"bound": str(milliseconds)})
-    rows = tx.run("find_result", job_id=_as_uuid(task_id), task_id=task_id, largest=LARGEST_OUTPUT)
-    return _result(rows[0]) if rows else None
+    return tx.first("find_result", _result, job_id=_as_uuid(task_id), task_id=task_id, largest=LARGEST_OUTPUT)
 
 
 def _result(row: Any) -> JobResult:  # noqa: ANN401 - a row

@@ -1,3 +1,7 @@
+-- columns: backfill
+id as backfill_id, account_id, query, since, until_at, classify, most, state, page_token, next_page_at, pages, restarts, found,
+  ordered, handled, stored, started_at, changed_at
+
 -- name: open_backfill
 -- Begins a backfill, or goes on with that of this very job. Another job begins with the first page again: batches that an earlier one has
 -- ordered may have been canceled with it. What they have stored is passed over.
@@ -22,20 +26,15 @@ on conflict (org_id, account_id, query, since, until) do update set
   handled = case when b.job_id = excluded.job_id then b.handled else 0 end,
   stored = case when b.job_id = excluded.job_id then b.stored else 0 end,
   state = case when b.job_id = excluded.job_id then b.state else 'listing' end
-returning id as backfill_id, account_id, query, since, until_at, classify, most, state, page_token, next_page_at, pages, restarts, found,
-  ordered, handled, stored, started_at, changed_at
+returning columns(backfill)
 
 -- name: get_backfill
 -- One backfill.
-select id as backfill_id, account_id, query, since, until_at, classify, most, state, page_token, next_page_at, pages, restarts, found,
-  ordered, handled, stored, started_at, changed_at
-from backfills where id = %(backfill_id)s
+select columns(backfill) from backfills where id = %(backfill_id)s
 
 -- name: list_backfills
 -- An account's backfills, the latest first.
-select id as backfill_id, account_id, query, since, until_at, classify, most, state, page_token, next_page_at, pages, restarts, found,
-  ordered, handled, stored, started_at, changed_at
-from backfills where account_id = %(account_id)s
+select columns(backfill) from backfills where account_id = %(account_id)s
 order by changed_at desc, id
 limit %(limit)s
 

@@ -1,3 +1,8 @@
+-- columns: email
+id as email_id, account_id, gmail_thread_id as thread_id, gmail_message_id as message_id, state, state_changed_at, classification,
+  decision_source, confidence, needs_review, draft_token, draft_id, draft_message_id, draft_fingerprint, drafted_at,
+  draft_planned_at, draft_history_id, rework_count, sent_message_id, sent_at, by_hand_at, by_service
+
 -- name: open_email
 -- The record of a thread that wants an answer, made if there is none; an existing one is left as it is.
 -- With in_inbox the message must still be in the inbox.
@@ -20,11 +25,7 @@ select gmail_thread_id as thread_id from emails where account_id = %(account_id)
 
 -- name: get_email
 -- The record of one thread.
-select id as email_id, account_id, gmail_thread_id as thread_id, gmail_message_id as message_id, state, state_changed_at, classification,
-       decision_source, confidence, needs_review, draft_token, draft_id, draft_message_id, draft_fingerprint, drafted_at,
-       draft_planned_at, draft_history_id, rework_count, sent_message_id, sent_at, by_hand_at, by_service
-from emails
-where account_id = %(account_id)s and gmail_thread_id = %(thread_id)s
+select columns(email) from emails where account_id = %(account_id)s and gmail_thread_id = %(thread_id)s
 
 -- name: get_email_and_place
 -- The record of a thread, and whether one of its messages is in the inbox.
@@ -33,21 +34,13 @@ with message as (
   where account_id = %(account_id)s and gmail_message_id = %(message_id)s
 ),
 record as (
-  select id as email_id, account_id, gmail_thread_id as thread_id, gmail_message_id as message_id, state, state_changed_at, classification,
-         decision_source, confidence, needs_review, draft_token, draft_id, draft_message_id, draft_fingerprint, drafted_at,
-         draft_planned_at, draft_history_id, rework_count, sent_message_id, sent_at, by_hand_at, by_service
-  from emails
-  where account_id = %(account_id)s and gmail_thread_id = %(thread_id)s
+  select columns(email) from emails where account_id = %(account_id)s and gmail_thread_id = %(thread_id)s
 )
 select coalesce((select in_inbox from message), false) as in_inbox, record.* from (values (1)) as one left join record on true
 
 -- name: find_email_by_draft_message
 -- The record whose draft consists of this message now.
-select id as email_id, account_id, gmail_thread_id as thread_id, gmail_message_id as message_id, state, state_changed_at, classification,
-       decision_source, confidence, needs_review, draft_token, draft_id, draft_message_id, draft_fingerprint, drafted_at,
-       draft_planned_at, draft_history_id, rework_count, sent_message_id, sent_at, by_hand_at, by_service
-from emails
-where account_id = %(account_id)s and draft_message_id = %(message_id)s
+select columns(email) from emails where account_id = %(account_id)s and draft_message_id = %(message_id)s
 
 -- name: find_open_records
 -- Records of which something is still expected, a page of them in the order of their index: a draft of ours is out, or the draft is waited for,

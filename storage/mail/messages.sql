@@ -1,3 +1,7 @@
+-- columns: message
+gmail_message_id as message_id, gmail_thread_id as thread_id, direction, received_at, labels as label_ids, subject, body, document,
+  automation_kind, automation_weight, automation_evidence
+
 -- name: upsert_message
 -- Stores a message with its thread; again, it changes only what the mailbox can change: its labels.
 -- Labels come with a moment of reading; two readers of one message store the same message twice.
@@ -33,17 +37,13 @@ on conflict (org_id, account_id, address) do update set
 
 -- name: get_message
 -- One stored message.
-select gmail_message_id as message_id, gmail_thread_id as thread_id, direction, received_at, labels as label_ids, subject, body, document,
-       automation_kind, automation_weight, automation_evidence
-from messages
+select columns(message) from messages
 where account_id = %(account_id)s and gmail_message_id = %(message_id)s and deleted_at is null
 
 -- name: list_thread_messages
 -- The latest messages of a thread, oldest first.
 select * from (
-  select gmail_message_id as message_id, gmail_thread_id as thread_id, direction, received_at, labels as label_ids, subject, body, document,
-       automation_kind, automation_weight, automation_evidence
-  from messages
+  select columns(message) from messages
   where account_id = %(account_id)s and gmail_thread_id = %(thread_id)s and deleted_at is null
   order by received_at desc, gmail_message_id desc
   limit %(limit)s

@@ -1,9 +1,7 @@
 """What orgs spend on the model: money set aside before a call, charged after it, and a gate for who has none left."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from typing import NamedTuple
 from uuid import UUID
 
 from domain.jobs.failures import ClaimLost
@@ -41,13 +39,6 @@ class BudgetRefusal:
     until: datetime
     parked: bool
     first: bool
-
-
-class BudgetPosition(NamedTuple):
-    """Where an org is in the list of budgets."""
-
-    spent_microcents: int
-    org_id: UUID
 
 
 def reserve(
@@ -123,19 +114,11 @@ def set_daily(tx: Transaction, org_id: UUID, daily_microcents: int | None, provi
     gates.open_gate(tx, "org_provider", gate_key(org_id, provider), Cause.BUDGET)
 
 
-def budgets(
-    tx: Transaction,
-    provider: str,
-    *,
-    default_daily: int,
-    org_id: UUID | None = None,
-    after: BudgetPosition | None = None,
-    limit: int = 100,
-) -> Sequence[Row]:
-    """Orgs with their budget and their day, in microcents, the highest cost first; or one org."""
-    spent, after_org = after or (None, None)
-    place = {"spent": spent, "after_org": after_org, "limit": limit}
-    return tx.run("list_budgets", provider=provider, default_daily=default_daily, org_id=org_id, **place)
+def budget(tx: Transaction, provider: str, *, default_daily: int, org_id: UUID) -> Row:
+    """The budget of an org and its day, in microcents."""
+    only = {"of_org": org_id, "after_spent_microcents": None, "after_org_id": None, "limit": 1}
+    (row,) = tx.run("list_budgets", provider=provider, default_daily=default_daily, **only)
+    return row
 
 
 def gate_key(org_id: UUID, provider: str) -> str:

@@ -83,7 +83,8 @@ from orgs o
 left join org_budgets b on b.org_id = o.id
 left join budget_days d on d.org_id = o.id and d.day = (now() at time zone 'UTC')::date
 left join gates g on g.scope = 'org_provider' and g.key = o.id || ':' || %(provider)s::text and g.cause = 'budget' and g.until > now()
-where (%(org_id)s::uuid is null or o.id = %(org_id)s)
-  and (%(spent)s::bigint is null or (coalesce(d.spent_microcents, 0), o.id) < (%(spent)s::bigint, %(after_org)s::uuid))
+where (%(of_org)s::uuid is null or o.id = %(of_org)s)
+  and (%(after_spent_microcents)s::bigint is null
+    or (coalesce(d.spent_microcents, 0), o.id) < (%(after_spent_microcents)s::bigint, %(after_org_id)s::uuid))
 order by coalesce(d.spent_microcents, 0) desc, o.id desc
 limit %(limit)s

@@ -36,8 +36,7 @@ def sendable(tx: Transaction, org_id: UUID) -> frozenset[Channel]:
 
 def find(tx: Transaction, org_id: UUID, channel: Channel) -> ChannelSender | None:
     """The org's sender of a channel; None where it has none."""
-    rows = tx.run("find_channel_sender", org_id=org_id, channel=channel.value)
-    return _sender(rows[0]) if rows else None
+    return tx.first("find_channel_sender", _sender, org_id=org_id, channel=channel.value)
 
 
 def listed(tx: Transaction, org_id: UUID) -> Sequence[ChannelSender]:

@@ -130,8 +130,7 @@ def notify_people(  # noqa: PLR0913 - a request, and whose
 
 def find(tx: Transaction, org_id: UUID, notification_id: UUID) -> Notification | None:
     """A notification of the org's; None when there is none, as when its person was removed."""
-    rows = tx.run("find_notification", org_id=org_id, notification_id=notification_id)
-    return _notification(rows[0]) if rows else None
+    return tx.first("find_notification", _notification, org_id=org_id, notification_id=notification_id)
 
 
 def mark_planned(tx: Transaction, notification_id: UUID, version: int) -> bool:
@@ -174,22 +173,15 @@ def add_delivery(  # noqa: PLR0913 - the columns of a row
     return delivery_id
 
 
-def delivery(tx: Transaction, org_id: UUID, delivery_id: UUID) -> Delivery | None:
-    """A delivery of the org's."""
-    rows = tx.run("find_delivery", org_id=org_id, delivery_id=delivery_id)
-    return _delivery(rows[0]) if rows else None
+def delivery(tx: Transaction, org_id: UUID | None, delivery_id: UUID) -> Delivery | None:
+    """A delivery of the org's; of whichever org without one, for the ledger role."""
+    return tx.first("find_delivery", _delivery, org_id=org_id, delivery_id=delivery_id)
 
 
 def deliveries(tx: Transaction, org_id: UUID, notification_id: UUID) -> Sequence[Delivery]:
     """What became of a notification on each channel."""
     rows = tx.run("list_deliveries", org_id=org_id, notification_id=notification_id)
     return [_delivery(row) for row in rows]
-
-
-def delivery_anywhere(tx: Transaction, delivery_id: UUID) -> Delivery | None:
-    """A delivery of whichever org; as the ledger role only."""
-    rows = tx.run("find_delivery_anywhere", delivery_id=delivery_id)
-    return _delivery(rows[0]) if rows else None
 
 
 def advance(

@@ -1,3 +1,9 @@
+-- columns: notification
+id as notification_id, org_id, user_id, template, version, data, bucket, channels, contact_id, due_at, asked_at, planned_at
+
+-- columns: delivery
+id as delivery_id, org_id, user_id, notification_id, digest_id, channel, contact_id, state, reason, provider_id, order_id, due_at, created_at, changed_at
+
 -- name: notify
 -- Asks for a notification; what is refused is in the audit log then.
 select notification_id, created, refusal from postroom.notify(%(org_id)s, %(recipient_id)s, %(template)s, %(data)s, %(bucket)s,
@@ -5,13 +11,11 @@ select notification_id, created, refusal from postroom.notify(%(org_id)s, %(reci
 
 -- name: find_notification
 -- What was asked for.
-select id as notification_id, org_id, user_id, template, version, data, bucket, channels, contact_id, due_at, asked_at, planned_at
-from notifications where org_id = %(org_id)s and id = %(notification_id)s
+select columns(notification) from notifications where org_id = %(org_id)s and id = %(notification_id)s
 
 -- name: list_notifications
 -- The newest first.
-select id as notification_id, org_id, user_id, template, version, data, bucket, channels, contact_id, due_at, asked_at, planned_at
-from notifications
+select columns(notification) from notifications
 where org_id = %(org_id)s
   and (%(after_asked_at)s::timestamptz is null or (asked_at, id) < (%(after_asked_at)s, %(after_notification_id)s::uuid))
 order by asked_at desc, id desc
@@ -19,8 +23,7 @@ limit %(limit)s
 
 -- name: list_notifications_of_user
 -- The same, of one person.
-select id as notification_id, org_id, user_id, template, version, data, bucket, channels, contact_id, due_at, asked_at, planned_at
-from notifications
+select columns(notification) from notifications
 where org_id = %(org_id)s and user_id = %(user_id)s
   and (%(after_asked_at)s::timestamptz is null or (asked_at, id) < (%(after_asked_at)s, %(after_notification_id)s::uuid))
 order by asked_at desc, id desc
@@ -39,27 +42,19 @@ values (%(delivery_id)s, %(org_id)s, %(user_id)s, %(notification_id)s, %(digest_
 on conflict (id) do nothing
 
 -- name: find_delivery
--- One delivery.
-select id as delivery_id, org_id, user_id, notification_id, digest_id, channel, contact_id, state, reason, provider_id, order_id, due_at, created_at, changed_at
-from deliveries where org_id = %(org_id)s and id = %(delivery_id)s
+-- One delivery, of the org if one is named.
+select columns(delivery) from deliveries where id = %(delivery_id)s and (%(org_id)s::uuid is null or org_id = %(org_id)s)
 
 -- name: list_deliveries
 -- All of a notification, those of digests that have it among them; at most one for each channel and device.
-select d.id as delivery_id, d.org_id, d.user_id, d.notification_id, d.digest_id, d.channel, d.contact_id, d.state, d.reason, d.provider_id,
-  d.order_id, d.due_at, d.created_at, d.changed_at
-from (
+select columns(delivery) from (
   select o.* from deliveries o where o.org_id = %(org_id)s and o.notification_id = %(notification_id)s
   union all
   select o.* from digest_items i join deliveries o on o.org_id = i.org_id and o.digest_id = i.digest_id
   where i.org_id = %(org_id)s and i.notification_id = %(notification_id)s
 ) as d
-order by d.created_at, d.channel, d.id
+order by created_at, channel, id
 limit 200
-
--- name: find_delivery_anywhere
--- One delivery of whichever org.
-select id as delivery_id, org_id, user_id, notification_id, digest_id, channel, contact_id, state, reason, provider_id, order_id, due_at, created_at, changed_at
-from deliveries where id = %(delivery_id)s
 
 -- name: advance_delivery
 -- News of a delivery; what is no news changes no more than an id that was not known.

@@ -3,10 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import NamedTuple
 from uuid import UUID
-
-from pydantic import AwareDatetime
 
 from domain.notifications.channels import Channel, Choice
 from domain.notifications.plan import Contact, Person
@@ -40,13 +37,6 @@ class ContactPoint:
     suppressed_for: str | None
 
 
-class ContactPosition(NamedTuple):
-    """Where a list is: the last address that was shown."""
-
-    created_at: AwareDatetime
-    contact_id: UUID
-
-
 def person(tx: Transaction, org_id: UUID, user_id: UUID) -> Person | None:
     """All that a plan needs to know of a person; None when the org has nobody of that id."""
     found = tx.run("find_person", org_id=org_id, user_id=user_id)
@@ -54,7 +44,7 @@ def person(tx: Transaction, org_id: UUID, user_id: UUID) -> Person | None:
         return None
     whole = {"after_category": None, "after_channel": None, "limit": MOST_PREFERENCES}
     chosen = tx.run("list_preferences", org_id=org_id, user_id=user_id, **whole)
-    contacts = contact_points(tx, org_id, user_id, limit=MOST_CONTACTS)
+    contacts = contact_points(tx, org_id, user_id)
     (row,) = found
     return Person(
         zone=row.zone,
@@ -73,15 +63,10 @@ def org_of(tx: Transaction, user_id: UUID) -> UUID | None:
     return found
 
 
-def contact_points(
-    tx: Transaction, org_id: UUID, user_id: UUID, *, after: ContactPosition | None = None, limit: int
-) -> Sequence[ContactPoint]:
-    """A person's addresses and devices, the oldest first, after a position."""
-    last = after or (None, None)
-    rows = tx.run(
-        "list_contact_points", org_id=org_id, user_id=user_id, created_at=last[0], contact_id=last[1], limit=limit
-    )
-    return [_contact(row) for row in rows]
+def contact_points(tx: Transaction, org_id: UUID, user_id: UUID) -> Sequence[ContactPoint]:
+    """A person's addresses and devices, the oldest first."""
+    whole = {"after_created_at": None, "after_contact_id": None, "limit": MOST_CONTACTS}
+    return [_contact(row) for row in tx.run("list_contact_points", org_id=org_id, user_id=user_id, **whole)]
 
 
 def contact(tx: Transaction, org_id: UUID, contact_id: UUID, *, user_id: UUID | None = None) -> ContactPoint:
@@ -192,14 +177,4 @@ def set_quiet_hours(tx: Transaction, org_id: UUID, user_id: UUID, quiet: QuietHo
 
 
 def _contact(row: Row) -> ContactPoint:
-    return ContactPoint(
-        row.contact_id,
-        row.org_id,
-        row.user_id,
-        Channel(row.channel),
-        row.address,
-        row.created_at,
-        row.verified_at,
-        row.suppressed_at,
-        row.suppressed_for,
-    )
+    return ContactPoint(**(row._asdict() | {"channel": Channel(row.channel)}))

@@ -1,3 +1,6 @@
+-- columns: contact
+c.id as contact_id, c.org_id, c.user_id, c.channel, c.address, c.created_at, c.verified_at, s.suppressed_at, s.suppressed_for
+
 -- name: find_person
 -- A person's zone and quiet hours.
 select u.zone, q.begins, q.ends from users u left join quiet_hours q on q.org_id = u.org_id and q.user_id = u.id
@@ -9,25 +12,22 @@ select org_id from users where id = %(user_id)s and erasing_since is null
 
 -- name: list_contact_points
 -- A person's addresses and devices, the oldest first.
-select c.id as contact_id, c.org_id, c.user_id, c.channel, c.address, c.created_at, c.verified_at, s.suppressed_at, s.suppressed_for
-from contact_points c
+select columns(contact) from contact_points c
 left join suppressions s on s.org_id = c.org_id and s.channel = c.channel and s.address_hash = c.address_hash
 where c.org_id = %(org_id)s and c.user_id = %(user_id)s
-  and (%(created_at)s::timestamptz is null or (c.created_at, c.id) > (%(created_at)s, %(contact_id)s::uuid))
+  and (%(after_created_at)s::timestamptz is null or (c.created_at, c.id) > (%(after_created_at)s, %(after_contact_id)s::uuid))
 order by c.created_at, c.id
 limit %(limit)s
 
 -- name: find_contact_point
 -- One address, of a person's if one is named.
-select c.id as contact_id, c.org_id, c.user_id, c.channel, c.address, c.created_at, c.verified_at, s.suppressed_at, s.suppressed_for
-from contact_points c
+select columns(contact) from contact_points c
 left join suppressions s on s.org_id = c.org_id and s.channel = c.channel and s.address_hash = c.address_hash
 where c.org_id = %(org_id)s and c.id = %(contact_id)s and (%(user_id)s::uuid is null or c.user_id = %(user_id)s)
 
 -- name: list_contacts_of_address
 -- Whose address it is, of an org's people.
-select c.id as contact_id, c.org_id, c.user_id, c.channel, c.address, c.created_at, c.verified_at, s.suppressed_at, s.suppressed_for
-from contact_points c
+select columns(contact) from contact_points c
 left join suppressions s on s.org_id = c.org_id and s.channel = c.channel and s.address_hash = c.address_hash
 where c.org_id = %(org_id)s and c.channel = %(channel)s and c.address_hash = postroom.address_hash(%(org_id)s, %(channel)s, %(address)s)
 order by c.created_at, c.id limit %(limit)s

@@ -1,3 +1,9 @@
+-- columns: collaborator
+c.id as collaborator_id, c.org_id, c.project_id, c.user_id, c.name, c.home_id, c.most_minutes_a_day, c.most_minutes_a_week,
+  array(
+    select s.skill from collaborator_skills s
+    where s.org_id = c.org_id and s.project_id = c.project_id and s.collaborator_id = c.id order by s.skill) as skills
+
 -- name: add_project
 insert into projects (org_id, name, zone, speed_kmh)
 values (%(org_id)s, %(name)s, %(zone)s, %(speed_kmh)s)
@@ -79,21 +85,13 @@ select %(org_id)s, %(project_id)s, %(collaborator_id)s, s from unnest(%(skills)s
 on conflict do nothing
 
 -- name: list_collaborators
-select c.id as collaborator_id, c.org_id, c.project_id, c.user_id, c.name, c.home_id, c.most_minutes_a_day, c.most_minutes_a_week,
-  array(
-    select s.skill from collaborator_skills s
-    where s.org_id = c.org_id and s.project_id = c.project_id and s.collaborator_id = c.id order by s.skill) as skills
-from collaborators c
+select columns(collaborator) from collaborators c
 where c.org_id = %(org_id)s and c.project_id = %(project_id)s and (%(after_collaborator_id)s::uuid is null or c.id > %(after_collaborator_id)s)
 order by c.id
 limit %(limit)s
 
 -- name: find_collaborator
-select c.id as collaborator_id, c.org_id, c.project_id, c.user_id, c.name, c.home_id, c.most_minutes_a_day, c.most_minutes_a_week,
-  array(
-    select s.skill from collaborator_skills s
-    where s.org_id = c.org_id and s.project_id = c.project_id and s.collaborator_id = c.id order by s.skill) as skills
-from collaborators c
+select columns(collaborator) from collaborators c
 where c.org_id = %(org_id)s and c.project_id = %(project_id)s and c.id = %(collaborator_id)s
 
 -- name: knows_user

@@ -6,7 +6,7 @@ import os
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 from uuid import UUID
 
 import psycopg
@@ -43,6 +43,8 @@ BRIEFLY_S = 0.05
 SESSION = "postroom:session"
 """What the name of a session of its own begins with: the relay's, whose leader an operator wants to find."""
 
+Made = TypeVar("Made")
+
 
 class Transaction:
     """One open transaction; what must wait for its commit is called after it."""
@@ -62,6 +64,11 @@ class Transaction:
         if not rows:
             raise Gone(missing)
         return rows[0]
+
+    def first(self, name: str, make: Callable[[Row], Made], /, **parameters: object) -> Made | None:
+        """The same: what `make` makes of the first row; None where there is none."""
+        rows = self.run(name, **parameters)
+        return make(rows[0]) if rows else None
 
     def tuples(self, name: str, columns: Sequence[str], /, **parameters: object) -> Sequence[tuple[Any, ...]]:
         """The same, with rows as plain tuples of these columns: where rows are many, a name each costs too much."""

@@ -1,4 +1,8 @@
-"""Loads the statements of `storage`: those of a module stand in `<module>.sql` beside it, each under its name."""
+"""Loads the statements of `storage`: those of a module are in `<module>.sql` beside it, each under its name.
+
+Columns that several statements of a file read or return are in it once, under `-- columns: <what>`, and each of these
+statements says `columns(<what>)`.
+"""
 
 import re
 from functools import cache
@@ -8,7 +12,8 @@ STORAGE = Path(__file__).resolve().parent.parent
 NOT_STATEMENTS = frozenset({"migrations", "functions"})
 """Folders of `storage` whose SQL makes the schema."""
 
-_HEADING = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
+_HEADING = re.compile(r"^-- (name|columns): (\w+)\n", re.MULTILINE)
+_COLUMNS = re.compile(r"\bcolumns\((\w+)\)")
 
 
 @cache
@@ -35,8 +40,15 @@ def statement_files() -> list[Path]:
 
 
 def statements_of(path: Path) -> dict[str, str]:
-    """The statements of a file by name, in its order; raises `ValueError` for text that stands under no name."""
+    """The statements of a file by name, in its order; raises `ValueError` for text that is under no name.
+
+    Raises `KeyError` for columns that the file does not have.
+    """
     before, *rest = _HEADING.split(path.read_text(encoding="utf-8"))
     if before.strip():
         raise ValueError(f"{path} begins without a `-- name:`")
-    return {name: text.rstrip() + "\n" for name, text in zip(rest[::2], rest[1::2], strict=True)}
+    parts = list(zip(rest[::3], rest[1::3], (text.rstrip() for text in rest[2::3]), strict=True))
+    columns = {name: text for kind, name, text in parts if kind == "columns"}
+    return {
+        name: _COLUMNS.sub(lambda found: columns[found[1]], text) + "\n" for kind, name, text in parts if kind == "name"
+    }

@@ -21,12 +21,6 @@ MOST_OPEN = 1_000
 BY = Origin(actor_id="reminders")
 
 
-class ReminderPosition(NamedTuple):
-    """Where a list is: the last reminder that was shown."""
-
-    reminder_id: UUID
-
-
 class DueReminder(NamedTuple):
     """A reminder whose time has come."""
 
@@ -64,26 +58,12 @@ def check_room(tx: Transaction, org_id: UUID, user_id: UUID) -> None:
 
 def find(tx: Transaction, reminder_id: UUID) -> Reminder | None:
     """A reminder that the transaction may see."""
-    rows = tx.run("find_reminder", reminder_id=reminder_id)
-    return _reminder(rows[0]) if rows else None
+    return tx.first("find_reminder", _reminder, reminder_id=reminder_id)
 
 
 def take(tx: Transaction, reminder_id: UUID) -> Reminder | None:
     """The same, locked until the transaction ends."""
-    rows = tx.run("take_reminder", reminder_id=reminder_id)
-    return _reminder(rows[0]) if rows else None
-
-
-def listed(
-    tx: Transaction, org_id: UUID, *, user_id: UUID | None = None, after: ReminderPosition | None = None, limit: int
-) -> Sequence[Reminder]:
-    """An org's reminders, the newest first, of one person's if one is named."""
-    last = None if after is None else after.reminder_id
-    if user_id is None:
-        rows = tx.run("list_reminders", org_id=org_id, last=last, limit=limit)
-    else:
-        rows = tx.run("list_reminders_of_user", org_id=org_id, user_id=user_id, last=last, limit=limit)
-    return [_reminder(row) for row in rows]
+    return tx.first("take_reminder", _reminder, reminder_id=reminder_id)
 
 
 def change(tx: Transaction, reminder: Reminder, wanted: Wanted, course: Course, *, anew: bool = False) -> Reminder:

@@ -1,3 +1,7 @@
+-- columns: reminder
+id as reminder_id, org_id, user_id, title, body, starts_local, zone, rule, repeat_every_s, repeat_at_most, state, due_at, following_at,
+  snoozed_until, repeats, occurrence, sent_at, created_at
+
 -- name: lock_reminders_of_user
 -- Lets nobody else add a reminder for this person until the transaction ends.
 select pg_advisory_xact_lock(hashtextextended('postroom reminders: ' || %(user_id)s::uuid, 0))
@@ -14,35 +18,26 @@ insert into reminders (org_id, user_id, title, body, starts_local, zone, rule, r
   snoozed_until, repeats, created_by)
 values (%(org_id)s, %(user_id)s, %(title)s, %(body)s, %(starts_local)s, %(zone)s, %(rule)s, %(repeat_every_s)s, %(repeat_at_most)s, %(state)s,
   %(due_at)s, %(following_at)s, %(snoozed_until)s, %(repeats)s, %(created_by)s)
-returning id as reminder_id, org_id, user_id, title, body, starts_local, zone, rule, repeat_every_s, repeat_at_most, state, due_at, following_at,
-  snoozed_until, repeats, occurrence, sent_at, created_at
+returning columns(reminder)
 
 -- name: find_reminder
 -- One reminder.
-select id as reminder_id, org_id, user_id, title, body, starts_local, zone, rule, repeat_every_s, repeat_at_most, state, due_at, following_at,
-  snoozed_until, repeats, occurrence, sent_at, created_at
-from reminders where id = %(reminder_id)s
+select columns(reminder) from reminders where id = %(reminder_id)s
 
 -- name: take_reminder
 -- One reminder, locked.
-select id as reminder_id, org_id, user_id, title, body, starts_local, zone, rule, repeat_every_s, repeat_at_most, state, due_at, following_at,
-  snoozed_until, repeats, occurrence, sent_at, created_at
-from reminders where id = %(reminder_id)s for no key update
+select columns(reminder) from reminders where id = %(reminder_id)s for no key update
 
 -- name: list_reminders
 -- An org's reminders, the newest first.
-select id as reminder_id, org_id, user_id, title, body, starts_local, zone, rule, repeat_every_s, repeat_at_most, state, due_at, following_at,
-  snoozed_until, repeats, occurrence, sent_at, created_at
-from reminders
-where org_id = %(org_id)s and (%(last)s::uuid is null or id < %(last)s)
+select columns(reminder) from reminders
+where org_id = %(org_id)s and (%(after_reminder_id)s::uuid is null or id < %(after_reminder_id)s)
 order by id desc limit %(limit)s
 
 -- name: list_reminders_of_user
 -- The same, of one person.
-select id as reminder_id, org_id, user_id, title, body, starts_local, zone, rule, repeat_every_s, repeat_at_most, state, due_at, following_at,
-  snoozed_until, repeats, occurrence, sent_at, created_at
-from reminders
-where org_id = %(org_id)s and user_id = %(user_id)s and (%(last)s::uuid is null or id < %(last)s)
+select columns(reminder) from reminders
+where org_id = %(org_id)s and user_id = %(user_id)s and (%(after_reminder_id)s::uuid is null or id < %(after_reminder_id)s)
 order by id desc limit %(limit)s
 
 -- name: change_reminder
@@ -53,8 +48,7 @@ update reminders set
   following_at = %(following_at)s, snoozed_until = %(snoozed_until)s, repeats = %(repeats)s, sent_at = %(sent_at)s,
   occurrence = occurrence + 1, changed_at = now()
 where id = %(reminder_id)s
-returning id as reminder_id, org_id, user_id, title, body, starts_local, zone, rule, repeat_every_s, repeat_at_most, state, due_at, following_at,
-  snoozed_until, repeats, occurrence, sent_at, created_at
+returning columns(reminder)
 
 -- name: move_reminder_on
 -- A reminder has rung; nothing where another job was quicker, or somebody has changed it.

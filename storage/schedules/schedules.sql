@@ -1,3 +1,7 @@
+-- columns: schedule
+id as schedule_id, org_id, name, owner_id, job_type, payload, payload_version, cron, zone, missed, next_run_at, last_run_at, enabled, stopped,
+  created_at, created_by
+
 -- name: add_schedule
 -- Keeps a new schedule; no row when the org has one of that name. A payload that names its schedule gets the new id.
 with new as (select uuidv7() as id)
@@ -7,33 +11,28 @@ select n.id, %(org_id)s, %(name)s, %(owner_id)s, %(job_type)s,
   %(payload_version)s, %(cron)s, %(zone)s, %(missed)s, %(next_run_at)s, %(created_by)s
 from new n
 on conflict (org_id, name) do nothing
-returning id as schedule_id, org_id, name, owner_id, job_type, payload, payload_version, cron, zone, missed, next_run_at, last_run_at, enabled, stopped,
-  created_at, created_by
+returning columns(schedule)
 
 -- name: list_schedules
 -- Schedules by org and name that the transaction may see, after one of them.
-select id as schedule_id, org_id, name, owner_id, job_type, payload, payload_version, cron, zone, missed, next_run_at, last_run_at, enabled, stopped,
-  created_at, created_by
-from schedules where (org_id, name) > (coalesce(%(after_org_id)s::uuid, '00000000-0000-0000-0000-000000000000'), coalesce(%(after_name)s::text, ''))
+select columns(schedule) from schedules
+where (org_id, name) > (coalesce(%(after_org_id)s::uuid, '00000000-0000-0000-0000-000000000000'), coalesce(%(after_name)s::text, ''))
 order by org_id, name limit %(limit)s
 
 -- name: remove_schedule
 -- Forgets a schedule; its jobs stay.
 delete from schedules where org_id = %(org_id)s and name = %(name)s
-returning id as schedule_id, org_id, name, owner_id, job_type, payload, payload_version, cron, zone, missed, next_run_at, last_run_at, enabled, stopped,
-  created_at, created_by
+returning columns(schedule)
 
 -- name: pause_schedule
 -- Lets a schedule enqueue nothing; one that was paused before stays so.
 update schedules set enabled = false where org_id = %(org_id)s and name = %(name)s
-returning id as schedule_id, org_id, name, owner_id, job_type, payload, payload_version, cron, zone, missed, next_run_at, last_run_at, enabled, stopped,
-  created_at, created_by
+returning columns(schedule)
 
 -- name: resume_schedule
 -- Lets a schedule go on from a due time.
 update schedules set enabled = true, stopped = null, next_run_at = %(next_run_at)s where id = %(schedule_id)s
-returning id as schedule_id, org_id, name, owner_id, job_type, payload, payload_version, cron, zone, missed, next_run_at, last_run_at, enabled, stopped,
-  created_at, created_by
+returning columns(schedule)
 
 -- name: count_schedules
 -- How many schedules an org has.
@@ -52,9 +51,7 @@ order by turn, org_id <= %(after)s, org_id limit %(limit)s
 
 -- name: take_due_schedule
 -- Locks a schedule that is still due and that nobody else has locked, and says what time it is.
-select id as schedule_id, org_id, name, owner_id, job_type, payload, payload_version, cron, zone, missed, next_run_at, last_run_at, enabled, stopped,
-  created_at, created_by, now() as now
-from schedules where id = %(schedule_id)s and enabled and next_run_at <= now() for update skip locked
+select columns(schedule), now() as now from schedules where id = %(schedule_id)s and enabled and next_run_at <= now() for update skip locked
 
 -- name: move_schedule
 -- Moves a schedule on to its next due time; without one it is over.

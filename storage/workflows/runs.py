@@ -1,13 +1,12 @@
 """Runs of workflows: begun, looked at, canceled, resumed, and forgotten a month after their end."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
-from pydantic import AwareDatetime
 
 from domain.jobs.failures import Conflict
 from domain.jobs.job import ActorType, JsonObject, Origin
@@ -44,13 +43,6 @@ class NewRun(NamedTuple):
     version: int
     input: JsonObject
     around: Around | None = None
-
-
-class FailedPosition(NamedTuple):
-    """A failed run, where a list of these is."""
-
-    finished_at: AwareDatetime
-    run_id: UUID
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,37 +133,18 @@ def add_nodes(tx: Transaction, run_id: UUID, org_id: UUID, definition: Definitio
 
 def get(tx: Transaction, run_id: UUID) -> Run | None:
     """A run that the transaction may see."""
-    rows = tx.run("get_run", run_id=run_id)
-    return _run(rows[0]) if rows else None
+    return tx.first("get_run", _run, run_id=run_id)
 
 
 def lock(tx: Transaction, run_id: UUID) -> Run | None:
     """The same, for the one who takes it further: its row is the first that each of these locks."""
-    rows = tx.run("lock_run", run_id=run_id)
-    return _run(rows[0]) if rows else None
+    return tx.first("lock_run", _run, run_id=run_id)
 
 
 def count_inside(tx: Transaction, root_run: UUID, most: int) -> int:
     """How many runs are inside an outermost one; no more than `most` are counted."""
     count: int = tx.run("count_runs_inside", root_run=root_run, most=most)[0].runs
     return count
-
-
-def failed(
-    tx: Transaction, org_id: UUID, workflow: str, since: datetime, *, after: FailedPosition | None = None, limit: int
-) -> Sequence[FailedPosition]:
-    """The runs of a workflow that failed then or later and stand so, those that failed first before the others."""
-    last = after or (None, None)
-    rows = tx.run(
-        "list_failed_runs",
-        org_id=org_id,
-        workflow=workflow,
-        since=since,
-        last_at=last[0],
-        last_id=last[1],
-        limit=limit,
-    )
-    return [FailedPosition(*row) for row in rows]
 
 
 def go_on(tx: Transaction, *run_ids: UUID) -> None:

@@ -1,3 +1,9 @@
+-- columns: run
+r.id as run_id, r.org_id, r.project_id, r.workflow, r.version, r.pins, r.input, r.state, r.output, r.failure, r.round, r.nodes_left, r.items,
+  r.deadline_at, r.timer_at, r.timer_job, r.parent_run, r.parent_node, r.parent_item, r.root_run, r.depth, r.created_at, r.resumed_at, r.finished_at,
+  r.cancel_requested_at, r.cancel_reason, r.actor_type, r.actor_id, now() as read_at,
+  (select d.xmin::text from workflow_definitions d where d.org_id = r.org_id and d.name = r.workflow and d.version = r.version) as written_by
+
 -- name: add_run
 -- A new run; none where the run is there already: its job begins what an operation has started.
 insert into workflow_runs (id, org_id, project_id, workflow, version, pins, input, nodes_left, deadline_at, parent_run, parent_node, parent_item,
@@ -15,18 +21,11 @@ from unnest(%(nodes)s::text[], %(pending)s::smallint[], %(wait_names)s::text[]) 
 
 -- name: lock_run
 -- A run, for the one who takes it further; nobody else writes its counters before the transaction ends.
-select r.id as run_id, r.org_id, r.project_id, r.workflow, r.version, r.pins, r.input, r.state, r.output, r.failure, r.round, r.nodes_left, r.items,
-  r.deadline_at, r.timer_at, r.timer_job, r.parent_run, r.parent_node, r.parent_item, r.root_run, r.depth, r.cost_microcents, r.created_at, r.resumed_at, r.finished_at,
-  r.cancel_requested_at, r.cancel_reason, r.actor_type, r.actor_id, now() as read_at,
-  (select d.xmin::text from workflow_definitions d where d.org_id = r.org_id and d.name = r.workflow and d.version = r.version) as written_by
-from workflow_runs r where r.id = %(run_id)s for no key update
+select columns(run), r.cost_microcents from workflow_runs r where r.id = %(run_id)s for no key update
 
 -- name: get_run
 -- A run that the transaction may see.
-select r.id as run_id, r.org_id, r.project_id, r.workflow, r.version, r.pins, r.input, r.state, r.output, r.failure, r.round, r.nodes_left, r.items,
-  r.deadline_at, r.timer_at, r.timer_job, r.parent_run, r.parent_node, r.parent_item, r.root_run, r.depth, r.created_at, r.resumed_at, r.finished_at,
-  r.cancel_requested_at, r.cancel_reason, r.actor_type, r.actor_id, now() as read_at,
-  (select d.xmin::text from workflow_definitions d where d.org_id = r.org_id and d.name = r.workflow and d.version = r.version) as written_by,
+select columns(run),
   -- While it goes on, what its nodes have cost so far is in their rows.
   r.cost_microcents + case when r.finished_at is null
     then (select coalesce(sum(n.cost_microcents), 0)::bigint from workflow_nodes n where n.run_id = r.id) else 0 end as cost_microcents
@@ -57,7 +56,7 @@ limit %(limit)s
 select r.finished_at, r.id as run_id
 from workflow_runs r
 where r.org_id = %(org_id)s and r.workflow = %(workflow)s and r.state = 'failed' and r.parent_run is null and r.finished_at >= %(since)s
-  and (%(last_at)s::timestamptz is null or (r.finished_at, r.id) > (%(last_at)s, %(last_id)s::uuid))
+  and (%(after_finished_at)s::timestamptz is null or (r.finished_at, r.id) > (%(after_finished_at)s, %(after_run_id)s::uuid))
 order by r.finished_at, r.id
 limit %(limit)s
 

@@ -88,8 +88,7 @@ def decide(tx: Transaction, approval_id: UUID, *, approve: bool, by: str, reason
 
 def approval(tx: Transaction, approval_id: UUID) -> AskingNode | None:
     """The node about which a person is, or was, asked under that id; None when it was put back since."""
-    rows = tx.run("get_asking_node", approval_id=approval_id)
-    return _asking(rows[0]) if rows else None
+    return tx.first("get_asking_node", _asking, approval_id=approval_id)
 
 
 def waiting_approvals(

@@ -1,3 +1,7 @@
+-- columns: asking_node
+n.approval_id, n.org_id, n.run_id, r.project_id, r.workflow, n.node, n.item, n.state, n.input ->> 'question' as question, n.input -> 'show' as show,
+  n.roles, n.started_at, n.wait_until, n.finished_at, n.error, n.decided_by, n.decided_at, n.decision_reason
+
 -- name: lock_events_of_run
 -- Lets nobody else send an event to this run until the transaction ends.
 select pg_advisory_xact_lock(hashtextextended('postroom workflow events: ' || %(run_id)s::uuid, 0))
@@ -39,15 +43,11 @@ returning run_id
 
 -- name: get_asking_node
 -- A node that a person is, or was, asked about.
-select n.approval_id, n.org_id, n.run_id, r.project_id, r.workflow, n.node, n.item, n.state, n.input ->> 'question' as question, n.input -> 'show' as show,
-  n.roles, n.started_at, n.wait_until, n.finished_at, n.error, n.decided_by, n.decided_at, n.decision_reason
-from workflow_nodes n join workflow_runs r on r.id = n.run_id where n.approval_id = %(approval_id)s
+select columns(asking_node) from workflow_nodes n join workflow_runs r on r.id = n.run_id where n.approval_id = %(approval_id)s
 
 -- name: list_asking_nodes
 -- Nodes of an org about which a person is asked, the newest first.
-select n.approval_id, n.org_id, n.run_id, r.project_id, r.workflow, n.node, n.item, n.state, n.input ->> 'question' as question, n.input -> 'show' as show,
-  n.roles, n.started_at, n.wait_until, n.finished_at, n.error, n.decided_by, n.decided_at, n.decision_reason
-from workflow_nodes n join workflow_runs r on r.id = n.run_id
+select columns(asking_node) from workflow_nodes n join workflow_runs r on r.id = n.run_id
 where n.org_id = %(org_id)s and n.state = 'waiting' and n.approval_id is not null
   and (%(last_at)s::timestamptz is null or (n.started_at, n.approval_id) < (%(last_at)s, %(last_id)s::uuid))
 order by n.started_at desc, n.approval_id desc

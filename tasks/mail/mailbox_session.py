@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Protocol
+from typing import Protocol, TypedDict
 from uuid import UUID
 
 from pydantic import SecretStr
@@ -11,6 +11,7 @@ from pydantic import SecretStr
 from domain.jobs.failures import Failure, Gone, Scope, Throttled, Unauthorised
 from domain.notifications.alerts.alert import Alert, AlertKind, payload_of
 from engine.beside_failure import beside_failure
+from engine.catalogue import Hold
 from engine.context import JobContext
 from engine.interrupts import Canceled, Interrupted
 from observability.on_demand import on_demand
@@ -114,6 +115,16 @@ def hold_reachable_mailbox(tx: Transaction, payload: OfMailbox) -> Failure | Non
 
 MAILBOX_AUDITS = ("account.needs_reconsent", "rule.disabled")
 """What any job that opens a mailbox may append to the audit log."""
+
+
+class MailboxFacts(TypedDict):
+    """What the types of jobs that work in one mailbox have in common, as `job` takes it."""
+
+    audits: tuple[str, ...]
+    holds: Hold
+
+
+OF_MAILBOX: MailboxFacts = {"audits": MAILBOX_AUDITS, "holds": hold_mailbox}
 
 WHILE_ANOTHER_REFRESHES = timedelta(seconds=2)
 """Longer than a refresh takes; until then no job of the account can use the expired token."""

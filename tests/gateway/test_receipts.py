@@ -205,7 +205,7 @@ def move_out(told: ToldPeople, how: str) -> None:
     """Remove an address and add it again, or its person with it."""
     with told.process.database.ledger() as tx:
         if how == "address":
-            for one in people.contact_points(tx, told.org_id, told.user_id, limit=9):
+            for one in people.contact_points(tx, told.org_id, told.user_id):
                 people.remove_contact(tx, told.org_id, told.user_id, one.contact_id)
                 people.add_contact(tx, told.org_id, told.user_id, one.channel, one.address, is_verified=True)
             return

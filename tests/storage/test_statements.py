@@ -4,7 +4,9 @@ import ast
 from collections.abc import Iterable
 from pathlib import Path
 
-from storage.postgres.queries import statements
+import pytest
+
+from storage.postgres.queries import statements, statements_of
 from tests.house import ROOT
 
 
@@ -23,3 +25,14 @@ def test_a_statement_that_nobody_runs_is_found(tmp_path: Path) -> None:
     module = tmp_path / "module.py"
     module.write_text('def read(tx):\n    """Runs second."""\n    return tx.run("first")\n')
     assert unnamed(["first", "second"], [module]) == {"second"}
+
+
+def test_columns_are_in_each_statement_that_names_them(tmp_path: Path) -> None:
+    file = tmp_path / "things.sql"
+    file.write_text(
+        "-- columns: thing\nid, name\n\n-- name: find\nselect columns(thing) from t\n\n-- name: add\nreturning 1\n"
+    )
+    assert statements_of(file) == {"find": "select id, name from t\n", "add": "returning 1\n"}
+    file.write_text("-- name: find\nselect columns(thing) from t\n")
+    with pytest.raises(KeyError):
+        statements_of(file)

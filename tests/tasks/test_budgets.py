@@ -31,8 +31,7 @@ def set_daily(env: MailEnvironment, org_id: UUID, daily: int | None) -> None:
 def day_of(env: MailEnvironment, org_id: UUID) -> Row:
     with env.process.database.ledger() as tx:
         daily = env.process.settings.daily_budget_microcents
-        (found,) = spending.budgets(tx, MODEL, default_daily=daily, org_id=org_id)
-    return found
+        return spending.budget(tx, MODEL, default_daily=daily, org_id=org_id)
 
 
 def enqueue(env: MailEnvironment, org_id: UUID, job_type: str = probe_jobs.asking.name) -> UUID:

@@ -1,7 +1,6 @@
 """The actions that are one change of a message's labels."""
 
-from abc import abstractmethod
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import StringConstraints, field_validator
 
@@ -23,10 +22,13 @@ FIXED = frozenset({SENT, DRAFT, SPAM, "CHAT"})
 class LabelAction(Action):
     """An action that is one change of labels."""
 
+    adds: ClassVar[frozenset[str]] = frozenset()
+    removes: ClassVar[frozenset[str]] = frozenset()
+
     @property
-    @abstractmethod
     def wish(self) -> LabelWish:
         """The labels to add and to remove."""
+        return LabelWish(add=self.adds, remove=self.removes)
 
 
 class Archive(LabelAction):
@@ -35,11 +37,7 @@ class Archive(LabelAction):
     danger = Danger.REVERSIBLE
     inverse = Inverse.APPLY_LABEL
     kind: Literal[ActionKind.ARCHIVE] = ActionKind.ARCHIVE
-
-    @property
-    def wish(self) -> LabelWish:
-        """INBOX off."""
-        return LabelWish(remove=frozenset({INBOX}))
+    removes = frozenset({INBOX})
 
 
 LabelId = Annotated[str, StringConstraints(min_length=1, max_length=225, strip_whitespace=True)]
@@ -91,11 +89,7 @@ class MarkRead(LabelAction):
     danger = Danger.SAFE
     inverse = Inverse.MARK_UNREAD
     kind: Literal[ActionKind.MARK_READ] = ActionKind.MARK_READ
-
-    @property
-    def wish(self) -> LabelWish:
-        """UNREAD off."""
-        return LabelWish(remove=frozenset({UNREAD}))
+    removes = frozenset({UNREAD})
 
 
 class MarkUnread(LabelAction):
@@ -104,11 +98,7 @@ class MarkUnread(LabelAction):
     danger = Danger.SAFE
     inverse = Inverse.MARK_READ
     kind: Literal[ActionKind.MARK_UNREAD] = ActionKind.MARK_UNREAD
-
-    @property
-    def wish(self) -> LabelWish:
-        """UNREAD on."""
-        return LabelWish(add=frozenset({UNREAD}))
+    adds = frozenset({UNREAD})
 
 
 class Star(LabelAction):
@@ -117,11 +107,7 @@ class Star(LabelAction):
     danger = Danger.SAFE
     inverse = Inverse.UNSTAR
     kind: Literal[ActionKind.STAR] = ActionKind.STAR
-
-    @property
-    def wish(self) -> LabelWish:
-        """STARRED on."""
-        return LabelWish(add=frozenset({STARRED}))
+    adds = frozenset({STARRED})
 
 
 class Unstar(LabelAction):
@@ -130,8 +116,4 @@ class Unstar(LabelAction):
     danger = Danger.SAFE
     inverse = Inverse.STAR
     kind: Literal[ActionKind.UNSTAR] = ActionKind.UNSTAR
-
-    @property
-    def wish(self) -> LabelWish:
-        """STARRED off."""
-        return LabelWish(remove=frozenset({STARRED}))
+    removes = frozenset({STARRED})

@@ -59,6 +59,11 @@ class StoredOrder:
             raise first_problem(error, under="email.") from None
 
     @property
+    def provider(self) -> EmailProvider | None:
+        """Who sent it, or was about to."""
+        return None if self.bound is None else self.bound.provider
+
+    @property
     def recipients(self) -> int | None:
         """How many addresses get the mail; None for what is no order."""
         try:

@@ -53,8 +53,7 @@ def closest(model: EmulatorControl) -> int:
 
 def day_of(fleet: Fleet) -> Row:
     with fleet.client.database.ledger() as tx:
-        (found,) = spending.budgets(tx, "anthropic", default_daily=10**9, org_id=fleet.org)
-    return found
+        return spending.budget(tx, "anthropic", default_daily=10**9, org_id=fleet.org)
 
 
 def calls(model: EmulatorControl) -> int:

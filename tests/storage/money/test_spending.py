@@ -58,8 +58,7 @@ def refuse(store: Database, job: ClaimedJob, amount: int, daily: int) -> BudgetR
 
 def day_of(store: Database, org_id: UUID, daily: int = NO_BUDGET) -> Row:
     with store.ledger() as tx:
-        (found,) = spending.budgets(tx, MODEL, default_daily=daily, org_id=org_id)
-    return found
+        return spending.budget(tx, MODEL, default_daily=daily, org_id=org_id)
 
 
 def figures(store: Database, org_id: UUID) -> tuple[int, int]:
