@@ -20,7 +20,7 @@ from domain.jobs.failures import Failure, Invalid, Permanent
 from domain.jobs.job import Outcome
 from engine.beside_failure import beside_failure
 from engine.context import JobContext
-from providers.ports.conversation import ConversationRequest, Tool
+from providers.ports.language_model import ConversationRequest, Tool
 from storage.agents import runs
 from tasks.mail.agents.run import AgentRun, Opening
 from tasks.mail.agents.tools import Tools
