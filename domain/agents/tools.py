@@ -16,6 +16,7 @@ from domain.agents.transcript import ToolCall
 from domain.jobs.failures import Invalid
 from domain.mail.invalid_fields import invalid_from
 from domain.mail.replies.drafting import LONGEST_REPLY
+from domain.mail.tool_schema import schema_of
 
 LONGEST_ACTION_TEXT = 10_000
 """Of a reply that is sent (`domain/mail/actions/requested_action.py`); a draft may be longer."""
@@ -148,16 +149,10 @@ class Offer:
         ]
 
     def _schema(self, tool: ToolName) -> dict[str, Any]:
-        drawn = self.kit[tool].model_json_schema()
-        properties = {name: _plain(value) for name, value in drawn.get("properties", {}).items()}
+        schema = schema_of(self.kit[tool])
         if tool is ToolName.APPLY_LABEL:
-            properties["label"] = {"type": "string", "enum": sorted(self.labels)}
-        return {
-            "type": "object",
-            "properties": properties,
-            "required": drawn.get("required", []),
-            "additionalProperties": False,
-        }
+            schema["properties"]["label"] = {"type": "string", "enum": sorted(self.labels)}
+        return schema
 
 
 WITHOUT_MAILBOX = Offer((ToolName.ESCALATE,), kit=ON_MAILBOX)
@@ -216,10 +211,3 @@ def read_call(
     if isinstance(arguments, ReadThread) and arguments.thread_id not in {None, own_thread, *found}:
         raise Invalid("thread_id", "is not this thread, and no search of this run has found it")
     return arguments
-
-
-def _plain(schema: dict[str, Any]) -> dict[str, Any]:
-    """A property's schema without what only Pydantic reads; one that may be null is simply left out by the model."""
-    kept = {name: value for name, value in schema.items() if name not in {"title", "default"}}
-    options = [one for one in kept.pop("anyOf", []) if one.get("type") != "null"]
-    return {**kept, **(options[0] if options else {})}
