@@ -118,7 +118,7 @@ class AgentRun:
     """What the run came to, written together with the settlement of its job."""
 
     @property
-    def known(self) -> KnownMailbox:
+    def known_mailbox(self) -> KnownMailbox:
         """The mailbox of a call that needs one; raises `Invalid`, which goes to the model, where there is none."""
         if self.mailbox is None:
             raise Invalid("tool", NO_SUCH_TOOL)

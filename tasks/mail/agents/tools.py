@@ -104,7 +104,7 @@ class Tools:
 
     def _readers(self, at_hand: ThreadAtHand) -> frozenset[str]:
         """Who would get words that are written in a thread, but for the mailbox's owner."""
-        return at_hand.recipients - self._run.known.account.addresses
+        return at_hand.recipients - self._run.known_mailbox.account.addresses
 
     def _must_know(self) -> frozenset[str] | None:
         """Who must have seen the mail that is shown; None where all mail of the mailbox may be shown."""
@@ -119,7 +119,7 @@ class Tools:
         elif not seen_by:
             return ToolResult(call.call_id, shown_hits((), boundary))
         but_thread, most = ("", MOST_LISTED) if own is None else (own.message.thread_id, MOST_FOUND)
-        account_id = self._run.known.account.account_id
+        account_id = self._run.known_mailbox.account.account_id
         with self._ctx.read() as tx:
             hits = runs.search(tx, account_id, words, but_thread=but_thread, seen_by=seen_by, limit=most)
         shown = [FoundMessage(one.thread_id, one.parsed, one.received_at) for one in hits]
@@ -134,7 +134,7 @@ class Tools:
         own = None if self._own is None else self._own.message.thread_id
         wanted = thread_id or own or ""
         with self._ctx.read() as tx:
-            thread = messages.of_thread(tx, self._run.known.account.account_id, wanted)
+            thread = messages.of_thread(tx, self._run.known_mailbox.account.account_id, wanted)
         must_know = None if wanted == own else self._must_know()
         if must_know is not None:
             thread = tuple(one for one in thread if must_know <= one.parsed.people)
@@ -161,7 +161,7 @@ class Tools:
         if read is None and arguments.tool in WRITING:
             raise Invalid("thread_id", READ_FIRST)
         with self._ctx.read() as tx:
-            stored = messages.of_thread(tx, self._run.known.account.account_id, arguments.thread_id)
+            stored = messages.of_thread(tx, self._run.known_mailbox.account.account_id, arguments.thread_id)
         thread = tuple(one for one in stored if read is None or one.message_id in read)
         if not thread:
             raise Gone(f"nothing is stored of thread {arguments.thread_id}")
@@ -175,14 +175,14 @@ class Tools:
         elsewhere = {one for result in before for one in result.shown} - {one.message_id for one in at_hand.thread}
         if not elsewhere:
             return
-        readers, account_id = self._readers(at_hand), self._run.known.account.account_id
+        readers, account_id = self._readers(at_hand), self._run.known_mailbox.account.account_id
         with self._ctx.read() as tx:
             if not (readers and runs.have_seen(tx, account_id, readers, elsewhere)):
                 raise Invalid("tool", SEALED)
 
     def _work(self, call: ToolCall, arguments: Arguments, at_hand: ThreadAtHand) -> ToolResult:
         """Change a thread's labels or write in it."""
-        account = self._run.known.account
+        account = self._run.known_mailbox.account
         match arguments:
             case ApplyLabel(label=label):
                 label_id = self._run.offer.labels[label]
@@ -194,9 +194,9 @@ class Tools:
                 wish = LabelWish(remove=frozenset({INBOX}))
                 return self._change(call, at_hand, action, wish, "The thread is out of the inbox.")
             case DraftReply(body=body):
-                known = (at_hand.asked, at_hand.thread, at_hand.newest)
-                order = DraftOrder(account, *known, call.call_id, body, self._opening.mark)
-                return ToolResult(call.call_id, save_draft(self._ctx, order, self._run.known.label_ids))
+                asked, newest = at_hand.asked, at_hand.newest
+                order = DraftOrder(account, asked, at_hand.thread, newest, call.call_id, body, self._opening.mark)
+                return ToolResult(call.call_id, save_draft(self._ctx, order, self._run.known_mailbox.label_ids))
             case Reply(body=body):
                 # Nothing is sent here, and a person is asked before anything is: sending is dangerous.
                 answered(at_hand.message.parsed, account.addresses)
@@ -209,7 +209,7 @@ class Tools:
         self, call: ToolCall, at_hand: ThreadAtHand, action: RequestedAction, wish: LabelWish, done: str
     ) -> ToolResult:
         """Change the thread's labels at once, or ask for it where the safety rules want a person to be asked."""
-        mailbox, thread_id = self._run.known, at_hand.message.thread_id
+        mailbox, thread_id = self._run.known_mailbox, at_hand.message.thread_id
         if waits_for_person(action, mailbox.safety):
             return _ask(call, at_hand, action)
         with open_thread(self._ctx, mailbox.account, thread_id, mailbox.label_ids, purpose=call.call_id) as thread:
