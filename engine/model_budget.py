@@ -17,8 +17,14 @@ from engine.beside_failure import beside_failure
 from engine.database_away import retry_while_away
 from engine.interrupts import Canceled, Interrupted
 from engine.runtime import Runtime
-from providers.ports import LanguageModel, ModelAnswer, ModelRequest, Usage
-from providers.ports.conversation import Conversation, ConversationAnswer, ConversationRequest
+from providers.ports.language_model import (
+    ConversationAnswer,
+    ConversationRequest,
+    LanguageModel,
+    ModelAnswer,
+    ModelRequest,
+    Usage,
+)
 from storage.ledger import audit
 from storage.money import model_calls, spending
 from storage.money.model_calls import KeptAnswer, ModelCall
@@ -85,13 +91,6 @@ class ModelBudget:
         have been billed without an answer is charged in full. Raises `ValueError` when the job's type does not name the
         provider: no gate would keep its jobs back, and without money they would be tried again and again.
         """
-
-        def count() -> int:
-            return model.most_microcents(request, model.count_tokens(request))
-
-        most = model.most_microcents(request)
-        paid = _Paid(provider, step, account_id, most, partial(_closer, most, count))
-
         basis: JsonObject = {} if based_on is None else {BASED_ON: based_on}
 
         def call() -> tuple[ModelAnswer, JsonObject, str | None]:
@@ -106,12 +105,13 @@ class ModelBudget:
                 return answer, kept, f"no answer: {answer.stop_reason}"
             return answer, kept, check(said) if check else None
 
-        return self._once(paid, call)
+        most = model.most_microcents(request)
+        return self._once(_Paid(provider, step, account_id, most, partial(_closer, model, request, most)), call)
 
     def converse(
         self,
         provider: str,
-        model: Conversation,
+        model: LanguageModel,
         step: str,
         request: ConversationRequest,
         *,
@@ -129,11 +129,8 @@ class ModelBudget:
             refusal = None if answer.content else f"no answer: {answer.stop_reason}"
             return answer, {"content": list(answer.content)}, refusal
 
-        def count() -> int:
-            return model.most_to_converse(request, model.count_prompt(request))
-
-        paid = _Paid(provider, step, account_id, most_microcents, partial(_closer, most_microcents, count))
-        return self._once(paid, call)
+        closer = partial(_closer, model, request, most_microcents)
+        return self._once(_Paid(provider, step, account_id, most_microcents, closer), call)
 
     def _once(self, paid: "_Paid", call: Callable[[], "tuple[_Answer, JsonObject, str | None]"]) -> JsonObject:
         """Set the money aside, make the call, book what it cost and keep what it said; or return what was kept."""
@@ -243,13 +240,13 @@ def _facts(answer: _Answer) -> JsonObject:
     return {"stop_reason": answer.stop_reason, "cost": answer.cost_microcents}
 
 
-def _closer(most: int, count: Callable[[], int]) -> int:
+def _closer(model: LanguageModel, request: ModelRequest | ConversationRequest, most: int) -> int:
     """The most that a call costs by the counted tokens of its prompt; `most` where they cannot be counted.
 
     A failure to count has a limit of its own at the vendor, and must not close the gate for calls that can be paid.
     """
     try:
-        return min(most, count())
+        return min(most, model.most_microcents(request, model.count_tokens(request)))
     except Failure:
         return most
 

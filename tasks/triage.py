@@ -223,7 +223,7 @@ def _route(ctx: JobContext, case: TriageCase, match: RuleMatch | None) -> Routed
     if agent is None or case.forced or case.automation.kind is AutomationKind.SELF:
         return None
     with ctx.read() as tx:
-        _, standing = standing_of(tx, case.account, case.message.message_id, agent)
+        _, standing = standing_of(tx, ctx.org_id, case.account, agent, message_id=case.message.message_id)
     routed = route_message(agent, standing)
     if not routed.to_agent:
         ctx.log.warning("agent_not_used", agent=agent, reason=routed.reason)

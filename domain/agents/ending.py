@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 from domain.agents.loop import Finish, RunStatus
+from domain.agents.transcript import CALLED, Turn, results_of
 from domain.clean_text import clean_text
-from domain.mail.actions.requested_action import RequestedAction
+from domain.mail.actions.requested_action import RequestedAction, parse_action
 from domain.mail.actions.status import ActionStatus
 from domain.mail.correspondence import DRAFT_OUT, EmailState, LabelPlan, LabelRole
 from domain.mail.thread_plan import DEFAULT_SAFETY, ThreadBefore, ThreadPlan
@@ -27,10 +28,31 @@ _CLASSES = {
 
 
 @dataclass(frozen=True, slots=True)
+class Held:
+    """A conversation that is over."""
+
+    turns: tuple[Turn, ...]
+    finish: Finish
+
+    @property
+    def last_word(self) -> str:
+        """Why a person was called, or else what the agent said last."""
+        called = next((result.text for result in results_of(self.turns) if result.ends_run), None)
+        if called is not None:
+            return called.removeprefix(CALLED)
+        return next((turn.answer.text for turn in reversed(self.turns) if turn.answer.text), "")
+
+    @property
+    def wanted(self) -> tuple[tuple[str, RequestedAction], ...]:
+        """The actions that were asked for, each once, with the id of the message that it is about."""
+        asked = [(one.about, parse_action(one.wanted)) for one in results_of(self.turns) if one.wanted and one.about]
+        return tuple(dict.fromkeys(asked))
+
+
+@dataclass(frozen=True, slots=True)
 class Ending:
     """All that is written when a run ends."""
 
-    finish: Finish
     preview: str
     decision: Decision
     actions: tuple[CheckedAction, ...]
@@ -63,7 +85,7 @@ def end_run(
         actions=wanted,
     )
     actions = safety.check(decision)
-    return Ending(finish, preview_of(said), decision, actions, _plan(finish, before, actions))
+    return Ending(preview_of(said), decision, actions, _plan(finish, before, actions))
 
 
 def preview_of(text: str) -> str:

@@ -8,10 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from domain.jobs.failures import Invalid
 from domain.mail.invalid_fields import invalid_from
+from domain.payloads.agents import ProfileName
 from domain.privacy.redaction import redact_text
 
-NAME = r"^[a-z0-9][a-z0-9_-]{0,62}$"
-"""A profile's name; a rule's route names it (`agent:<name>`)."""
 LONGEST_PROMPT = 8_000
 MOST_LABELS = 50
 MOST_TURNS = 50
@@ -66,7 +65,8 @@ class AgentProfile(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: Annotated[str, StringConstraints(pattern=NAME)]
+    name: ProfileName
+    """A rule's route names it (`agent:<name>`)."""
     prompt: Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_PROMPT, strip_whitespace=True)]
     model: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.-]{1,99}$")]
     tools: Annotated[tuple[ToolName, ...], Field(min_length=1, max_length=len(ToolName))]

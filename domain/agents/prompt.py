@@ -38,7 +38,8 @@ _ASKED = """You are an agent that works for one person. Do what you are asked, a
 your answer: it is all that anybody reads of your work. If you are not sure, or the orders do not cover the case, call
 escalate."""
 _MAILBOX = f"""The tools work on this person's mailbox. You see a thread only after a search has found it, and you write
-in one only after you have read it.
+in one only after you have read it. Who would get your words must have seen all mail that you were shown: search by
+their address first.
 
 {_FENCE}"""
 _AS_ORDERED = "Do what the owner's orders say."
@@ -80,7 +81,6 @@ def opening(
     guidance: Guidance = NO_GUIDANCE,
 ) -> FirstTurn:
     """The orders, the facts about the sender in our own words, and the thread, bounded and fenced."""
-    system = "\n".join((_TASK, "", "The owner's orders:", clean_text(profile.prompt), guidance.text())).strip()
     facts = (
         f"- automation: {sender.automation.kind} ({sender.automation.weight})",
         f"- the owner has written to the sender before: {_word(sender.is_known)}",
@@ -89,16 +89,20 @@ def opening(
     )
     mail = fence("thread", thread_context(thread), boundary, LONGEST_THREAD + LONGEST_MESSAGE)
     lines = ("Look after this thread.", "", "What the mailbox knows:", *facts, "", mail)
-    return FirstTurn(system, "\n".join(lines))
+    return FirstTurn(_system(profile, guidance, _TASK), "\n".join(lines))
 
 
 def opening_of_request(
     profile: AgentProfile, prompt: str, now: datetime, *, has_mailbox: bool, guidance: Guidance = NO_GUIDANCE
 ) -> FirstTurn:
     """The orders, and what is asked for; no mail is in it, for the run has no thread of its own."""
-    task = (_ASKED, "", _MAILBOX) if has_mailbox else (_ASKED,)
-    system = "\n".join((*task, "", "The owner's orders:", clean_text(profile.prompt), guidance.text())).strip()
+    system = _system(profile, guidance, _ASKED, *([_MAILBOX] if has_mailbox else ()))
     return FirstTurn(system, f"It is {now:%A, %d %B %Y, %H:%M} UTC.\n\n{clean_text(prompt).strip() or _AS_ORDERED}")
+
+
+def _system(profile: AgentProfile, guidance: Guidance, *task: str) -> str:
+    orders = f"The owner's orders:\n{clean_text(profile.prompt)}\n{guidance.text()}"
+    return "\n\n".join((*task, orders)).strip()
 
 
 def shown_thread(messages: Sequence[ParsedMessage], boundary: str) -> str:

@@ -9,19 +9,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError, create_model
 
 from domain.agents.profile import AgentProfile, SearchScope, ToolName
 from domain.agents.transcript import ToolCall
 from domain.jobs.failures import Invalid
 from domain.mail.invalid_fields import invalid_from
 from domain.mail.replies.drafting import LONGEST_REPLY
+from domain.mail.tool_schema import schema_of
 
 LONGEST_ACTION_TEXT = 10_000
 """Of a reply that is sent (`domain/mail/actions/requested_action.py`); a draft may be longer."""
 WRITING = frozenset({ToolName.DRAFT_REPLY, ToolName.REPLY})
 """Tools whose text others may read one day."""
 SEALED = "mail from other threads was read that the recipients may not know: a person has to write"
+NO_SUCH_TOOL = "there is no such tool here"
 
 
 class Arguments(BaseModel):
@@ -29,39 +31,62 @@ class Arguments(BaseModel):
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
     tool: ClassVar[ToolName]
+    description: ClassVar[str]
+    """What the model is told of the tool."""
+
+
+Words = Annotated[str, StringConstraints(min_length=1, max_length=200, strip_whitespace=True)]
+ThreadId = Annotated[str, StringConstraints(min_length=1, max_length=100)]
 
 
 class SearchMail(Arguments):
     """Words to look for."""
 
     tool = ToolName.SEARCH_MAIL
-    query: Annotated[str, StringConstraints(min_length=1, max_length=200, strip_whitespace=True)]
+    description = "Look for words in the mailbox's older mail. Returns a few messages, newest first."
+    query: Words
+
+
+class SearchMailbox(Arguments):
+    """Words to look for, and a person who has sent or received the messages; without both, the newest mail."""
+
+    tool = ToolName.SEARCH_MAIL
+    description = (
+        "Look for mail by words, by a person's address, or both; the newest mail without either. Returns a few"
+        " messages, newest first."
+    )
+    query: Words | None = None
+    person: Annotated[str, StringConstraints(min_length=3, max_length=320, strip_whitespace=True)] | None = None
 
 
 class ReadThread(Arguments):
     """The run's own thread, or one that a search of this run found."""
 
     tool = ToolName.READ_THREAD
-    thread_id: Annotated[str, StringConstraints(min_length=1, max_length=100)] | None = None
+    description = "Read a thread: the one that you look after, or one that a search has found, by its id."
+    thread_id: ThreadId | None = None
 
 
 class ApplyLabel(Arguments):
     """A label by its name."""
 
     tool = ToolName.APPLY_LABEL
+    description = "Put a label on the thread."
     label: Annotated[str, StringConstraints(min_length=1, max_length=225)]
 
 
 class Archive(Arguments):
-    """Nothing: it is the run's own thread."""
+    """Nothing but the thread."""
 
     tool = ToolName.ARCHIVE
+    description = "Take the thread out of the inbox."
 
 
 class DraftReply(Arguments):
     """The words; recipients and subject are the thread's."""
 
     tool = ToolName.DRAFT_REPLY
+    description = "Save a draft of a reply in the thread, for the owner to read and send."
     body: Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_REPLY)]
 
 
@@ -69,6 +94,7 @@ class Reply(Arguments):
     """The words of a reply that is sent, at once or when a person has approved it."""
 
     tool = ToolName.REPLY
+    description = "Ask for a reply to be sent to the sender of the thread's last message."
     body: Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_ACTION_TEXT)]
 
 
@@ -76,86 +102,32 @@ class Escalate(Arguments):
     """Why a person is needed."""
 
     tool = ToolName.ESCALATE
+    description = "Hand the work to the owner, say why, and end."
     reason: Annotated[str, StringConstraints(min_length=1, max_length=1_000)]
-
-
-class SearchMailbox(Arguments):
-    """Words to look for, and a person who has sent or received the messages; without both, the newest mail."""
-
-    tool = ToolName.SEARCH_MAIL
-    query: Annotated[str, StringConstraints(min_length=1, max_length=200, strip_whitespace=True)] | None = None
-    person: Annotated[str, StringConstraints(min_length=3, max_length=320, strip_whitespace=True)] | None = None
 
 
 class InThread(Arguments):
     """A thread that a search of this run has found."""
 
-    thread_id: Annotated[str, StringConstraints(min_length=1, max_length=100)]
+    thread_id: ThreadId
 
 
-class ReadFound(InThread):
-    """The thread."""
-
-    tool = ToolName.READ_THREAD
+Toolkit = Mapping[ToolName, type[Arguments]]
+"""What each tool takes."""
 
 
-class LabelFound(InThread, ApplyLabel):
-    """The thread, and a label by its name."""
-
-
-class ArchiveFound(InThread, Archive):
-    """The thread."""
-
-
-class DraftInFound(InThread, DraftReply):
-    """The thread, and the words."""
-
-
-class ReplyInFound(InThread, Reply):
-    """The thread, and the words."""
-
-
-@dataclass(frozen=True, slots=True)
-class Toolkit:
-    """What each tool takes, and what the model is told of it."""
-
-    classes: Mapping[ToolName, type[Arguments]]
-    descriptions: Mapping[ToolName, str]
-
-
-def _by_tool(*classes: type[Arguments]) -> Mapping[ToolName, type[Arguments]]:
+def _by_tool(*classes: type[Arguments]) -> dict[ToolName, type[Arguments]]:
     return {one.tool: one for one in classes}
 
 
-ON_THREAD = Toolkit(
-    _by_tool(SearchMail, ReadThread, ApplyLabel, Archive, DraftReply, Reply, Escalate),
-    {
-        ToolName.SEARCH_MAIL: "Look for words in the mailbox's older mail. Returns a few messages, newest first.",
-        ToolName.READ_THREAD: "Read a thread: this one, or one that a search has found, by its id.",
-        ToolName.APPLY_LABEL: "Put a label on this thread.",
-        ToolName.ARCHIVE: "Take this thread out of the inbox.",
-        ToolName.DRAFT_REPLY: "Save a draft of a reply in this thread, for the owner to read and send.",
-        ToolName.REPLY: "Ask for a reply to be sent to the sender of this thread's last message.",
-        ToolName.ESCALATE: "Hand this thread to the owner, and end.",
-    },
+ON_THREAD = _by_tool(SearchMail, ReadThread, ApplyLabel, Archive, DraftReply, Reply, Escalate)
+"""Of a run that looks after one thread, on which each tool works."""
+_NAMING_THREAD = (
+    create_model(f"{one.__name__}InThread", __base__=(InThread, one), __doc__=InThread.__doc__)
+    for one in (ReadThread, ApplyLabel, Archive, DraftReply, Reply)
 )
-"""Of a run that looks after one thread."""
-ON_MAILBOX = Toolkit(
-    _by_tool(SearchMailbox, ReadFound, LabelFound, ArchiveFound, DraftInFound, ReplyInFound, Escalate),
-    {
-        ToolName.SEARCH_MAIL: "Look for mail by words, by a person's address, or both; the newest mail without either."
-        " Returns a few messages, newest first.",
-        ToolName.READ_THREAD: "Read a thread that a search has found, by its id.",
-        ToolName.APPLY_LABEL: "Put a label on a thread that a search has found.",
-        ToolName.ARCHIVE: "Take a thread that a search has found out of the inbox.",
-        ToolName.DRAFT_REPLY: "Save a draft of a reply in a thread that was read, for the owner to read and send."
-        " Who would get it must have seen all mail that you were shown: search by their address first.",
-        ToolName.REPLY: "Ask for a reply to be sent in a thread that was read, to the sender of its last message. Who"
-        " would get it must have seen all mail that you were shown: search by their address first.",
-        ToolName.ESCALATE: "Call the owner, say why, and end.",
-    },
-)
-"""Of a run that has no thread of its own."""
+ON_MAILBOX = ON_THREAD | _by_tool(SearchMailbox, *_NAMING_THREAD)
+"""Of a run that has no thread of its own: each call names one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,27 +138,21 @@ class Offer:
     labels: Mapping[str, str] = field(default_factory=dict)
     """Ids of the labels that may be applied, by name."""
     search: SearchScope = SearchScope.CORRESPONDENTS
-    kit: Toolkit = ON_THREAD
+    kit: Toolkit = field(default_factory=lambda: ON_THREAD)
 
     def specs(self) -> list[dict[str, Any]]:
         """Name, description and JSON schema of each tool, the same bytes in the same order for the same offer."""
         return [
-            {"name": tool.value, "description": self.kit.descriptions[tool], "schema": self._schema(tool)}
+            {"name": tool.value, "description": self.kit[tool].description, "schema": self._schema(tool)}
             for tool in ToolName
             if tool in self.tools
         ]
 
     def _schema(self, tool: ToolName) -> dict[str, Any]:
-        drawn = self.kit.classes[tool].model_json_schema()
-        properties = {name: _plain(value) for name, value in drawn.get("properties", {}).items()}
+        schema = schema_of(self.kit[tool])
         if tool is ToolName.APPLY_LABEL:
-            properties["label"] = {"type": "string", "enum": sorted(self.labels)}
-        return {
-            "type": "object",
-            "properties": properties,
-            "required": drawn.get("required", []),
-            "additionalProperties": False,
-        }
+            schema["properties"]["label"] = {"type": "string", "enum": sorted(self.labels)}
+        return schema
 
 
 WITHOUT_MAILBOX = Offer((ToolName.ESCALATE,), kit=ON_MAILBOX)
@@ -229,26 +195,19 @@ def read_call(
     """
     tool = next((one for one in offer.tools if one.value == call.name), None)
     if tool is None:
-        raise Invalid("tool", "there is no such tool here")
+        raise Invalid("tool", NO_SUCH_TOOL)
     if tool in WRITING and is_sealed:
         raise Invalid("tool", SEALED)
     if call.arguments is None:
         raise Invalid("arguments", "are no JSON object")
     try:
-        arguments = offer.kit.classes[tool].model_validate(call.arguments)
+        arguments = offer.kit[tool].model_validate(call.arguments)
     except ValidationError as error:
         raise invalid_from(error, "arguments") from error
     if isinstance(arguments, ApplyLabel) and arguments.label not in offer.labels:
         raise Invalid("label", "was not offered")
-    if isinstance(arguments, ReadThread) and arguments.thread_id not in {None, own_thread, *found}:
-        raise Invalid("thread_id", "is not this thread, and no search of this run has found it")
     if isinstance(arguments, InThread) and arguments.thread_id not in found:
         raise Invalid("thread_id", "no search of this run has found it")
+    if isinstance(arguments, ReadThread) and arguments.thread_id not in {None, own_thread, *found}:
+        raise Invalid("thread_id", "is not this thread, and no search of this run has found it")
     return arguments
-
-
-def _plain(schema: dict[str, Any]) -> dict[str, Any]:
-    """A property's schema without what only Pydantic reads; one that may be null is simply left out by the model."""
-    kept = {name: value for name, value in schema.items() if name not in {"title", "default"}}
-    options = [one for one in kept.pop("anyOf", []) if one.get("type") != "null"]
-    return {**kept, **(options[0] if options else {})}

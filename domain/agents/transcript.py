@@ -5,6 +5,9 @@ from dataclasses import asdict, dataclass
 
 from domain.jobs.job import JsonObject
 
+CALLED = "The owner is told: "
+"""How the result of a call begins that hands the run to a person; the rest is why."""
+
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
@@ -22,16 +25,14 @@ class ToolResult:
     call_id: str
     text: str
     is_error: bool = False
-    is_private: bool = False
-    """Whether it shows mail that the recipients of a reply may not have seen."""
     ends_run: bool = False
     """Whether the run is over: it was handed to a person."""
     found: tuple[str, ...] = ()
     """The threads that a search has shown, by id."""
     shown: tuple[str, ...] = ()
-    """The messages that a run without a thread of its own was shown, by id; of a thread, the oldest first."""
+    """The messages that it shows of threads that are not the run's own, by id; of a thread, the oldest first."""
     read: str | None = None
-    """The thread whose messages these are, where a whole one was read."""
+    """The thread whose messages these are, where one was read."""
     wanted: JsonObject | None = None
     """The action that was asked for and is recorded when the run ends."""
     about: str | None = None
@@ -67,6 +68,11 @@ class Turn:
 def cost_of(turns: Iterable[Turn]) -> int:
     """What the answers have cost, in microcents."""
     return sum(turn.answer.cost_microcents for turn in turns)
+
+
+def results_of(turns: Iterable[Turn]) -> tuple[ToolResult, ...]:
+    """All results of a run, in order."""
+    return tuple(result for turn in turns for result in turn.results)
 
 
 def result_document(result: ToolResult) -> JsonObject:

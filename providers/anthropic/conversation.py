@@ -1,4 +1,4 @@
-"""How a conversation with tools is sent to Anthropic, and how its answers are read; pure (docs: anthropic.md#tools)."""
+"""How a conversation or a forced call is sent to Anthropic, and its answers read; pure (docs: anthropic.md#tools)."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -6,10 +6,13 @@ from typing import Any
 
 from domain.agents.transcript import ToolResult, Turn
 from domain.scheduling.money import tokens_at_most
-from providers.anthropic.models import manner_of
-from providers.ports.conversation import ConversationRequest
+from providers.anthropic.models import Manner, manner_of
+from providers.ports.language_model import ConversationAnswer, ConversationRequest
 
 Block = dict[str, Any]
+
+CALL_THE_TOOL = "Answer with exactly one call of the tool `{name}` and nothing else."
+"""Said to models that refuse a forced call; it is in the system prompt, so mail cannot come after it."""
 
 GO_ON = "Go on."
 """For a turn that was answered with nothing else: the last message must be a user's."""
@@ -24,20 +27,34 @@ def conversation_body(request: ConversationRequest) -> dict[str, Any]:
 
 def prompt_body(request: ConversationRequest) -> dict[str, Any]:
     """The parameters that make the prompt, as `count_tokens` takes them, too."""
+    manner = manner_of(request.model)
     body: dict[str, Any] = {"model": request.model, "messages": _messages(request)}
     if request.tools:
         tools = [
             {"name": one.name, "description": one.description, "input_schema": one.schema} for one in request.tools
         ]
         body["tools"] = [*tools[:-1], _marked(tools[-1], request)]
+        forced = request.is_forced and manner.forces_tool
+        choice = {"type": "tool", "name": request.tools[0].name} if forced else {"type": "auto"}
         # One call at a time: each result is read before the next call is decided.
-        body["tool_choice"] = {"type": "auto", "disable_parallel_tool_use": True}
-    if request.system.strip():
-        body["system"] = [_marked({"type": "text", "text": request.system}, request)]
-    thinking = manner_of(request.model).thinking
-    if thinking is not None:
-        body["thinking"] = {"type": thinking}
+        body["tool_choice"] = choice | {"disable_parallel_tool_use": True}
+    system = list(_system(request, manner))
+    if system:
+        body["system"] = system
+    if manner.thinking is not None:
+        body["thinking"] = {"type": manner.thinking}
     return body
+
+
+def _system(request: ConversationRequest, manner: Manner) -> Iterator[Block]:
+    """The mark stands where the parts end that are the same for all mail (docs: anthropic.md#prompt-cache)."""
+    forced_by_words = request.is_forced and not manner.forces_tool
+    call = CALL_THE_TOOL.format(name=request.tools[0].name) if forced_by_words else ""
+    stable = "\n\n".join(filter(str.strip, (request.system, call)))
+    if stable:
+        yield _marked({"type": "text", "text": stable}, request)
+    if request.particular.strip():
+        yield {"type": "text", "text": request.particular}
 
 
 def prompt_tokens_at_most(request: ConversationRequest) -> int:
@@ -54,7 +71,18 @@ def kept_content(content: Sequence[object]) -> tuple[Block, ...]:
     return tuple(_kept(block) for block in content if isinstance(block, dict) and _says_something(block))
 
 
+def arguments_of(answer: ConversationAnswer, tool_name: str) -> dict[str, Any] | None:
+    """What a forced call of a tool was made with; None for an answer that is not exactly one such call."""
+    calls = [block for block in answer.content if block.get("type") == "tool_use"]
+    if answer.stop_reason != "tool_use" or [one["name"] for one in calls] != [tool_name]:
+        return None
+    arguments = calls[0]["input"]
+    return arguments if isinstance(arguments, dict) else None
+
+
 def _messages(request: ConversationRequest) -> list[Block]:
+    if request.is_forced:
+        return [{"role": "user", "content": request.opening}]
     opening = {"type": "text", "text": _worded(request.opening)}
     said: list[Block] = [{"role": "user", "content": [_marked(opening, request)]}]
     for place, turn in enumerate(request.turns, start=1):

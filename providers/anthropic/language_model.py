@@ -1,24 +1,28 @@
-"""Anthropic's models behind one tool call, with the cost of every answer, useful or not."""
+"""Anthropic's models: a forced call or a turn of a conversation, with the cost of every answer, useful or not."""
 
-import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Self, TypeVar
 
 import pydantic
 from anthropic import Anthropic, APIConnectionError, APIStatusError, DefaultHttpxClient
-from anthropic.types import TextBlockParam, ToolParam
 
 from domain.jobs.failures import Failure
-from domain.scheduling.money import PROVIDER, tokens_at_most
+from domain.scheduling.money import PROVIDER
 from observability.job_spans import call_span
-from providers.anthropic.conversation import conversation_body, kept_content, prompt_body, prompt_tokens_at_most
+from providers.anthropic.conversation import (
+    arguments_of,
+    conversation_body,
+    kept_content,
+    prompt_body,
+    prompt_tokens_at_most,
+)
 from providers.anthropic.failures import failure_of
-from providers.anthropic.models import Manner, cost_microcents, manner_of
+from providers.anthropic.models import cost_microcents
 from providers.closing import Closing
 from providers.limited_client import limited, shared_tls
-from providers.ports import Meter, ModelAnswer, ModelRequest, Usage
-from providers.ports.conversation import ConversationAnswer, ConversationRequest
+from providers.ports import Meter
+from providers.ports.language_model import ConversationAnswer, ConversationRequest, ModelAnswer, ModelRequest, Usage
 from providers.ports.time_limit import TimeLimit
 from providers.rest_client import unreadable, utc_now
 
@@ -31,12 +35,9 @@ COUNT = "anthropic.messages.count_tokens"
 DEAREST_INPUT = {None: "input_tokens", "5m": "cache_creation_5m_tokens", "1h": "cache_creation_1h_tokens"}
 """By what a request asks of the cache: writing costs more than reading, and more than no cache at all."""
 
-CALL_THE_TOOL = "Answer with exactly one call of the tool `{name}` and nothing else."
-"""Said to models that refuse a forced call; it is in the system prompt, so mail cannot come after it."""
-
 
 class AnthropicModel(Closing):
-    """Implements `LanguageModel` and `Conversation`; safe to share between threads, built after any fork.
+    """Implements `LanguageModel`; safe to share between threads, built after any fork.
 
     `timeout_s` bounds each call in all. Nothing is repeated: a repeated call is billed again.
     """
@@ -76,30 +77,15 @@ class AnthropicModel(Closing):
         Every 200 is an answer with its usage and cost; `arguments` is None when the model refused, was cut off, called
         another tool or none. Everything else raises: what speaks of our key, credit or limits is `Throttled`.
         """
-        answer = self._answer(request)
-        usage = answer.usage.as_usage()
+        answer = self.converse(request.conversation)
         return ModelAnswer(
             model=answer.model,
-            stop_reason=answer.stop_reason or "",
-            arguments=_arguments(answer, request.tool_name),
-            usage=usage,
-            cost_microcents=cost_microcents(answer.model, usage, self._clock().date()),
+            stop_reason=answer.stop_reason,
+            arguments=arguments_of(answer, request.tool_name),
+            usage=answer.usage,
+            cost_microcents=answer.cost_microcents,
             request_id=answer.request_id,
         )
-
-    def most_microcents(self, request: ModelRequest, prompt_tokens: int | None = None) -> int:
-        """The most that a call can cost: a token per byte unless they were counted, and the longest answer.
-
-        Where the request asks for the cache, the prompt counts as written to it: the most expensive kind of input.
-        """
-        prompt = tokens_at_most(*_texts(request)) if prompt_tokens is None else prompt_tokens
-        usage = Usage(output_tokens=request.max_tokens, **{DEAREST_INPUT[request.cache]: prompt})
-        return cost_microcents(request.model, usage, self._clock().date())
-
-    def count_tokens(self, request: ModelRequest) -> int:
-        """The tokens of a prompt, counted by the vendor."""
-        body = {name: value for name, value in _body(request).items() if name != "max_tokens"}
-        return self._post(COUNT, self._client.messages.with_raw_response.count_tokens, body, _Counted).input_tokens
 
     def converse(self, request: ConversationRequest) -> ConversationAnswer:
         """Make one call of a conversation with tools.
@@ -111,7 +97,7 @@ class AnthropicModel(Closing):
             self._client.messages.with_raw_response.create,
             conversation_body(request),
             _Said,
-            of_installation=False,
+            of_installation=request.is_forced,
         )
         usage = answer.usage.as_usage()
         return ConversationAnswer(
@@ -123,19 +109,21 @@ class AnthropicModel(Closing):
             request_id=answer.request_id,
         )
 
-    def most_to_converse(self, request: ConversationRequest, prompt_tokens: int | None = None) -> int:
-        """The most that a call can cost: a token per byte unless they were counted, and the longest answer."""
-        prompt = prompt_tokens_at_most(request) if prompt_tokens is None else prompt_tokens
-        usage = Usage(output_tokens=request.max_tokens, **{DEAREST_INPUT[request.cache]: prompt})
-        return cost_microcents(request.model, usage, self._clock().date())
+    def most_microcents(self, request: ModelRequest | ConversationRequest, prompt_tokens: int | None = None) -> int:
+        """The most that a call can cost: a token per byte unless they were counted, and the longest answer.
 
-    def count_prompt(self, request: ConversationRequest) -> int:
+        Where the request asks for the cache, the prompt counts as written to it: the most expensive kind of input.
+        """
+        asked = _conversation(request)
+        prompt = prompt_tokens_at_most(asked) if prompt_tokens is None else prompt_tokens
+        usage = Usage(output_tokens=asked.max_tokens, **{DEAREST_INPUT[asked.cache]: prompt})
+        return cost_microcents(asked.model, usage, self._clock().date())
+
+    def count_tokens(self, request: ModelRequest | ConversationRequest) -> int:
         """The tokens of a prompt, counted by the vendor."""
+        asked = _conversation(request)
         count = self._client.messages.with_raw_response.count_tokens
-        return self._post(COUNT, count, prompt_body(request), _Counted, of_installation=False).input_tokens
-
-    def _answer(self, request: ModelRequest) -> "_Answer":
-        return self._post(CREATE, self._client.messages.with_raw_response.create, _body(request), _Answer)
+        return self._post(COUNT, count, prompt_body(asked), _Counted, of_installation=asked.is_forced).input_tokens
 
     def _post(
         self,
@@ -144,7 +132,7 @@ class AnthropicModel(Closing):
         body: dict[str, Any],
         shape: type[Shape],
         *,
-        of_installation: bool = True,
+        of_installation: bool,
     ) -> Shape:
         """Make one metered call; returns the part of its answer that we read.
 
@@ -191,12 +179,6 @@ class _Usage(pydantic.BaseModel):
         )
 
 
-class _Block(pydantic.BaseModel):
-    type: str
-    name: str = ""
-    input: Any = None
-
-
 class _Identified(pydantic.BaseModel):
     """An answer with the id that its header carries."""
 
@@ -206,23 +188,12 @@ class _Identified(pydantic.BaseModel):
         return self.model_copy(update={"request_id": request_id})
 
 
-class _Billed(_Identified):
-    """The part of a message that is always read; the package's own model is filled without any check."""
+class _Said(_Identified):
+    """The part of a message that is read, whose blocks are sent back as they came; the package's is never checked."""
 
     model: str
     stop_reason: str | None = None
     usage: _Usage
-
-
-class _Answer(_Billed):
-    """An answer to a forced call."""
-
-    content: list[_Block] = []
-
-
-class _Said(_Billed):
-    """An answer in a conversation, whose blocks are sent back as they came."""
-
     content: list[dict[str, Any]] = []
 
 
@@ -232,61 +203,5 @@ class _Counted(_Identified):
     input_tokens: pydantic.NonNegativeInt
 
 
-def _arguments(answer: _Answer, tool_name: str) -> dict[str, Any] | None:
-    if answer.stop_reason != "tool_use":
-        return None
-    calls = [block for block in answer.content if block.type == "tool_use"]
-    if len(calls) != 1 or calls[0].name != tool_name or not isinstance(calls[0].input, dict):
-        return None
-    return calls[0].input
-
-
-def _texts(request: ModelRequest) -> Iterator[str]:
-    """All of the prompt."""
-    yield from (request.system, request.particular, request.mail, request.tool_name, request.tool_description)
-    yield json.dumps(request.tool_schema)
-
-
-def _body(request: ModelRequest) -> dict[str, Any]:
-    """The parameters of the call; the vendor caches them in the order tools, system, messages."""
-    manner = manner_of(request.model)
-    body: dict[str, Any] = {
-        "model": request.model,
-        "max_tokens": request.max_tokens,
-        "tools": [_tool(request)],
-        "tool_choice": _tool_choice(request, manner),
-        "messages": [{"role": "user", "content": request.mail}],
-    }
-    system = list(_system(request, manner))
-    if system:
-        body["system"] = system
-    if manner.thinking is not None:
-        body["thinking"] = {"type": manner.thinking}
-    return body
-
-
-def _tool(request: ModelRequest) -> dict[str, Any]:
-    tool = ToolParam(name=request.tool_name, description=request.tool_description, input_schema=request.tool_schema)
-    return _cached(tool, request)
-
-
-def _tool_choice(request: ModelRequest, manner: Manner) -> dict[str, Any]:
-    if manner.forces_tool:
-        return {"type": "tool", "name": request.tool_name, "disable_parallel_tool_use": True}
-    return {"type": "auto", "disable_parallel_tool_use": True}
-
-
-def _system(request: ModelRequest, manner: Manner) -> Iterator[dict[str, Any]]:
-    """The mark stands where the parts end that are the same for all mail (docs: anthropic.md#prompt-cache)."""
-    call = "" if manner.forces_tool else CALL_THE_TOOL.format(name=request.tool_name)
-    stable = "\n\n".join(filter(None, [request.system, call]))
-    if stable:
-        yield _cached(TextBlockParam(type="text", text=stable), request)
-    if request.particular.strip():
-        yield {**TextBlockParam(type="text", text=request.particular)}
-
-
-def _cached(block: ToolParam | TextBlockParam, request: ModelRequest) -> dict[str, Any]:
-    if request.cache is None:
-        return {**block}
-    return {**block, "cache_control": {"type": "ephemeral", "ttl": request.cache}}
+def _conversation(request: ModelRequest | ConversationRequest) -> ConversationRequest:
+    return request.conversation if isinstance(request, ModelRequest) else request

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Literal
 
-from providers.ports import Usage
+from providers.ports.language_model import Usage
 
 Thinking = Literal["disabled", "between_tools"]
 

@@ -6,7 +6,7 @@ is metered first.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 from uuid import UUID
 
 from domain.mail.mailbox import (
@@ -128,74 +128,6 @@ class Mailbox(Protocol):
 
     def stop_watch(self) -> None:
         """Stop push notifications."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """Tokens of one model call, as billed."""
-
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cache_creation_5m_tokens: int = 0
-    cache_creation_1h_tokens: int = 0
-    cache_read_tokens: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class ModelAnswer:
-    """What a model said to a forced tool call, with the usage even when the answer is of no use.
-
-    `stop_reason` is the vendor's word; `arguments` is the tool's input, or None when the model
-    called no tool, another tool, or was cut off. The caller validates it against its own schema.
-    """
-
-    model: str
-    stop_reason: str
-    arguments: dict[str, Any] | None
-    usage: Usage
-    cost_microcents: int
-    request_id: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ModelRequest:
-    """One forced tool call: stable parts first, so that the prompt cache holds them.
-
-    `system` and `tool_schema` should be the same bytes for all mail of an account; `particular` is what else the model
-    is told, and differs. `mail` is hostile text.
-    """
-
-    model: str
-    system: str
-    mail: str
-    tool_name: str
-    tool_description: str
-    tool_schema: dict[str, Any]
-    max_tokens: int = 1024
-    cache: Literal["5m", "1h"] | None = "5m"
-    particular: str = ""
-
-
-class LanguageModel(Protocol):
-    """A language model behind a forced tool call."""
-
-    def ask(self, request: ModelRequest) -> ModelAnswer:
-        """Make one call, never repeated by a library; raises failures for transport, limits and spend.
-
-        Raises `Refused` when the vendor will not take the request; nothing is billed then.
-        """
-        ...
-
-    def most_microcents(self, request: ModelRequest, prompt_tokens: int | None = None) -> int:
-        """The most that this call can cost, whatever the model answers: what a budget reserves for it.
-
-        Closer where the tokens of the prompt were counted.
-        """
-        ...
-
-    def count_tokens(self, request: ModelRequest) -> int:
-        """The tokens of the prompt as the vendor counts them: a call of its own, free and with a limit of its own."""
         ...
 
 

@@ -2,8 +2,9 @@
 
 import secrets
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 from domain.jobs.failures import Invalid
@@ -15,8 +16,7 @@ from engine.context import JobContext
 from engine.handler_settings import HandlerSettings
 from engine.model_budget import BASED_ON, REFUSED, CheckAnswer
 from observability.on_demand import on_demand
-from providers.ports import LanguageModel, ModelRequest
-from providers.ports.conversation import Conversation, ConversationRequest
+from providers.ports.language_model import ConversationRequest, LanguageModel, ModelRequest
 
 Accepted = TypeVar("Accepted")
 
@@ -54,16 +54,7 @@ def ask(  # noqa: PLR0913 - who asks, for whom, what, and what is kept of it
     else, and `Invalid` when there is no answer to use: `accept` raised it, the model called no tool, or the vendor
     would not take the request. The reason is listed with the call.
     """
-    request = ModelRequest(
-        model=model,
-        system=prompt.system,
-        mail=prompt.mail,
-        tool_name=prompt.tool_name,
-        tool_description=prompt.tool_description,
-        tool_schema=prompt.tool_schema,
-        max_tokens=MOST_TOKENS,
-        particular=prompt.particular,
-    )
+    request = ModelRequest(model=model, max_tokens=MOST_TOKENS, **asdict(prompt))
     kept = ask_model(ctx, step, request, account_id=account_id, check=partial(_why_not, accept), based_on=based_on)
     if not is_based_on(kept, based_on):
         raise OutOfDate
@@ -115,27 +106,23 @@ def most_of_turn(ctx: JobContext, request: ConversationRequest, is_affordable: C
     The bound by the prompt's bytes is some times too high. Only where it is too much, the vendor counts the tokens.
     """
     model = shared_model(ctx)
-    bound = model.most_to_converse(request)
+    bound = model.most_microcents(request)
     if is_affordable(bound):
         return bound
-    if not is_affordable(model.most_to_converse(request, 0)):
+    if not is_affordable(model.most_microcents(request, 0)):
         return None
-    closer = model.most_to_converse(request, model.count_prompt(request))
+    closer = model.most_microcents(request, model.count_tokens(request))
     return closer if is_affordable(closer) else None
 
 
-class Model(LanguageModel, Conversation, Protocol):
-    """A model that can do both."""
-
-
-def shared_model(ctx: JobContext) -> Model:
+def shared_model(ctx: JobContext) -> LanguageModel:
     """The process's client of the model; it is asked through `ctx.budget` only."""
     return ctx.shared(PROVIDER, partial(_make_model, ctx))
 
 
-def _make_model(ctx: JobContext) -> Model:
+def _make_model(ctx: JobContext) -> LanguageModel:
     settings = ctx.settings
-    model: Model = on_demand("providers.anthropic.language_model:AnthropicModel")(
+    model: LanguageModel = on_demand("providers.anthropic.language_model:AnthropicModel")(
         api_key=settings.anthropic_api_key.get_secret_value(),
         timeout_s=settings.anthropic_timeout_s,
         meter=ctx.meter(PROVIDER),

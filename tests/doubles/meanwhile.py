@@ -9,8 +9,7 @@ import pytest
 from domain.scheduling.money import PROVIDER
 from engine.runtime import Runtime
 from providers.anthropic.language_model import AnthropicModel
-from providers.ports import ModelAnswer, ModelRequest
-from providers.ports.conversation import ConversationAnswer, ConversationRequest
+from providers.ports.language_model import ConversationAnswer, ConversationRequest, ModelAnswer, ModelRequest
 
 CONVERSATION = "a conversation"
 """Stands for the tool of a request that may name several."""

@@ -21,7 +21,7 @@ from domain.payloads.payload import Payload
 from engine.app import register
 from engine.catalogue import job
 from engine.context import JobContext
-from providers.ports import ModelRequest
+from providers.ports.language_model import ModelRequest
 from storage.ledger import audit
 from storage.postgres.database import Transaction
 from tasks.mail.language_model import ask_model

@@ -20,8 +20,7 @@ from domain.jobs.failures import (
 )
 from engine.context import JobContext
 from engine.interrupts import Canceled, Interrupted
-from providers.ports import ModelAnswer, ModelRequest, Usage
-from providers.ports.conversation import ConversationAnswer, ConversationRequest
+from providers.ports.language_model import ConversationAnswer, ConversationRequest, ModelAnswer, ModelRequest, Usage
 from storage.money import spending
 from tests.doubles.factories import claim_one, enqueue_one
 from tests.doubles.mail_environment import MailEnvironment
@@ -31,6 +30,7 @@ from tests.doubles.triggers import refuse
 COST = 1_000
 TURN = ConversationRequest("a model", "system", (), "a thread")
 VENDOR = "a vendor"
+Asked = ModelRequest | ConversationRequest
 
 
 @dataclass
@@ -48,10 +48,10 @@ class Answering:
         self.meanwhile()
         return ModelAnswer("a model", "tool_use", self.arguments, Usage(), COST, f"request {self.asked}")
 
-    def most_microcents(self, _request: ModelRequest, prompt_tokens: int | None = None) -> int:
+    def most_microcents(self, _request: Asked, prompt_tokens: int | None = None) -> int:
         return 2 * COST if prompt_tokens is None else prompt_tokens
 
-    def count_tokens(self, _request: ModelRequest) -> int:
+    def count_tokens(self, _request: Asked) -> int:
         if isinstance(self.counted, Failure):
             raise self.counted
         return self.counted
@@ -61,12 +61,6 @@ class Answering:
         self.meanwhile()
         said = ({"type": "text", "text": f"answer {self.asked}"},)
         return ConversationAnswer("a model", "end_turn", said, Usage(), COST, f"request {self.asked}")
-
-    def most_to_converse(self, _request: ConversationRequest, prompt_tokens: int | None = None) -> int:
-        return 2 * COST + (prompt_tokens or 0)
-
-    def count_prompt(self, _request: ConversationRequest) -> int:
-        return 0
 
 
 def held(env: MailEnvironment, *providers: str) -> JobContext:

@@ -24,20 +24,18 @@ from providers.microsoft.sender import GraphSender
 from providers.microsoft.tokens import MicrosoftCredential
 from providers.ports import (
     AlertChannel,
-    LanguageModel,
     Mailbox,
     Meter,
-    ModelRequest,
     Notice,
     approvals,
-    conversation,
     email,
+    language_model,
     push,
     sms,
 )
 from providers.ports.approvals import ApprovalChannel, Outcome
-from providers.ports.conversation import Conversation, ConversationRequest
 from providers.ports.email import DraftingSender, DraftRef, KeyedSender
+from providers.ports.language_model import ConversationRequest, LanguageModel, ModelRequest
 from providers.ports.push import OutgoingPush, PushSender
 from providers.ports.sms import OutgoingSms, SmsSender
 from providers.resend.sender import ResendSender
@@ -53,7 +51,6 @@ Maker = Callable[[str, Meter], Any]
 CLIENTS: dict[type, tuple[Maker, ...]] = {
     Mailbox: (lambda url, meter: GmailMailbox(account="a", access_token="t", timeout_s=5, endpoint=url, meter=meter),),
     LanguageModel: (lambda url, meter: AnthropicModel(api_key="k", timeout_s=5, base_url=url, meter=meter),),
-    Conversation: (lambda url, meter: AnthropicModel(api_key="k", timeout_s=5, base_url=url, meter=meter),),
     AlertChannel: (
         lambda url, meter: DiscordWebhook(url, timeout_s=5, meter=meter),
         lambda url, meter: SignedWebhook(url, "secret", timeout_s=5, meter=meter),
@@ -95,7 +92,6 @@ CLIENTS: dict[type, tuple[Maker, ...]] = {
 
 SENDS_NOTHING = {
     (LanguageModel, "most_microcents"): "arithmetic on the request",
-    (Conversation, "most_to_converse"): "arithmetic on the request",
     (KeyedSender, "request"): "the bytes that are stored before the call",
 }
 
@@ -137,7 +133,7 @@ def call(client: object, name: str) -> None:
         for parameter in inspect.signature(method).parameters.values()
         if parameter.default is inspect.Parameter.empty
     ]
-    values = ARGUMENTS | ({"request": CONVERSATION} if name in vars(Conversation) else {})
+    values = ARGUMENTS | ({"request": CONVERSATION} if name == "converse" else {})
     values |= KEYED if name in vars(KeyedSender) and isinstance(client, ResendSender) else {}
     values |= {"message": PUSH if isinstance(client, FcmSender) else SMS} if "message" not in values else {}
     method(**{parameter.name: values.get(parameter.name, "word") for parameter in required})
@@ -150,7 +146,7 @@ def forbid(method: str, _units: int) -> None:
 def test_every_port_has_its_clients_here() -> None:
     classes = (
         one
-        for module in (ports, conversation, approvals, email, push, sms)
+        for module in (ports, language_model, approvals, email, push, sms)
         for _, one in inspect.getmembers(module, inspect.isclass)
     )
     found = {one for one in classes if Protocol in one.__bases__}

@@ -14,7 +14,7 @@ from engine.app import register
 from engine.catalogue import job
 from engine.context import JobContext
 from engine.runtime import runtime
-from providers.ports import ModelRequest
+from providers.ports.language_model import ModelRequest
 from storage.accounts import accounts
 from storage.ledger import audit
 from tasks.exchange.artifact_files import record_file, store_of

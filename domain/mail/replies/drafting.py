@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
@@ -15,6 +15,7 @@ from domain.mail.outgoing.header_lines import LONGEST_NAME
 from domain.mail.parsing.parsed_message import ParsedMessage
 from domain.mail.replies.plain_reply import plain_reply
 from domain.mail.replies.voice import Voice, voice_hint
+from domain.mail.tool_schema import schema_of
 from domain.mail.triage.prompts import NO_GUIDANCE, Guidance, Prompt, describe_mail
 from domain.spelling.normal_form import normalized, visible
 
@@ -56,7 +57,7 @@ class DraftText(BaseModel):
 
     body: Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_REPLY)]
     confidence: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
-    notes: Annotated[str, StringConstraints(max_length=LONGEST_NOTES)] = ""
+    notes: Annotated[str, Field(max_length=LONGEST_NOTES, description="For the owner, not for the reply.")] = ""
     """What the person should know before sending; shown beside the draft, never in it."""
 
 
@@ -100,7 +101,7 @@ def draft_prompt(  # noqa: PLR0913 - what a reply depends on, by name
         mail=f"{voice_hint(voice, boundary)}{wish}{_whose(name)}Answer the last message of this thread.\n\n{mail}",
         tool_name=DRAFT_TOOL,
         tool_description="Records the text of one reply, for a person to read and send.",
-        tool_schema=draft_schema(),
+        tool_schema=schema_of(DraftText),
     )
 
 
@@ -113,21 +114,6 @@ def _rework_wish(instruction: str, old_draft: str, boundary: str) -> str:
 def _whose(name: str) -> str:
     shown = one_line(clean_text(name))[:LONGEST_NAME].strip()
     return f"You write as {shown}. " if shown else ""
-
-
-def draft_schema() -> dict[str, Any]:
-    """The JSON schema of the drafting tool."""
-    properties = {
-        "body": {"type": "string", "minLength": 1, "maxLength": LONGEST_REPLY},
-        "confidence": {"type": "number", "minimum": 0, "maximum": 1},
-        "notes": {"type": "string", "maxLength": LONGEST_NOTES, "description": "For the owner, not for the reply."},
-    }
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": ["body", "confidence"],
-        "additionalProperties": False,
-    }
 
 
 def accept_draft(arguments: Mapping[str, object] | None, name: str = "") -> DraftText:

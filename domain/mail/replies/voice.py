@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
@@ -16,6 +16,7 @@ from domain.mail.invalid_fields import invalid_from
 from domain.mail.mail_fence import fence, one_line
 from domain.mail.parsing.parsed_message import ParsedMessage
 from domain.mail.parsing.quoted_text import visible_text
+from domain.mail.tool_schema import schema_of
 from domain.mail.triage.prompts import Prompt
 from domain.privacy.secrets import secret_in
 from domain.spelling.normal_form import visible
@@ -57,8 +58,8 @@ class Voice(BaseModel):
 
     formality: Literal["formal", "neutral", "casual"]
     length: Literal["short", "medium", "long"]
-    greeting: Line = ""
-    closing: Line = ""
+    greeting: Annotated[Line, Field(description="As they usually greet, with … in place of a name.")] = ""
+    closing: Annotated[Line, Field(description="As they usually close, with their own name.")] = ""
     habits: Annotated[list[Line], Field(max_length=MOST_HABITS)] = []
 
     def text(self) -> str:
@@ -87,26 +88,8 @@ def voice_prompt(samples: Sequence[str], boundary: str) -> Prompt:
         mail=f"Describe how this person writes.\n\n{fence('sent mail', text, boundary, LONGEST_SAMPLES * 2)}",
         tool_name=VOICE_TOOL,
         tool_description="Records how one person writes e-mail.",
-        tool_schema=voice_schema(),
+        tool_schema=schema_of(Voice),
     )
-
-
-def voice_schema() -> dict[str, Any]:
-    """The JSON schema of the tool."""
-    line = {"type": "string", "maxLength": LONGEST_LINE}
-    properties = {
-        "formality": {"type": "string", "enum": ["formal", "neutral", "casual"]},
-        "length": {"type": "string", "enum": ["short", "medium", "long"]},
-        "greeting": line | {"description": "As they usually greet, with … in place of a name."},
-        "closing": line | {"description": "As they usually close, with their own name."},
-        "habits": {"type": "array", "maxItems": MOST_HABITS, "items": line},
-    }
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": ["formality", "length"],
-        "additionalProperties": False,
-    }
 
 
 def accept_voice(arguments: Mapping[str, object]) -> Voice:

@@ -1,1 +1,1 @@
-"""How an agent works on a thread: its conversation, its tools, its drafts, and whether it may."""
+"""A run of an agent: its subject, its conversation, its tools, its drafts, and whether it may."""

@@ -1,10 +1,9 @@
-"""Holds an agent's conversation: each answer and result is kept before the next call (docs: agents.md#the-loop)."""
+"""Holds the conversation of a run: each answer and result is kept before the next call (docs: agents.md#the-loop)."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from uuid import UUID
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 
+from domain.agents.ending import Held
 from domain.agents.loop import (
     OUT_OF_MONEY,
     AskModel,
@@ -16,118 +15,86 @@ from domain.agents.loop import (
     affords,
     next_step,
 )
-from domain.agents.profile import AgentProfile
-from domain.agents.prompt import FirstTurn
-from domain.agents.tools import Offer
-from domain.agents.transcript import Answer, ToolCall, ToolResult, Turn, read_answer
+from domain.agents.transcript import Answer, ToolResult, Turn, read_answer, results_of
 from domain.jobs.failures import Failure, Invalid, Permanent
+from domain.jobs.job import Outcome
 from engine.beside_failure import beside_failure
 from engine.context import JobContext
-from providers.ports.conversation import ConversationRequest, Tool
+from providers.ports.language_model import ConversationRequest, Tool
 from storage.agents import runs
-from storage.agents.runs import BegunRun
+from tasks.mail.agents.run import AgentRun, Opening
+from tasks.mail.agents.tools import Tools
 from tasks.mail.language_model import MOST_TOKENS, converse, most_of_turn
 
-CALLED = "The owner is told: "
-"""How the result of a call begins that hands the run to a person; the rest is why."""
 
-CarryOut = Callable[[ToolCall, Sequence[ToolResult]], ToolResult]
-"""Does what a call asks for; gets the run's results so far."""
+def carry_through(ctx: JobContext, run: AgentRun) -> Outcome:
+    """Hold the conversation of a run and end the run.
 
-
-@dataclass(frozen=True, slots=True)
-class Script:
-    """What a conversation is held with; the same in each attempt of the job."""
-
-    account_id: UUID | None
-    profile: AgentProfile
-    offer: Offer
-    opening: FirstTurn
-
-    def request(self, turns: Sequence[Turn]) -> ConversationRequest:
-        """The next call."""
-        tools = tuple(Tool(**spec) for spec in self.offer.specs())
-        return ConversationRequest(
-            model=self.profile.model,
-            system=self.opening.system,
-            tools=tools,
-            opening=self.opening.text,
-            turns=tuple(turns),
-            max_tokens=MOST_TOKENS,
-        )
-
-
-@contextmanager
-def counted(ctx: JobContext, run: BegunRun) -> Iterator[None]:
-    """Keep how long the attempt has worked when it fails: another may follow, whenever that is."""
-    began_at = ctx.now()
+    An attempt that fails keeps how long it has worked: another may follow, whenever that is.
+    """
     try:
-        yield
+        opening = Opening(**ctx.step("agent_opening", lambda: asdict(run.opening)))
+        held = _hold(ctx, run, opening, Tools(ctx, run, opening))
+        return run.end(ctx, run, held)
     except Failure:
         with beside_failure("worked"), ctx.tx() as tx:
-            runs.record_work(tx, run.run_id, run.worked + (ctx.now() - began_at))
+            runs.record_work(tx, run.begun.run_id, run.begun.worked + (ctx.now() - ctx.began_at))
         raise
 
 
-def hold(ctx: JobContext, script: Script, run: BegunRun, carry_out: CarryOut) -> tuple[tuple[Turn, ...], Finish]:
+def _hold(ctx: JobContext, run: AgentRun, opening: Opening, toolbox: Tools) -> Held:
     """Take turns until the run ends by the model's word or by a limit.
 
     An attempt after a crash takes up the kept answers and results, pays for none anew and does nothing twice.
     """
-    began_at = ctx.now() - run.worked
-    kept = _kept_answers(ctx, script) if run.may_have_answers else ()
+    began_at = ctx.began_at - run.begun.worked
+    kept = _kept_answers(ctx, run) if run.begun.may_have_answers else ()
     turns: list[Turn] = []
     while True:
         used = RunUsage((ctx.now() - began_at).total_seconds(), len(kept))
-        match next_step(turns, script.profile.limits, used):
+        match next_step(turns, run.profile.limits, used):
             case Finish() as finish:
-                return tuple(turns), finish
+                return Held(tuple(turns), finish)
             case AskModel(number=number) if number <= len(kept):
                 turns.append(Turn(kept[number - 1]))
             case AskModel(number=number):
-                answer = _ask(ctx, script, turns, number)
+                answer = _ask(ctx, run, opening, turns)
                 if isinstance(answer, Finish):
-                    return tuple(turns), answer
+                    return Held(tuple(turns), answer)
                 turns.append(Turn(answer))
             case GoOn(note=note):
                 turns[-1] = replace(turns[-1], note=note)
             case RunTools() as tools:
-                _answer_calls(turns, tools, carry_out)
+                _answer_calls(turns, tools, toolbox)
 
 
-def results_of(turns: Sequence[Turn]) -> tuple[ToolResult, ...]:
-    """All results of a run, in order."""
-    return tuple(result for turn in turns for result in turn.results)
-
-
-def last_word(turns: Sequence[Turn]) -> str:
-    """Why a person was called, or else what the agent said last."""
-    called = next((result.text for result in results_of(turns) if result.ends_run), None)
-    if called is not None:
-        return called.removeprefix(CALLED)
-    return next((turn.answer.text for turn in reversed(turns) if turn.answer.text), "")
-
-
-def _answer_calls(turns: list[Turn], tools: RunTools, carry_out: CarryOut) -> None:
+def _answer_calls(turns: list[Turn], tools: RunTools, toolbox: Tools) -> None:
     """Answer the calls of the last turn, in order; a result is there for each, or the vendor refuses the next call."""
     refused = {call.call_id for call in tools.refused}
     for call in turns[-1].pending:
         if call.call_id in refused:
             result = ToolResult(call.call_id, f"Refused. {tools.why}", is_error=True)
         else:
-            result = carry_out(call, results_of(turns))
+            result = toolbox.carry_out(call, results_of(turns))
         turns[-1] = replace(turns[-1], results=(*turns[-1].results, result))
 
 
-def _ask(ctx: JobContext, script: Script, turns: Sequence[Turn], number: int) -> Answer | Finish:
+def _ask(ctx: JobContext, run: AgentRun, opening: Opening, turns: Sequence[Turn]) -> Answer | Finish:
     """Ask the model, unless the call could cost more than the run has left."""
-    request = script.request(turns)
-    limits = script.profile.limits
+    request = ConversationRequest(
+        model=run.profile.model,
+        system=opening.system,
+        tools=tuple(Tool(**spec) for spec in run.offer.specs()),
+        opening=opening.text,
+        turns=tuple(turns),
+        max_tokens=MOST_TOKENS,
+    )
+    account_id = None if run.mailbox is None else run.mailbox.account.account_id
     try:
-        most = most_of_turn(ctx, request, lambda most: affords(turns, limits, most))
+        most = most_of_turn(ctx, request, lambda most: affords(turns, run.profile.limits, most))
         if most is None:
             return OUT_OF_MONEY
-        kept = converse(ctx, script.account_id, _step(number), request, most)
+        kept = converse(ctx, account_id, _step(len(turns) + 1), request, most)
     except Invalid as refusal:
         ctx.log.warning("agent_answer_not_kept", field=refusal.field, reason=refusal.reason)
         return Finish(RunStatus.FAILED, "the model's answer holds what cannot be kept")
@@ -138,10 +105,10 @@ def _ask(ctx: JobContext, script: Script, turns: Sequence[Turn], number: int) ->
     return read_answer(kept)
 
 
-def _kept_answers(ctx: JobContext, script: Script) -> tuple[Answer, ...]:
+def _kept_answers(ctx: JobContext, run: AgentRun) -> tuple[Answer, ...]:
     """The answers that earlier attempts have paid for."""
     answers: list[Answer] = []
-    for number in range(1, script.profile.limits.turns + 1):
+    for number in range(1, run.profile.limits.turns + 1):
         kept = ctx.kept(_step(number))
         if kept is None:
             break

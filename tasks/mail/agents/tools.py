@@ -1,95 +1,64 @@
-"""Does what an agent asks for: each call once, by its id, and nothing that was not offered (docs: agents.md#tools)."""
+"""Does what an agent asks for: each call once, by its id, and nothing that was not offered (docs: agents.md#tools).
 
-from abc import ABC, abstractmethod
+A run that looks after a thread works on that thread; a run without one names with each call a thread that it has found.
+Such a run may be shown mail of many people. So it writes in a thread only what those may know who would get it: each
+message that it was shown must be one that all of them have sent or received.
+"""
+
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 from domain.agents.ending import waits_for_person
-from domain.agents.profile import SearchScope
-from domain.agents.prompt import MOST_FOUND, FoundMessage, shown_hits, shown_thread
+from domain.agents.prompt import MOST_FOUND, MOST_LISTED, FoundMessage, shown_hits, shown_thread
 from domain.agents.tools import (
+    NO_SUCH_TOOL,
+    SEALED,
+    WRITING,
     ApplyLabel,
     Archive,
     Arguments,
     DraftReply,
     Escalate,
-    Offer,
+    InThread,
     ReadThread,
     Reply,
     SearchMail,
+    SearchMailbox,
     read_call,
 )
-from domain.agents.transcript import ToolCall, ToolResult, read_result, result_document
+from domain.agents.transcript import CALLED, ToolCall, ToolResult, read_result, result_document
 from domain.clean_text import clean_text
 from domain.jobs.failures import Gone, Invalid
 from domain.mail.actions.action import LabelWish
 from domain.mail.actions.kinds import ActionKind
 from domain.mail.actions.requested_action import RequestedAction, parse_action
-from domain.mail.correspondence import LabelRole
 from domain.mail.mailbox import INBOX
 from domain.mail.outgoing.send_orders import answered
-from domain.mail.parsing.parsed_message import Defect, ParsedMessage
 from domain.mail.replies.plain_reply import plain_reply
-from domain.mail.triage.safety import SafetyEnforcer
+from domain.mail.triage.automation import HUMAN, replies_allowed
+from domain.payloads.mail_address import address_key, check_address
 from engine.context import JobContext
-from storage.accounts.accounts import Account
 from storage.agents import runs
 from storage.mail import messages
-from storage.mail.messages import Message
-from tasks.mail.agents.conversation import CALLED
 from tasks.mail.agents.draft import DraftOrder, save_draft
+from tasks.mail.agents.run import AgentRun, Opening, ThreadAtHand
 from tasks.mail.mailbox_change import open_thread
 
 RUN_IS_OVER = "The run is over; nothing more is done."
 WAITS = "It was asked for. A person will be asked before it happens."
+READ_FIRST = "read the thread before you write in it"
+AUTOMATED = "ends with a message that was written by a machine, which gets no answer"
 
 
-@dataclass(frozen=True, slots=True)
-class Workplace:
-    """What a call works on: one thread of one account, and the labels that it knows."""
-
-    account: Account
-    message: Message
-    """The message that the run is about, or that the call answers."""
-    thread: tuple[Message, ...]
-    newest: str
-    """The id of the last message that the model knows of the thread."""
-    label_ids: dict[LabelRole, str]
-    boundary: str
-    secret: str
-    """A random word that nobody is shown; the same in each attempt."""
-    offer: Offer
-    safety: SafetyEnforcer
-
-    @property
-    def asked(self) -> Message:
-        """The message that a draft would answer: the last that came in."""
-        return next((one for one in reversed(self.thread) if one.direction == "incoming"), self.message)
-
-    @property
-    def recipients(self) -> frozenset[str]:
-        """Whoever could get words of this run: to whom answers would go, as addresses are compared.
-
-        Nobody where a message names several senders: who of them will read an answer cannot be told.
-        """
-        answered = (self.asked.parsed, self.message.parsed)
-        if any(Defect.MANY_SENDERS in one.defects for one in answered):
-            return frozenset()
-        return frozenset().union(*map(answered_to, answered))
-
-
-def answered_to(message: ParsedMessage) -> frozenset[str]:
-    """To whom an answer to a message goes: Reply-To, or else From."""
-    sender = () if message.from_ is None else (message.from_,)
-    return frozenset(address.key for address in (message.reply_to or sender))
-
-
-class Toolbox(ABC):
+class Tools:
     """Carries calls out for one run."""
 
-    def __init__(self, ctx: JobContext) -> None:
+    def __init__(self, ctx: JobContext, run: AgentRun, opening: Opening) -> None:
         """Nothing is called yet."""
         self._ctx = ctx
+        self._run = run
+        self._opening = opening
+        self._own = None if run.own is None else replace(run.own, newest=opening.newest)
 
     def carry_out(self, call: ToolCall, before: Sequence[ToolResult]) -> ToolResult:
         """What a call comes to, from this or an earlier attempt; `before` are the run's results so far.
@@ -111,123 +80,146 @@ class Toolbox(ABC):
         except Gone:
             return ToolResult(call.call_id, "Refused. The thread or its mail is gone.", is_error=True)
 
-    @abstractmethod
     def _act(self, call: ToolCall, before: Sequence[ToolResult]) -> ToolResult:
         """Check a call and carry it out; raises `Invalid` for one that is refused, and `Gone`."""
-
-
-def found_in(results: Sequence[ToolResult]) -> frozenset[str]:
-    """The threads that the searches of a run have shown."""
-    return frozenset(thread_id for result in results for thread_id in result.found)
-
-
-class ThreadTools(Toolbox):
-    """Those of a run that looks after one thread."""
-
-    def __init__(self, ctx: JobContext, place: Workplace) -> None:
-        """Nothing is called yet."""
-        super().__init__(ctx)
-        self._place = place
-
-    def _act(self, call: ToolCall, before: Sequence[ToolResult]) -> ToolResult:
+        own = self._own
         arguments = read_call(
             call,
-            self._place.offer,
-            own_thread=self._place.message.thread_id,
-            found=found_in(before),
-            is_sealed=any(result.is_private for result in before),
+            self._run.offer,
+            own_thread=None if own is None else own.message.thread_id,
+            found=frozenset(thread_id for result in before for thread_id in result.found),
+            is_sealed=self._run.sees_private and any(result.shown for result in before),
         )
         match arguments:
-            case SearchMail():
-                return self._search(call, arguments)
-            case ReadThread():
-                return self._read(call, arguments)
+            case Escalate(reason=reason):
+                return ToolResult(call.call_id, f"{CALLED}{reason}", ends_run=True)
+            case SearchMail(query=query):
+                return self._search(call, query)
+            case SearchMailbox(query=query, person=person):
+                return self._search(call, query or "", person)
+            case ReadThread(thread_id=thread_id):
+                return self._read(call, thread_id)
             case _:
-                return work_in_thread(self._ctx, self._place, call, arguments)
+                return self._work(call, arguments, self._at_hand(arguments, before))
 
-    def _search(self, call: ToolCall, wanted: SearchMail) -> ToolResult:
-        is_private = self._place.offer.search is SearchScope.ACCOUNT
-        others = self._place.recipients - self._place.account.addresses
-        if not is_private and not others:
-            return ToolResult(call.call_id, shown_hits((), self._place.boundary))
+    def _readers(self, at_hand: ThreadAtHand) -> frozenset[str]:
+        """Who would get words that are written in a thread, but for the mailbox's owner."""
+        return at_hand.recipients - self._run.known_mailbox.account.addresses
+
+    def _must_know(self) -> frozenset[str] | None:
+        """Who must have seen the mail that is shown; None where all mail of the mailbox may be shown."""
+        own = self._own
+        return None if own is None or self._run.sees_private else self._readers(own)
+
+    def _search(self, call: ToolCall, words: str, person: str | None = None) -> ToolResult:
+        own, boundary = self._own, self._opening.boundary
+        seen_by = self._must_know()
+        if seen_by is None:
+            seen_by = frozenset() if person is None else frozenset({address_key(check_address("person", person))})
+        elif not seen_by:
+            return ToolResult(call.call_id, shown_hits((), boundary))
+        but_thread, most = ("", MOST_LISTED) if own is None else (own.message.thread_id, MOST_FOUND)
+        account_id = self._run.known_mailbox.account.account_id
         with self._ctx.read() as tx:
-            hits = runs.search(
-                tx,
-                self._place.account.account_id,
-                wanted.query,
-                but_thread=self._place.message.thread_id,
-                seen_by=() if is_private else others,
-                limit=MOST_FOUND,
-            )
-        shown = shown_hits(as_hits(hits), self._place.boundary)
-        found = tuple(dict.fromkeys(one.thread_id for one in hits))
-        return ToolResult(call.call_id, shown, is_private=is_private and bool(hits), found=found)
+            hits = runs.search(tx, account_id, words, but_thread=but_thread, seen_by=seen_by, limit=most)
+        shown = [FoundMessage(one.thread_id, one.parsed, one.received_at) for one in hits]
+        return ToolResult(
+            call.call_id,
+            shown_hits(shown, boundary, most=most),
+            found=tuple(dict.fromkeys(one.thread_id for one in hits)),
+            shown=tuple(one.message_id for one in hits),
+        )
 
-    def _read(self, call: ToolCall, wanted: ReadThread) -> ToolResult:
-        own = self._place.message.thread_id
-        thread_id = wanted.thread_id or own
+    def _read(self, call: ToolCall, thread_id: str | None) -> ToolResult:
+        own = None if self._own is None else self._own.message.thread_id
+        wanted = thread_id or own or ""
         with self._ctx.read() as tx:
-            thread = messages.of_thread(tx, self._place.account.account_id, thread_id)
-        is_other = thread_id != own
-        is_private = is_other and self._place.offer.search is SearchScope.ACCOUNT
-        if is_other and not is_private:
-            others = self._place.recipients - self._place.account.addresses
-            thread = tuple(one for one in thread if others <= one.parsed.people)
-        shown = shown_thread([one.parsed for one in thread], self._place.boundary)
-        return ToolResult(call.call_id, shown, is_private=is_private)
+            thread = messages.of_thread(tx, self._run.known_mailbox.account.account_id, wanted)
+        must_know = None if wanted == own else self._must_know()
+        if must_know is not None:
+            thread = tuple(one for one in thread if must_know <= one.parsed.people)
+        if not thread:
+            raise Gone(f"nothing is stored of thread {wanted}")
+        shown = shown_thread([one.parsed for one in thread], self._opening.boundary)
+        if wanted == own:
+            # The run's opening is the reading that a draft in its own thread must be up to date with.
+            return ToolResult(call.call_id, shown)
+        return ToolResult(call.call_id, shown, shown=tuple(one.message_id for one in thread), read=wanted)
+
+    def _at_hand(self, arguments: Arguments, before: Sequence[ToolResult]) -> ThreadAtHand:
+        """The thread that a call works on."""
+        at_hand = self._own or self._found(arguments, before)
+        if arguments.tool in WRITING:
+            self._check_words(at_hand, before)
+        return at_hand
+
+    def _found(self, arguments: Arguments, before: Sequence[ToolResult]) -> ThreadAtHand:
+        """The thread that a call names; of one that was read, the messages that were."""
+        if not isinstance(arguments, InThread):
+            raise Invalid("tool", NO_SUCH_TOOL)
+        read = next((one.shown for one in reversed(before) if one.read == arguments.thread_id), None)
+        if read is None and arguments.tool in WRITING:
+            raise Invalid("thread_id", READ_FIRST)
+        with self._ctx.read() as tx:
+            stored = messages.of_thread(tx, self._run.known_mailbox.account.account_id, arguments.thread_id)
+        thread = tuple(one for one in stored if read is None or one.message_id in read)
+        if not thread:
+            raise Gone(f"nothing is stored of thread {arguments.thread_id}")
+        last = next((one for one in reversed(thread) if one.direction == "incoming"), thread[-1])
+        return ThreadAtHand(last, thread, thread[-1].message_id if read is None else read[-1])
+
+    def _check_words(self, at_hand: ThreadAtHand, before: Sequence[ToolResult]) -> None:
+        """Refuse words to a machine, and words of a run that was shown mail that not all of their readers have seen."""
+        if not replies_allowed(at_hand.asked.automation or HUMAN):
+            raise Invalid("thread", AUTOMATED)
+        elsewhere = {one for result in before for one in result.shown} - {one.message_id for one in at_hand.thread}
+        if not elsewhere:
+            return
+        readers, account_id = self._readers(at_hand), self._run.known_mailbox.account.account_id
+        with self._ctx.read() as tx:
+            if not (readers and runs.have_seen(tx, account_id, readers, elsewhere)):
+                raise Invalid("tool", SEALED)
+
+    def _work(self, call: ToolCall, arguments: Arguments, at_hand: ThreadAtHand) -> ToolResult:
+        """Change a thread's labels or write in it."""
+        account = self._run.known_mailbox.account
+        match arguments:
+            case ApplyLabel(label=label):
+                label_id = self._run.offer.labels[label]
+                action = parse_action({"kind": ActionKind.APPLY_LABEL, "label_id": label_id})
+                wish = LabelWish(add=frozenset({label_id}))
+                return self._change(call, at_hand, action, wish, "The label is on the thread.")
+            case Archive():
+                action = parse_action({"kind": ActionKind.ARCHIVE})
+                wish = LabelWish(remove=frozenset({INBOX}))
+                return self._change(call, at_hand, action, wish, "The thread is out of the inbox.")
+            case DraftReply(body=body):
+                asked, newest = at_hand.asked, at_hand.newest
+                order = DraftOrder(account, asked, at_hand.thread, newest, call.call_id, body, self._opening.mark)
+                return ToolResult(call.call_id, save_draft(self._ctx, order, self._run.known_mailbox.label_ids))
+            case Reply(body=body):
+                # Nothing is sent here, and a person is asked before anything is: sending is dangerous.
+                answered(at_hand.message.parsed, account.addresses)
+                words = plain_reply(clean_text(body))
+                return _ask(call, at_hand, parse_action({"kind": ActionKind.AUTO_REPLY, "text": words}))
+            case _:
+                raise Invalid("tool", NO_SUCH_TOOL)
+
+    def _change(
+        self, call: ToolCall, at_hand: ThreadAtHand, action: RequestedAction, wish: LabelWish, done: str
+    ) -> ToolResult:
+        """Change the thread's labels at once, or ask for it where the safety rules want a person to be asked."""
+        mailbox, thread_id = self._run.known_mailbox, at_hand.message.thread_id
+        if waits_for_person(action, mailbox.safety):
+            return _ask(call, at_hand, action)
+        with open_thread(self._ctx, mailbox.account, thread_id, mailbox.label_ids, purpose=call.call_id) as thread:
+            thread.prepare_ids(wish)
+            thread.change()
+            with self._ctx.tx() as tx:
+                thread.finish(tx)
+        return ToolResult(call.call_id, done)
 
 
-def as_hits(found: Sequence[Message]) -> list[FoundMessage]:
-    """Stored messages as the hits of a search are shown."""
-    return [FoundMessage(one.thread_id, one.parsed, one.received_at) for one in found]
-
-
-def work_in_thread(ctx: JobContext, place: Workplace, call: ToolCall, arguments: Arguments) -> ToolResult:
-    """Change a thread's labels, write in it, or call a person; raises `Invalid` for what is refused, and `Gone`."""
-    match arguments:
-        case ApplyLabel(label=label):
-            label_id = place.offer.labels[label]
-            action = parse_action({"kind": ActionKind.APPLY_LABEL, "label_id": label_id})
-            wish = LabelWish(add=frozenset({label_id}))
-            return _change(ctx, place, call, action, wish, "The label is on the thread.")
-        case Archive():
-            action = parse_action({"kind": ActionKind.ARCHIVE})
-            wish = LabelWish(remove=frozenset({INBOX}))
-            return _change(ctx, place, call, action, wish, "The thread is out of the inbox.")
-        case DraftReply(body=body):
-            order = DraftOrder(place.account, place.asked, place.thread, place.newest, call.call_id, body, place.secret)
-            return ToolResult(call.call_id, save_draft(ctx, order, place.label_ids))
-        case Reply(body=body):
-            # Nothing is sent here, and a person is asked before anything is: sending is dangerous.
-            answered(place.message.parsed, place.account.addresses)
-            return _ask(
-                place, call, parse_action({"kind": ActionKind.AUTO_REPLY, "text": plain_reply(clean_text(body))})
-            )
-        case Escalate(reason=reason):
-            return escalate(call, reason)
-        case _:
-            raise Invalid("tool", "there is no such tool here")
-
-
-def escalate(call: ToolCall, reason: str) -> ToolResult:
-    """Call a person, which ends the run."""
-    return ToolResult(call.call_id, f"{CALLED}{reason}", ends_run=True)
-
-
-def _change(
-    ctx: JobContext, place: Workplace, call: ToolCall, action: RequestedAction, wish: LabelWish, done: str
-) -> ToolResult:
-    """Change the thread's labels at once, or ask for it where the safety rules want a person to be asked."""
-    if waits_for_person(action, place.safety):
-        return _ask(place, call, action)
-    with open_thread(ctx, place.account, place.message.thread_id, place.label_ids, purpose=call.call_id) as thread:
-        thread.prepare_ids(wish)
-        thread.change()
-        with ctx.tx() as tx:
-            thread.finish(tx)
-    return ToolResult(call.call_id, done)
-
-
-def _ask(place: Workplace, call: ToolCall, action: RequestedAction) -> ToolResult:
+def _ask(call: ToolCall, at_hand: ThreadAtHand, action: RequestedAction) -> ToolResult:
     document = action.model_dump(mode="json", exclude_none=True)
-    return ToolResult(call.call_id, WAITS, wanted=document, about=place.message.message_id)
+    return ToolResult(call.call_id, WAITS, wanted=document, about=at_hand.message.message_id)

@@ -194,5 +194,5 @@ def test_what_is_kept_is_read_as_it_was() -> None:
     found = read_answer(kept)
     assert (found.text, found.cost_microcents, found.stop_reason) == ("I look.", 7, "tool_use")
     assert found.calls == (ToolCall("toolu_1", "archive", {}), ToolCall("toolu_2", "archive", None))
-    one = ToolResult("toolu_1", "text", is_error=True, is_private=True, found=("t1",), wanted={"kind": "archive"})
+    one = ToolResult("toolu_1", "text", is_error=True, found=("t1",), shown=("m1",), wanted={"kind": "archive"})
     assert read_result(result_document(one)) == one

@@ -143,7 +143,7 @@ def test_without_a_thread_of_its_own_a_run_names_one_that_it_has_found(
 
 def test_each_kit_has_every_tool_and_without_a_mailbox_there_is_one() -> None:
     for kit in (ON_THREAD, ON_MAILBOX):
-        assert kit.classes.keys() == kit.descriptions.keys() == set(ToolName)
+        assert kit.keys() == set(ToolName)
     assert [one["name"] for one in WITHOUT_MAILBOX.specs()] == ["escalate"]
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from domain.jobs.failures import CallState, Transient
 from providers.anthropic.language_model import AnthropicModel
-from providers.ports import LanguageModel, ModelAnswer, ModelRequest, Usage
+from providers.ports.language_model import LanguageModel, ModelAnswer, ModelRequest, Usage
 from tests.doubles.factories import unmetered
 from tests.providers.wire import BODY, Conduct, Seen, Wire, reply, trickle
 

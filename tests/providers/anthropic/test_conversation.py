@@ -13,7 +13,7 @@ from providers.anthropic.conversation import (
     kept_content,
     prompt_tokens_at_most,
 )
-from providers.ports.conversation import Conversation, ConversationAnswer, ConversationRequest, Tool
+from providers.ports.language_model import ConversationAnswer, ConversationRequest, LanguageModel, Tool
 from tests.providers.anthropic.test_anthropic import NOW, USAGE, message, opened
 from tests.providers.wire import Wire, reply
 
@@ -42,7 +42,7 @@ def marks(body: Any) -> int:  # noqa: ANN401  # any JSON
 
 def test_the_same_model_answers_forced_calls_and_conversations() -> None:
     with opened("http://127.0.0.1:1") as model:
-        port: Conversation = model
+        port: LanguageModel = model
         assert port is model
 
 
@@ -128,7 +128,7 @@ def test_an_answer_that_cannot_be_read_is_in_doubt() -> None:
 
 def test_tokens_are_counted_by_the_vendor_without_the_answers_bound() -> None:
     with Wire(reply(200, {"input_tokens": 321})) as wire, opened(wire.url) as model:
-        assert model.count_prompt(request()) == 321
+        assert model.count_tokens(request()) == 321
         (seen,) = wire.seen
     assert seen.target == "/v1/messages/count_tokens"
     assert "max_tokens" not in seen.json
@@ -136,7 +136,7 @@ def test_tokens_are_counted_by_the_vendor_without_the_answers_bound() -> None:
 
 def test_the_bound_by_bytes_is_above_the_counted_one() -> None:
     with opened("http://127.0.0.1:1") as model:
-        bound, counted = model.most_to_converse(request()), model.most_to_converse(request(), 100)
-    assert bound > counted > model.most_to_converse(request(), 0) > 0
+        bound, counted = model.most_microcents(request()), model.most_microcents(request(), 100)
+    assert bound > counted > model.most_microcents(request(), 0) > 0
     assert prompt_tokens_at_most(request()) > 100
     assert NOW.year == 2026, "prices are dated"

@@ -7,8 +7,7 @@ import pytest
 
 from domain.jobs.failures import CallState, Failure, Permanent, Throttled, Transient
 from providers.anthropic.language_model import AnthropicModel
-from providers.ports import ModelRequest
-from providers.ports.conversation import ConversationRequest
+from providers.ports.language_model import ConversationRequest, ModelRequest
 from providers.retry_after import month_turn
 from tests.doubles.factories import unmetered
 from tests.providers.wire import Conduct, Wire, cut_short, drop, hang, reply
@@ -76,7 +75,7 @@ def test_a_model_that_cannot_be_used_is_named(status: int, kind: str) -> None:
 def test_the_model_of_an_agents_profile_parks_nobody_else(conduct: Conduct, kind: type[Failure], code: str) -> None:
     """A key and a credit are everybody's; a model's name is one profile's."""
     request = ConversationRequest("claude-mistyped", "system", (), "a thread")
-    for call in ("converse", "count_prompt"):
+    for call in ("converse", "count_tokens"):
         with Wire(conduct) as wire, opened(wire.url) as model, pytest.raises(Failure) as caught:
             getattr(model, call)(request)
         assert (type(caught.value), caught.value.code) == (kind, code)

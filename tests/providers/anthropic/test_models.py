@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.anthropic.models import CAREFUL, MANNERS, PRICES, cost_microcents, manner_of
-from providers.ports import Usage
+from providers.ports.language_model import Usage
 from settings import Settings
 
 TODAY = date(2026, 11, 1)

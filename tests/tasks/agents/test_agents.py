@@ -134,6 +134,20 @@ def test_automated_mail_gets_no_words(env: MailEnvironment) -> None:
     assert env.mailbox.state().drafts == []
 
 
+def test_a_machine_that_answered_in_the_thread_gets_no_words(env: MailEnvironment) -> None:
+    give_agent(env)
+    place = store_letter(env)
+    machine = {"Auto-Submitted": "auto-replied"}
+    env.deliver("Re: Lunch?", "I am out of office.", thread_id=place.thread_id, headers=machine)
+    env.enqueue("gmail.sync")
+    env.drain(only="gmail.%")
+    forget_queued(env)
+    say(env, ("draft_reply", {"body": "Enjoy it."}))
+    end(env)
+    assert "was written by a machine" in refusals(env, run_agent(env, place))[0]
+    assert env.mailbox.state().drafts == []
+
+
 def test_a_search_shows_only_what_the_recipient_has_seen(env: MailEnvironment) -> None:
     give_agent(env)
     store_letter(env, "Vault", "The vault code is 4711.", headers={"From": "Boss <boss@example.com>"})

@@ -5,7 +5,7 @@ import pytest
 from domain.mail.actions.label_actions import RemoveLabel
 from domain.mail.actions.status import ActionStatus
 from domain.mail.triage.prompts import CLASSIFY_TOOL
-from providers.ports import ModelRequest
+from providers.ports.language_model import ModelRequest
 from sandbox.emulator.control import MessagePlace
 from storage.accounts import labels
 from storage.postgres.database import Transaction
