@@ -17,12 +17,11 @@ from domain.access.api_keys import Role
 from domain.jobs.job import ActorType
 from domain.notifications.channels import Channel, Choice, category_of
 from domain.notifications.unsubscribing import Unsubscribe, read_token
-from gateway.http.bodies import read_body
+from gateway.http.bodies import PressedForm
 from gateway.http.org_slots import in_slot_of_org
 from gateway.http.request_ids import origin_of
 from gateway.http.resources import resources_of
 from gateway.oauth.pages import page
-from operations.call import Call
 from operations.notifications.people import set_preference
 from storage.notifications import people
 from storage.secrets.sealing import Sealer
@@ -30,8 +29,6 @@ from storage.secrets.sealing import Sealer
 log = structlog.get_logger(__name__)
 router = APIRouter()
 
-LONGEST_FORM = 4096
-FORM_WITHIN_S = 10.0
 FIELD, VALUE = b"List-Unsubscribe", b"One-Click"
 """What both the mail program and our button send, as a form or as multipart (RFC 8058, section 3.2)."""
 _FORM = (
@@ -64,11 +61,6 @@ def link_holder(request: Request, token: str) -> UnsubscribeLink | None:
     return None if org_id is None else UnsubscribeLink(said, org_id)
 
 
-async def form_body(request: Request) -> bytes:
-    """What was pressed."""
-    return await read_body(request, LONGEST_FORM, LONGEST_FORM, within_s=FORM_WITHIN_S)
-
-
 LinkHolder = Annotated[UnsubscribeLink | None, Depends(in_slot_of_org(link_holder), scope="function")]
 
 VERIFIERS = frozenset({link_holder})
@@ -86,7 +78,7 @@ def show(link: LinkHolder) -> Response:
 
 
 @router.post("/u/{token}")  # noqa: FAST003  # as above
-def stop(request: Request, form: Annotated[bytes, Depends(form_body)], link: LinkHolder) -> Response:
+def stop(request: Request, form: PressedForm, link: LinkHolder) -> Response:
     """Turn e-mail about the category off; a form that does not say so changes nothing."""
     if link is None:
         return page(HTTPStatus.OK, UNKNOWN, "Nothing was changed.")
@@ -94,16 +86,8 @@ def stop(request: Request, form: Annotated[bytes, Depends(form_body)], link: Lin
         return show(link)
     resources, said = resources_of(request), link.said
     with resources.database.ledger() as tx:
-        call = Call(
-            origin=origin_of(request, f"unsubscribe:{said.user_id}", ActorType.USER),
-            name="unsubscribe link",
-            role=Role.WRITER,
-            database=resources.database,
-            settings=resources.settings,
-            enqueue=resources.enqueue,
-            org_id=link.org_id,
-            within=tx,
-        )
+        origin = origin_of(request, f"unsubscribe:{said.user_id}", ActorType.USER)
+        call = resources.call(origin, Role.WRITER, "unsubscribe link", org_id=link.org_id, within=tx)
         set_preference(call, said.user_id, category=said.category, channel=Channel.EMAIL, choice=Choice.OFF)
     log.info("unsubscribed", org_id=str(link.org_id), category=said.category)
     return page(HTTPStatus.OK, f"E-mail about {said.category} has stopped", "You need do nothing more.")
