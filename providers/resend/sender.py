@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any, Self
+from typing import Any
 
 from pydantic import SecretStr
 
@@ -31,8 +31,8 @@ LARGEST_REQUEST = 40_000_000
 _API_KEY = re.compile(r"[!-~]{1,500}")
 
 
-class ResendSender:
-    """Implements `providers.ports.email.KeyedSender`; safe to share between threads, built after any fork."""
+class ResendSender(RestClient):
+    """Implements `providers.ports.email.KeyedSender`."""
 
     def __init__(
         self,
@@ -53,20 +53,8 @@ class ResendSender:
         self._key = api_key
         self._account = account
         self._url = f"{api_url.rstrip('/')}/emails"
+        super().__init__(PROVIDER, timeout_s=timeout_s, meter=meter)
         self._clock = clock
-        self._client = RestClient(PROVIDER, timeout_s=timeout_s, meter=meter)
-
-    def __enter__(self) -> Self:
-        """Use the sender as a context manager to close it."""
-        return self
-
-    def __exit__(self, *_exception: object) -> None:
-        """Close the connections."""
-        self.close()
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._client.close()
 
     def request(self, email: OutgoingEmail) -> bytes:
         """The body of the request; the same mail makes the same bytes, which Resend compares."""
@@ -81,7 +69,7 @@ class ResendSender:
             "Content-Type": "application/json",
             "Idempotency-Key": key,
         }
-        answer = self._client.call("emails.send", "POST", self._url, headers=headers, body=request)
+        answer = self.call("emails.send", "POST", self._url, headers=headers, body=request)
         failure = failure_of(answer, self._clock(), self._account)
         if failure is not None:
             raise failure

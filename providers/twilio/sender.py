@@ -47,8 +47,8 @@ class TwilioCredential:
         return cls(sid, token)
 
 
-class TwilioSender:
-    """Implements `providers.ports.sms.SmsSender`; safe to share between threads, built after any fork."""
+class TwilioSender(RestClient):
+    """Implements `providers.ports.sms.SmsSender`."""
 
     def __init__(
         self,
@@ -67,16 +67,8 @@ class TwilioSender:
         self._url = f"{self._origin}/2010-04-01/Accounts/{credential.account_sid}/Messages.json"
         basic = base64.b64encode(f"{credential.account_sid}:{credential.auth_token}".encode()).decode()
         self._headers = {"Authorization": f"Basic {basic}", "Accept": "application/json"}
+        super().__init__(PROVIDER, timeout_s=timeout_s, meter=meter)
         self._clock = clock
-        self._client = RestClient(PROVIDER, timeout_s=timeout_s, meter=meter)
-
-    def __enter__(self) -> Self:
-        """Use the sender as a context manager to close it."""
-        return self
-
-    def __exit__(self, *_exception: object) -> None:
-        """Close the connections."""
-        self._client.close()
 
     def send(self, message: OutgoingSms) -> str:
         """Send it, once: the same call again would send a second message."""
@@ -117,7 +109,7 @@ class TwilioSender:
             url = self._origin + following
 
     def _call(self, operation: str, method: str, url: str, headers: dict[str, str], body: bytes | None) -> RestAnswer:
-        answer = self._client.call(operation, method, url, headers=self._headers | headers, body=body)
+        answer = self.call(operation, method, url, headers=self._headers | headers, body=body)
         failure = failure_of(answer, self._clock())
         if failure is not None:
             raise failure
