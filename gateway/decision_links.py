@@ -22,13 +22,12 @@ from domain.approvals.question import Question, outcome_of, refusal_words
 from domain.clean_text import clean_text
 from domain.jobs.job import ActorType
 from domain.privacy.redaction import redact
-from gateway.http.bodies import form_fields, read_body
+from gateway.http.bodies import PressedForm, form_fields
 from gateway.http.org_slots import in_slot_of_org
 from gateway.http.request_ids import origin_of
 from gateway.http.resources import resources_of
 from gateway.oauth.pages import page
 from operations.approvals import Presser, Refused, decide_in_person, refused_to
-from operations.call import Call
 from storage.access import users
 from storage.doubts import subjects
 from storage.doubts.subjects import Subject
@@ -38,9 +37,7 @@ from storage.secrets.sealing import Sealer
 log = structlog.get_logger(__name__)
 router = APIRouter()
 
-LONGEST_FORM = 8 * 1024
 LONGEST_REASON = 1000
-FORM_WITHIN_S = 10.0
 UNKNOWN = "This link leads nowhere"
 _FORM = (
     "<details><summary>All of it</summary><pre>{whole}</pre></details>"
@@ -73,11 +70,6 @@ def link_holder(request: Request, approval_id: str, person: str = "", sig: str =
     return None if found is None else KnownLink(link, found.org_id)
 
 
-async def form_body(request: Request) -> bytes:
-    """What was pressed, and why."""
-    return await read_body(request, LONGEST_FORM, LONGEST_FORM, within_s=FORM_WITHIN_S)
-
-
 LinkHolder = Annotated[KnownLink | None, Depends(in_slot_of_org(link_holder), scope="function")]
 
 VERIFIERS = frozenset({link_holder})
@@ -99,7 +91,7 @@ def show(request: Request, link: LinkHolder) -> Response:
 
 
 @router.post("/d/{approval_id}")  # noqa: FAST003  # as above
-def decide(request: Request, form: Annotated[bytes, Depends(form_body)], link: LinkHolder) -> Response:
+def decide(request: Request, form: PressedForm, link: LinkHolder) -> Response:
     """Decide as the form says; one that says neither changes nothing."""
     if link is None:
         return _unknown()
@@ -110,11 +102,8 @@ def decide(request: Request, form: Annotated[bytes, Depends(form_body)], link: L
     reason = " ".join(clean_text(fields.get("reason", "")).split())[:LONGEST_REASON] or None
     resources = resources_of(request)
     with resources.database.ledger() as tx:
-        call = Call(
-            origin=origin_of(request, f"link:{link.said.user_id}", ActorType.USER), name="decision link",
-            role=Role.OPERATOR, database=resources.database, settings=resources.settings,
-            enqueue=resources.enqueue, within=tx,
-        )  # fmt: skip
+        origin = origin_of(request, f"link:{link.said.user_id}", ActorType.USER)
+        call = resources.call(origin, Role.OPERATOR, "decision link", within=tx)
         made = decide_in_person(
             call, link.said.approval_id, Choice(pressed), partial(_presser, link.said), reason=reason
         )

@@ -20,7 +20,6 @@ from gateway.http.callers import DiscordCaller
 from gateway.http.request_ids import origin_of
 from gateway.http.resources import Resources, resources_of
 from operations.approvals import Presser, Refused, decide_in_person
-from operations.call import Call
 from providers.discord.interactions import Interaction, Kind, edited, parse, pong, whispered
 from providers.discord.messages import Press, ended_content, plain
 from storage.access import users
@@ -101,10 +100,7 @@ def _decide(
     tx: Transaction, resources: Resources, interaction: Interaction, press: Press, origin: Origin
 ) -> dict[str, Any]:
     """Decide and edit the message, or say to the presser alone why not."""
-    call = Call(
-        origin=origin, name=origin.actor_id, role=Role.OPERATOR,
-        database=resources.database, settings=resources.settings, enqueue=resources.enqueue, within=tx,
-    )  # fmt: skip
+    call = resources.call(origin, Role.OPERATOR, origin.actor_id, within=tx)
     made = decide_in_person(call, press.approval_id, press.choice, partial(_presser, interaction))
     if isinstance(made, Refused):
         return whispered(refusal_words(made.refusal, plain(made.outcome)))

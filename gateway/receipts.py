@@ -16,7 +16,6 @@ from domain.notifications.receipts import SmsReply
 from gateway.http.receipt_callers import ResendCaller, TwilioCaller, TwilioReply
 from gateway.http.request_ids import origin_of
 from gateway.http.resources import resources_of
-from operations.call import Call
 from operations.notifications.people import allow_contact_point
 from storage.accounts import pushes
 from storage.notifications import people, receipts
@@ -67,16 +66,8 @@ def twilio_replied(request: Request, org_id: UUID, incoming: TwilioReply) -> Res
         found = people.contacts_of_address(tx, org_id, Channel.SMS, incoming.number)
         stopped = [one for one in found if one.suppressed_for == "stop"]
         for contact in stopped:
-            call = Call(
-                origin=origin_of(request, f"sms:{contact.user_id}", ActorType.USER),
-                name="START by text message",
-                role=Role.OPERATOR,
-                database=resources.database,
-                settings=resources.settings,
-                enqueue=resources.enqueue,
-                org_id=org_id,
-                within=tx,
-            )
+            origin = origin_of(request, f"sms:{contact.user_id}", ActorType.USER)
+            call = resources.call(origin, Role.OPERATOR, "START by text message", org_id=org_id, within=tx)
             allow_contact_point(call, contact.user_id, contact.contact_id)
         return _answered("twilio", ReceiptResult.NEWS if stopped else ReceiptResult.OLD, tx)
 

@@ -16,13 +16,12 @@ from fastapi import APIRouter, Depends, Request, Response
 from domain.access.api_keys import Role
 from domain.jobs.job import ActorType
 from domain.notifications.channels import Channel, Choice, category_of
-from domain.notifications.unsubscribing import Unsubscribe, read_token
-from gateway.http.bodies import read_body
+from domain.notifications.unsubscribing import UnsubscribeLink
+from gateway.http.bodies import PressedForm
 from gateway.http.org_slots import in_slot_of_org
 from gateway.http.request_ids import origin_of
 from gateway.http.resources import resources_of
 from gateway.oauth.pages import page
-from operations.call import Call
 from operations.notifications.people import set_preference
 from storage.notifications import people
 from storage.secrets.sealing import Sealer
@@ -30,8 +29,6 @@ from storage.secrets.sealing import Sealer
 log = structlog.get_logger(__name__)
 router = APIRouter()
 
-LONGEST_FORM = 4096
-FORM_WITHIN_S = 10.0
 FIELD, VALUE = b"List-Unsubscribe", b"One-Click"
 """What both the mail program and our button send, as a form or as multipart (RFC 8058, section 3.2)."""
 _FORM = (
@@ -42,40 +39,39 @@ UNKNOWN = "This link leads nowhere"
 
 
 @dataclass(frozen=True, slots=True)
-class UnsubscribeLink:
+class KnownLink:
     """A link that we have signed, of a person who is still of an org."""
 
-    said: Unsubscribe
+    said: UnsubscribeLink
     org_id: UUID
 
 
-def link_holder(request: Request, token: str) -> UnsubscribeLink | None:
+def link_holder(request: Request, user_id: str, category: str = "", sig: str = "") -> KnownLink | None:
     """Whoever has a link that we have signed: no name, no cookie, as mail programs press it; None for any other.
 
     429 above the rate of one key.
     """
     resources = resources_of(request)
-    said = read_token(token, Sealer.of(resources.settings).is_signed)
-    if said is None or not category_of(said.category).is_mutable:
+    try:
+        said = UnsubscribeLink(UUID(user_id), category)
+    except ValueError:
+        return None
+    is_signed = said.is_signed_by(sig, Sealer.of(resources.settings).is_signed)
+    if not (is_signed and category_of(category).is_mutable):
         return None
     resources.limiter.count(said.user_id)
     with resources.database.ledger() as tx:
         org_id = people.org_of(tx, said.user_id)
-    return None if org_id is None else UnsubscribeLink(said, org_id)
+    return None if org_id is None else KnownLink(said, org_id)
 
 
-async def form_body(request: Request) -> bytes:
-    """What was pressed."""
-    return await read_body(request, LONGEST_FORM, LONGEST_FORM, within_s=FORM_WITHIN_S)
-
-
-LinkHolder = Annotated[UnsubscribeLink | None, Depends(in_slot_of_org(link_holder), scope="function")]
+LinkHolder = Annotated[KnownLink | None, Depends(in_slot_of_org(link_holder), scope="function")]
 
 VERIFIERS = frozenset({link_holder})
 """Every dependency that proves who has a link."""
 
 
-@router.get("/u/{token}")  # noqa: FAST003  # its holder's dependency takes the token
+@router.get("/u/{user_id}")  # noqa: FAST003  # its holder's dependency takes the id
 def show(link: LinkHolder) -> Response:
     """Ask whether e-mail about the category is to stop."""
     if link is None:
@@ -85,8 +81,8 @@ def show(link: LinkHolder) -> Response:
     return page(HTTPStatus.OK, f"Stop e-mail about {link.said.category}?", words, form=form, targets="'self'")
 
 
-@router.post("/u/{token}")  # noqa: FAST003  # as above
-def stop(request: Request, form: Annotated[bytes, Depends(form_body)], link: LinkHolder) -> Response:
+@router.post("/u/{user_id}")  # noqa: FAST003  # as above
+def stop(request: Request, form: PressedForm, link: LinkHolder) -> Response:
     """Turn e-mail about the category off; a form that does not say so changes nothing."""
     if link is None:
         return page(HTTPStatus.OK, UNKNOWN, "Nothing was changed.")
@@ -94,16 +90,8 @@ def stop(request: Request, form: Annotated[bytes, Depends(form_body)], link: Lin
         return show(link)
     resources, said = resources_of(request), link.said
     with resources.database.ledger() as tx:
-        call = Call(
-            origin=origin_of(request, f"unsubscribe:{said.user_id}", ActorType.USER),
-            name="unsubscribe link",
-            role=Role.WRITER,
-            database=resources.database,
-            settings=resources.settings,
-            enqueue=resources.enqueue,
-            org_id=link.org_id,
-            within=tx,
-        )
+        origin = origin_of(request, f"unsubscribe:{said.user_id}", ActorType.USER)
+        call = resources.call(origin, Role.WRITER, "unsubscribe link", org_id=link.org_id, within=tx)
         set_preference(call, said.user_id, category=said.category, channel=Channel.EMAIL, choice=Choice.OFF)
     log.info("unsubscribed", org_id=str(link.org_id), category=said.category)
     return page(HTTPStatus.OK, f"E-mail about {said.category} has stopped", "You need do nothing more.")

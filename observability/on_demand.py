@@ -1,4 +1,4 @@
-"""Loads a package in the processes that need it; each vendor's costs 70 MiB and a second, Prometheus' 2 MiB and 40 ms.
+"""Loads a package in the processes that need it; a vendor's costs 8 to 40 MiB and up to a second, Prometheus' 2 MiB.
 
 OpenTelemetry's costs far more than Prometheus'. Packages of an extra may not be installed at all.
 """

@@ -9,15 +9,13 @@ from fastapi.concurrency import run_in_threadpool
 from domain.exchange.artifacts import ANY_BYTES, UPLOAD, NewArtifact, checked_facts, place_of
 from domain.exchange.digests import FIELD, WANTED
 from domain.jobs.failures import Invalid
-from domain.jobs.job import SYSTEM_ORG, ActorType
+from domain.jobs.job import SYSTEM_ORG
 from domain.jobs.job_request import fingerprint
 from gateway.api.repeated_requests import IdempotencyKey, replays, say_replayed
 from gateway.http.callers import Uploader
 from gateway.http.problems import problem, problems
-from gateway.http.request_ids import origin_of
-from gateway.http.resources import resources_of
+from gateway.http.resources import call_of, resources_of
 from gateway.http.uploads import ReceivedFile, receive, receiving
-from operations.call import Call
 from operations.exchange.artifacts import ArtifactView, keep_artifact
 from operations.repeated_requests import KeyedRequest
 
@@ -68,16 +66,7 @@ async def put_artifact(
             return problem(request, 422, refusal.code, refusal.reason, field=refusal.field, headers=wanted)
         made = NewArtifact(uuid4(), facts, received.size, received.sha256)
         asked = {"route": "PUT /v1/artifacts", "facts": facts.model_dump(), "sha256": made.sha256}
-        call = Call(
-            origin=origin_of(request, str(caller.key_id), ActorType.API_KEY),
-            name=f"api_key:{caller.key_id}",
-            role=caller.role,
-            org_id=caller.org_id,
-            database=resources.database,
-            settings=resources.settings,
-            enqueue=resources.enqueue,
-            keyed=KeyedRequest(idempotency_key, fingerprint(asked)),
-        )
+        call = call_of(request, caller, KeyedRequest(idempotency_key, fingerprint(asked)))
         # Not while the file was on its way: that may take as long as its client likes.
         async with resources.requests.hold(caller.org_id), resources.puts.hold(SYSTEM_ORG):
             await _put(request, caller.org_id, made, received)

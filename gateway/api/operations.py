@@ -11,17 +11,14 @@ from pydantic import BaseModel, Field, create_model
 
 from domain.access.api_keys import Role
 from domain.jobs.failures import Invalid
-from domain.jobs.job import ActorType
 from domain.privacy.redaction import redact_document
 from gateway.api.documents import takes
 from gateway.api.repeated_requests import Keyed, replays, say_replayed
 from gateway.http.bodies import JsonBody
 from gateway.http.callers import operator, reader, writer
 from gateway.http.problems import ProblemStatus, problems
-from gateway.http.request_ids import origin_of
-from gateway.http.resources import resources_of
+from gateway.http.resources import call_of
 from operations.areas import areas
-from operations.call import Call
 from operations.operation import DOCUMENT, Area, Operation, Record, Route, checked
 from operations.pages import LONGEST_CURSOR, MOST_SHOWN, SHOWN_BY_DEFAULT, Page, Window
 from storage.access.api_keys import Caller
@@ -94,13 +91,7 @@ def _endpoint(operation: Operation[..., Any], route: Route) -> Callable[..., obj
     """The handler of the operation's route, with the signature that FastAPI reads."""
 
     def handle(request: Request, response: Response, caller: Caller, **given: Any) -> object:  # noqa: ANN401 - as declared
-        resources = resources_of(request)
-        origin = origin_of(request, str(caller.key_id), ActorType.API_KEY)
-        call = Call(
-            origin=origin, name=f"{origin.actor_type}:{origin.actor_id}", role=caller.role, org_id=caller.org_id,
-            database=resources.database, settings=resources.settings, enqueue=resources.enqueue,
-            keyed=given.pop("keyed", None),
-        )  # fmt: skip
+        call = call_of(request, caller, given.pop("keyed", None))
         if operation.body is not None:
             given |= _read(operation.body, given.pop(DOCUMENT))
         if operation.is_paged:

@@ -5,19 +5,15 @@ from uuid import UUID
 
 from fastapi import APIRouter, Query, Request, Response
 
-from domain.jobs.job import ActorType
 from domain.payloads.workflows import WorkflowName
 from domain.workflows.definition import DefinitionDocument, NodeDocument, NodeName
 from gateway.api.documents import takes
 from gateway.http.bodies import JsonBody
 from gateway.http.callers import Reader
 from gateway.http.problems import problems
-from gateway.http.request_ids import origin_of
-from gateway.http.resources import resources_of
-from operations.call import Call
+from gateway.http.resources import call_of
 from operations.workflows.definitions import CheckedWorkflow, validate_workflow
 from operations.workflows.runs import draw_run, draw_workflow
-from storage.access.api_keys import Caller
 
 router = APIRouter(prefix="/v1", tags=["workflows"])
 
@@ -48,7 +44,7 @@ class WorkflowDocument(DefinitionDocument):
 )
 def validate(request: Request, caller: Reader, document: JsonBody) -> CheckedWorkflow:
     """Check a definition, and say all that is wrong with it, each with its place. Nothing is saved."""
-    return validate_workflow(_call(request, caller), document)
+    return validate_workflow(call_of(request, caller), document)
 
 
 @router.get(
@@ -59,7 +55,7 @@ def validate(request: Request, caller: Reader, document: JsonBody) -> CheckedWor
 )
 def run_graph(request: Request, caller: Reader, run_id: UUID) -> Response:
     """A run as a picture: its definition, and how each node stands."""
-    return _picture(draw_run(_call(request, caller), run_id))
+    return _picture(draw_run(call_of(request, caller), run_id))
 
 
 @router.get(
@@ -70,17 +66,8 @@ def run_graph(request: Request, caller: Reader, run_id: UUID) -> Response:
 )
 def workflow_graph(request: Request, caller: Reader, name: WorkflowName, version: Version = None) -> Response:
     """A workflow as a picture."""
-    return _picture(draw_workflow(_call(request, caller), name, version))
+    return _picture(draw_workflow(call_of(request, caller), name, version))
 
 
 def _picture(svg: str) -> Response:
     return Response(svg, headers=HEADERS, media_type=SVG)
-
-
-def _call(request: Request, caller: Caller) -> Call:
-    resources = resources_of(request)
-    return Call(
-        origin=origin_of(request, str(caller.key_id), ActorType.API_KEY), name=f"api_key:{caller.key_id}",
-        role=caller.role, org_id=caller.org_id, database=resources.database, settings=resources.settings,
-        enqueue=resources.enqueue,
-    )  # fmt: skip

@@ -24,6 +24,10 @@ MOST_VALUES = 20_000
 """Members of objects and elements of arrays in a body, of which each costs the reader of a document some microseconds.
 The 500 rules of the longest document have 20 each; a megabyte could hold half a million."""
 
+LONGEST_FORM = 8 * 1024
+FORM_WITHIN_S = 10.0
+"""Of a form of our own pages, which anybody may send who has a link."""
+
 MOST_FIELDS = 100
 """Fields of a form; Twilio's callbacks have some 20, our own pages two."""
 
@@ -75,6 +79,14 @@ def form_fields(body: bytes) -> dict[str, str]:
     if len(fields) < len(pairs):
         raise Invalid("form", "has two fields of one name")
     return fields
+
+
+async def pressed_form(request: Request) -> bytes:
+    """What was pressed on a page of ours, or by a mail program (RFC 8058)."""
+    return await read_body(request, LONGEST_FORM, LONGEST_FORM, within_s=FORM_WITHIN_S)
+
+
+PressedForm = Annotated[bytes, Depends(pressed_form)]
 
 
 async def bounded_body(request: Request) -> bytes:

@@ -10,12 +10,13 @@ import structlog
 from fastapi import Depends, HTTPException, Request, status
 from pydantic import SecretStr
 
-from domain.jobs.failures import Gone, Invalid
+from domain.jobs.failures import CredentialsLost, Gone, Invalid
 from domain.notifications.channels import Channel
 from domain.notifications.receipts import Receipt, SmsReply, email_receipt, sms_receipt, sms_reply
 from gateway.http.bodies import form_fields, read_body
 from gateway.http.org_slots import in_slot_of_org
 from gateway.http.resources import Resources, resources_of
+from providers.secret_texts import read_texts
 from providers.webhooks import svix, twilio
 from storage.notifications import channel_senders, notifications
 from storage.notifications.notifications import Delivery
@@ -147,11 +148,9 @@ def _secret(tx: TenantTransaction, resources: Resources, org_id: UUID, name: str
 
 def _auth_token(secret: SecretStr | None) -> str | None:
     try:
-        found = None if secret is None else json.loads(secret.get_secret_value())
-    except ValueError:
+        return None if secret is None else read_texts("twilio", secret, "auth_token")[0]
+    except CredentialsLost:
         return None
-    token = found.get("auth_token") if isinstance(found, dict) else None
-    return token if isinstance(token, str) else None
 
 
 def _refused(code: str) -> HTTPException:

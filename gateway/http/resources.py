@@ -8,17 +8,22 @@ from uuid import UUID
 
 from fastapi import Request
 
-from domain.jobs.job import Enqueued, Origin
+from domain.access.api_keys import Role
+from domain.jobs.job import ActorType, Enqueued, Origin
 from domain.payloads.gmail import SyncPayload
 from domain.payloads.payload import JobOptions, Payload, jobs_of
 from gateway.http.fairness import RequestPlaces, SharedPlaces
 from gateway.http.inbox_bells import InboxBells
 from gateway.http.rate_limit import RequestLimiter
 from gateway.http.readiness import Readiness
+from gateway.http.request_ids import origin_of
+from operations.call import Call
+from operations.repeated_requests import KeyedRequest
 from providers.artifacts.obstore_store import AsyncObstoreArtifacts
 from providers.google.certificates import CertificateStore
 from providers.ports.artifact_store import AsyncArtifactStore
 from settings import Settings
+from storage.access.api_keys import Caller
 from storage.ledger import ledger
 from storage.postgres.database import Database, Transaction
 from storage.postgres.readiness import database_checks, silent_checks
@@ -103,6 +108,22 @@ class Resources:
         jobs = jobs_of(payloads, org_id=org_id, origin=origin, **options)
         return ledger.enqueue(tx, jobs, publisher=False, hint_timeout=self.hint_timeout)
 
+    def call(
+        self,
+        origin: Origin,
+        role: Role,
+        name: str = "",
+        *,
+        org_id: UUID | None = None,
+        within: Transaction | None = None,
+        keyed: KeyedRequest | None = None,
+    ) -> Call:
+        """A call of an operation; records name its caller by the origin where no other name is given."""
+        return Call(
+            origin=origin, name=name or f"{origin.actor_type}:{origin.actor_id}", role=role, org_id=org_id,
+            database=self.database, settings=self.settings, enqueue=self.enqueue, within=within, keyed=keyed,
+        )  # fmt: skip
+
     @property
     def hint_timeout(self) -> timedelta:
         """How long a published hint may stay unclaimed."""
@@ -113,3 +134,9 @@ def resources_of(request: Request) -> Resources:
     """The resources of the application that serves this request."""
     resources: Resources = request.app.state.resources
     return resources
+
+
+def call_of(request: Request, caller: Caller, keyed: KeyedRequest | None = None) -> Call:
+    """A call by a key, in its org."""
+    origin = origin_of(request, str(caller.key_id), ActorType.API_KEY)
+    return resources_of(request).call(origin, caller.role, org_id=caller.org_id, keyed=keyed)

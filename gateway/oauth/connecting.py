@@ -19,7 +19,8 @@ from domain.mail.consent import (
 )
 from domain.payloads.mail_address import address_key
 from gateway.http.resources import Resources
-from observability.on_demand import on_demand
+from providers.google.consent import OAuthClient, exchange
+from providers.google.gmail import GmailMailbox
 from storage.accounts import connecting, consents
 from storage.accounts.accounts import Consent
 from storage.accounts.connecting import OrgMailbox
@@ -84,10 +85,10 @@ def connect(resources: Resources, request: ConsentRequest, code: str) -> UUID | 
 def _prove(resources: Resources, request: ConsentRequest, code: str, verifier: str) -> Proven | RefusedConsent:
     settings = resources.settings
     timeout_s = min(CALL_WITHIN_S, settings.google_request_timeout_s)
-    client = on_demand("providers.google.consent:OAuthClient")(
+    client = OAuthClient(
         settings.google_client_id, settings.google_client_secret.get_secret_value(), redirect_uri(resources)
     )
-    given = on_demand("providers.google.consent:exchange")(
+    given = exchange(
         code,
         client,
         verifier=verifier,
@@ -101,7 +102,7 @@ def _prove(resources: Resources, request: ConsentRequest, code: str, verifier: s
     if given.refresh_token is None:
         return RefusedConsent(ConsentRefusal.NO_REFRESH_TOKEN)
     # The address under which Gmail pushes; the one of the Google account may be another.
-    with on_demand("providers.google.gmail:GmailMailbox")(
+    with GmailMailbox(
         account="",
         access_token=given.access_token,
         timeout_s=timeout_s,

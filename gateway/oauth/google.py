@@ -24,7 +24,7 @@ from gateway.http.resources import Resources, resources_of
 from gateway.oauth import connecting
 from gateway.oauth.browsers import LinkHolder, LinkUser, ReturnedBrowser, cookie_of
 from gateway.oauth.pages import HEADERS, NEW_LINK, PageRefusal, PageRoute, page, start_form
-from observability.on_demand import on_demand
+from providers.google.consent import screen_address
 from storage.accounts import consents
 from storage.accounts.consents import ConsentRequest, ConsentSecrets
 from storage.secrets.sealing import Sealer
@@ -150,7 +150,7 @@ def _connected(asked: ConsentRequest) -> Response:
 
 def _screen(resources: Resources, asked: ConsentRequest, sent: ConsentSecrets) -> str:
     settings = resources.settings
-    address: str = on_demand("providers.google.consent:screen_address")(
+    return screen_address(
         settings.google_authorize_url,
         client_id=settings.google_client_id,
         redirect_uri=connecting.redirect_uri(resources),
@@ -160,4 +160,3 @@ def _screen(resources: Resources, asked: ConsentRequest, sent: ConsentSecrets) -
         nonce=str(asked.request_id),
         email=asked.email,
     )
-    return address

@@ -10,7 +10,6 @@ from urllib.parse import quote
 from pydantic import SecretStr
 
 from domain.jobs.failures import CallState, Failure
-from providers.closing import Closing
 from providers.fcm.failures import PROVIDER, failure_of
 from providers.fcm.tokens import AccessToken, Tokens, TokenStore
 from providers.ports import Meter
@@ -21,8 +20,8 @@ LONGEST_TTL = timedelta(days=28)
 """The most that FCM keeps a message (https://firebase.google.com/docs/cloud-messaging/concept-options#ttl)."""
 
 
-class FcmSender(Closing):
-    """Implements `providers.ports.push.PushSender`; safe to share between threads, built after any fork."""
+class FcmSender(RestClient):
+    """Implements `providers.ports.push.PushSender`."""
 
     def __init__(  # noqa: PLR0913 - two addresses, and what every client takes
         self,
@@ -38,13 +37,9 @@ class FcmSender(Closing):
     ) -> None:
         """`project` is the id of the Firebase project, `tokens` keeps its tokens from one message to the next."""
         self._url = f"{api_url.rstrip('/')}/v1/projects/{quote(project, safe='')}/messages:send"
+        super().__init__(PROVIDER, timeout_s=timeout_s, meter=meter)
         self._clock = clock
-        self._client = RestClient(PROVIDER, timeout_s=timeout_s, meter=meter)
-        self._tokens = Tokens(secret, token_url, self._client, tokens, clock)
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._client.close()
+        self._tokens = Tokens(secret, token_url, self, tokens, clock)
 
     def send(self, message: OutgoingPush) -> str:
         """Send it, in one call. FCM takes a repetition for another message, which a device shows in its place."""
@@ -52,7 +47,7 @@ class FcmSender(Closing):
         headers = {"Authorization": f"Bearer {token.value.get_secret_value()}", "Content-Type": "application/json"}
         # In UTF-8: a letter that is escaped would count twice and thrice against FCM's 4,096 bytes.
         body = json.dumps(document_of(message, self._clock()), ensure_ascii=False).encode()
-        answer = self._client.call("messages.send", "POST", self._url, headers=headers, body=body)
+        answer = self.call("messages.send", "POST", self._url, headers=headers, body=body)
         if answer.status == HTTPStatus.UNAUTHORIZED:
             self._tokens.drop()
         failure = failure_of(answer, self._clock(), is_token_fresh=token.is_fresh)

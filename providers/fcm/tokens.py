@@ -1,20 +1,18 @@
 """Access tokens of an org's service account; a process keeps each until it is about to end (docs: fcm.md#tokens)."""
 
-import json
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from threading import Lock
-from typing import NamedTuple, Self
+from typing import NamedTuple
 from urllib.parse import urlencode
 
 from google.auth import crypt, jwt
 from pydantic import SecretStr
 
-from domain.jobs.failures import CredentialsLost
 from providers.fcm.failures import PROVIDER, failure_of_tokens
 from providers.rest_client import RestClient, unreadable
+from providers.secret_texts import bad_secret, read_texts
 
 SCOPE = "https://www.googleapis.com/auth/firebase.messaging"
 GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
@@ -23,33 +21,6 @@ LASTS = timedelta(hours=1)
 RENEWED_BEFORE = timedelta(minutes=5)
 MOST_KEPT = 1_000
 """Orgs whose tokens a process keeps."""
-
-
-@dataclass(frozen=True, slots=True)
-class ServiceAccount:
-    """What of a service account's key file is needed."""
-
-    client_email: str
-    private_key: str = field(repr=False)
-
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """Read `client_email` and `private_key`; raises `CredentialsLost`, which quotes no value."""
-        try:
-            found = json.loads(text)
-        except ValueError:
-            found = None
-        texts = found if isinstance(found, dict) else {}
-        email, key = texts.get("client_email"), texts.get("private_key")
-        if not (isinstance(email, str) and email and isinstance(key, str) and key):
-            raise bad_secret()
-        return cls(email, key)
-
-
-def bad_secret() -> CredentialsLost:
-    """For a secret that is no key of a service account."""
-    reason = f"{PROVIDER}: the secret is no key file of a service account"
-    return CredentialsLost(reason, provider=PROVIDER, code=f"{PROVIDER}.bad_secret")
 
 
 class AccessToken(NamedTuple):
@@ -93,11 +64,11 @@ class Tokens:
     def __init__(
         self, secret: SecretStr, url: str, client: RestClient, store: TokenStore, clock: Callable[[], datetime]
     ) -> None:
-        """`url` is the token endpoint."""
-        self._account = ServiceAccount.from_json(secret.get_secret_value())
+        """`url` is the token endpoint. Raises `CredentialsLost` for a secret that is no service account's key file."""
+        self._email, self._private_key = read_texts(PROVIDER, secret, "client_email", "private_key")
         self._url, self._client, self._store, self._clock = url, client, store, clock
         # By the key, too: a new one is not to go on with the old one's token.
-        self._key = (self._account.client_email, str(hash(self._account.private_key)))
+        self._key = (self._email, str(hash(self._private_key)))
 
     def get(self) -> AccessToken:
         """A token, kept or fresh; raises as the endpoint's table says. Whatever it raises, no message was sent."""
@@ -123,12 +94,12 @@ class Tokens:
 
     def _assertion(self) -> str:
         try:
-            signer = crypt.RSASigner.from_string(self._account.private_key)  # type: ignore[no-untyped-call] # as below
+            signer = crypt.RSASigner.from_string(self._private_key)  # type: ignore[no-untyped-call] # as below
         except ValueError:
-            raise bad_secret() from None
+            raise bad_secret(PROVIDER, "has a private_key that is none in PEM") from None
         now = self._clock()
         claims = {
-            "iss": self._account.client_email,
+            "iss": self._email,
             "scope": SCOPE,
             "aud": self._url,
             "iat": int(now.timestamp()),

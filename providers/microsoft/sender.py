@@ -8,9 +8,10 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
+from pydantic import SecretStr
+
 from domain.jobs.effects import CannotTell, Finding, Found, NotFound
 from domain.jobs.failures import CallState, Failure, Gone, InFlight
-from providers.closing import Closing
 from providers.microsoft.failures import NO_SUCH_ITEM, PROVIDER
 from providers.microsoft.graph_client import GraphClient, document_of, items_of, json_bytes, path_of
 from providers.microsoft.graph_drafts import (
@@ -46,12 +47,12 @@ FACTS = "id,isDraft,internetMessageId"
 SENT_ITEMS = "/mailFolders/SentItems/messages"
 
 
-class GraphSender(Closing):
-    """Implements `providers.ports.email.DraftingSender`; safe to share between threads, built after any fork."""
+class GraphSender(RestClient):
+    """Implements `providers.ports.email.DraftingSender`."""
 
     def __init__(  # noqa: PLR0913 - each is a setting or a fact of the org, by name
         self,
-        credential: MicrosoftCredential,
+        secret: SecretStr,
         *,
         mailbox: str,
         graph_url: str,
@@ -60,15 +61,16 @@ class GraphSender(Closing):
         meter: Meter,
         clock: Callable[[], datetime] = utc_now,
     ) -> None:
-        """`mailbox` is sent from; it also names whose consent is lost, in `Unauthorised`."""
-        self._rest = RestClient(PROVIDER, timeout_s=timeout_s, meter=meter)
-        tokens = MicrosoftTokens(credential, account=mailbox, login_url=login_url, client=self._rest, clock=clock)
-        self._graph = GraphClient(self._rest, tokens, mailbox=mailbox, graph_url=graph_url, clock=clock)
-        self._uploads = Uploads(self._graph, clock)
+        """`mailbox` is sent from; it also names whose consent is lost, in `Unauthorised`.
 
-    def close(self) -> None:
-        """Close the connections."""
-        self._rest.close()
+        Raises `Invalid` for a secret that is no `MicrosoftCredential`.
+        """
+        credential = MicrosoftCredential.from_json(secret.get_secret_value())
+        super().__init__(PROVIDER, timeout_s=timeout_s, meter=meter)
+        self._clock = clock
+        tokens = MicrosoftTokens(credential, account=mailbox, login_url=login_url, client=self, clock=clock)
+        self._graph = GraphClient(self, tokens, mailbox=mailbox, graph_url=graph_url, clock=clock)
+        self._uploads = Uploads(self._graph, clock)
 
     def create_draft(self, email: OutgoingEmail) -> DraftRef:
         """Make the draft and add its files. What fails after the draft is made leaves doubt, so that it is found."""

@@ -16,7 +16,6 @@ from domain.jobs.failures import Invalid
 from domain.mail.outgoing.header_lines import mailbox_text
 from domain.mail.outgoing.outgoing_mail import attachment_name
 from domain.mail.parsing.parsed_message import Address
-from providers.closing import Closing
 from providers.ports import Meter
 from providers.ports.email import EmailAttachment, OutgoingEmail, SentEmail
 from providers.resend.failures import PROVIDER, failure_of
@@ -32,8 +31,8 @@ LARGEST_REQUEST = 40_000_000
 _API_KEY = re.compile(r"[!-~]{1,500}")
 
 
-class ResendSender(Closing):
-    """Implements `providers.ports.email.KeyedSender`; safe to share between threads, built after any fork."""
+class ResendSender(RestClient):
+    """Implements `providers.ports.email.KeyedSender`."""
 
     def __init__(
         self,
@@ -54,12 +53,8 @@ class ResendSender(Closing):
         self._key = api_key
         self._account = account
         self._url = f"{api_url.rstrip('/')}/emails"
+        super().__init__(PROVIDER, timeout_s=timeout_s, meter=meter)
         self._clock = clock
-        self._client = RestClient(PROVIDER, timeout_s=timeout_s, meter=meter)
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._client.close()
 
     def request(self, email: OutgoingEmail) -> bytes:
         """The body of the request; the same mail makes the same bytes, which Resend compares."""
@@ -74,7 +69,7 @@ class ResendSender(Closing):
             "Content-Type": "application/json",
             "Idempotency-Key": key,
         }
-        answer = self._client.call("emails.send", "POST", self._url, headers=headers, body=request)
+        answer = self.call("emails.send", "POST", self._url, headers=headers, body=request)
         failure = failure_of(answer, self._clock(), self._account)
         if failure is not None:
             raise failure

@@ -1,22 +1,20 @@
 """Text messages by Twilio: one POST, and a list of what was sent (docs: twilio.md)."""
 
 import base64
-import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from typing import Any, Self
+from typing import Any
 from urllib.parse import urlencode
 
 from pydantic import SecretStr
 
-from domain.jobs.failures import CredentialsLost, Transient
-from providers.closing import Closing
+from domain.jobs.failures import Transient
 from providers.ports import Meter
 from providers.ports.sms import OutgoingSms
 from providers.rest_client import RestAnswer, RestClient, unreadable, utc_now
+from providers.secret_texts import bad_secret, read_texts
 from providers.twilio.failures import PROVIDER, failure_of
 
 PAGE, MOST_PAGES = 100, 5
@@ -26,30 +24,8 @@ CLOCKS_APART = timedelta(minutes=5)
 """How far our clock may be ahead of Twilio's."""
 
 
-@dataclass(frozen=True, slots=True)
-class TwilioCredential:
-    """An org's account."""
-
-    account_sid: str
-    auth_token: str = field(repr=False)
-
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """Read `account_sid` and `auth_token`; raises `CredentialsLost`, which quotes no value."""
-        try:
-            found = json.loads(text)
-        except ValueError:
-            found = None
-        texts = found if isinstance(found, dict) else {}
-        sid, token = texts.get("account_sid"), texts.get("auth_token")
-        if not (isinstance(sid, str) and _PLAIN.fullmatch(sid) and isinstance(token, str) and _PLAIN.fullmatch(token)):
-            reason = f"{PROVIDER}: the secret is no JSON object with account_sid and auth_token"
-            raise CredentialsLost(reason, provider=PROVIDER, code=f"{PROVIDER}.bad_secret")
-        return cls(sid, token)
-
-
-class TwilioSender(Closing):
-    """Implements `providers.ports.sms.SmsSender`; safe to share between threads, built after any fork."""
+class TwilioSender(RestClient):
+    """Implements `providers.ports.sms.SmsSender`."""
 
     def __init__(
         self,
@@ -61,19 +37,20 @@ class TwilioSender(Closing):
         meter: Meter,
         clock: Callable[[], datetime] = utc_now,
     ) -> None:
-        """`from_name` is a number of the account's, or the id of a messaging service (`MG…`)."""
-        credential = TwilioCredential.from_json(secret.get_secret_value())
+        """`from_name` is a number of the account's, or the id of a messaging service (`MG…`).
+
+        Raises `CredentialsLost` for a secret without `account_sid` and `auth_token`.
+        """
+        account_sid, auth_token = read_texts(PROVIDER, secret, "account_sid", "auth_token")
+        if not (_PLAIN.fullmatch(account_sid) and _PLAIN.fullmatch(auth_token)):
+            raise bad_secret(PROVIDER, "has an account_sid or an auth_token that is none")
         self._from_name = from_name
         self._origin = api_url.rstrip("/")
-        self._url = f"{self._origin}/2010-04-01/Accounts/{credential.account_sid}/Messages.json"
-        basic = base64.b64encode(f"{credential.account_sid}:{credential.auth_token}".encode()).decode()
+        self._url = f"{self._origin}/2010-04-01/Accounts/{account_sid}/Messages.json"
+        basic = base64.b64encode(f"{account_sid}:{auth_token}".encode()).decode()
         self._headers = {"Authorization": f"Basic {basic}", "Accept": "application/json"}
+        super().__init__(PROVIDER, timeout_s=timeout_s, meter=meter)
         self._clock = clock
-        self._client = RestClient(PROVIDER, timeout_s=timeout_s, meter=meter)
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._client.close()
 
     def send(self, message: OutgoingSms) -> str:
         """Send it, once: the same call again would send a second message."""
@@ -114,7 +91,7 @@ class TwilioSender(Closing):
             url = self._origin + following
 
     def _call(self, operation: str, method: str, url: str, headers: dict[str, str], body: bytes | None) -> RestAnswer:
-        answer = self._client.call(operation, method, url, headers=self._headers | headers, body=body)
+        answer = self.call(operation, method, url, headers=self._headers | headers, body=body)
         failure = failure_of(answer, self._clock())
         if failure is not None:
             raise failure

@@ -15,7 +15,7 @@ from domain.exchange.artifacts import KEEP_FOR, ArtifactFacts, NewArtifact, plac
 from domain.jobs.failures import Gone, Permanent, Transient
 from domain.jobs.job import JsonObject
 from engine.context import JobContext
-from observability.on_demand import on_demand
+from providers.artifacts.obstore_store import ObstoreArtifacts
 from providers.ports.artifact_store import ArtifactStore
 from storage.exchange import artifacts
 from storage.exchange.artifacts import StoredArtifact
@@ -24,8 +24,7 @@ from storage.postgres.database import Transaction
 
 def store_of(ctx: JobContext) -> ArtifactStore:
     """The store of artifacts, one for the process."""
-    opened: ArtifactStore = ctx.shared("artifacts", partial(_open, ctx.settings.artifacts_url))
-    return opened
+    return ctx.shared("artifacts", partial(ObstoreArtifacts, ctx.settings.artifacts_url))
 
 
 def keep_file(
@@ -106,8 +105,3 @@ def read_file(ctx: JobContext, found: StoredArtifact) -> bytes:
         words = f"artifact {found.artifact_id} has other bytes than those that were stored"
         raise Permanent(words, code="artifacts.altered")
     return data
-
-
-def _open(url: object) -> ArtifactStore:
-    made: ArtifactStore = on_demand("providers.artifacts.obstore_store:ObstoreArtifacts")(url)
-    return made

@@ -1,19 +1,21 @@
 """Sends the mail of an order by the org's sender, once, and finds out later whether it left (docs: email.md#once)."""
 
+from contextlib import AbstractContextManager
 from functools import partial
 from uuid import UUID
 
 from domain.email.sender import NO_PROVIDER, EmailProvider, may_go_by
 from domain.jobs.effects import CannotTell, Finding, Found
-from domain.jobs.failures import CredentialsLost, Scope, Throttled, Uncertain
-from domain.jobs.lifecycle import LONG_WAIT
+from domain.jobs.failures import CredentialsLost, Uncertain
 from engine.context import JobContext
-from providers.ports.email import DraftRef
+from observability.on_demand import on_demand
+from providers.ports.email import DraftingSender, DraftRef, KeyedSender
+from providers.resend.sender import ResendSender
 from storage.doubts import doubts
 from storage.ledger import effects
 from storage.notifications.email import orders, senders
 from storage.notifications.email.orders import OrderDraft, StoredOrder
-from tasks.senders.email_client import open_drafting, open_keyed
+from storage.notifications.email.senders import EmailSender
 from tasks.senders.email_files import files_of
 from tasks.senders.email_sending import (
     EmailCase,
@@ -27,7 +29,11 @@ from tasks.senders.email_sending import (
     send_keyed,
     store_sent,
 )
-from tasks.senders.lost_credentials import credentials_in_use
+from tasks.senders.lost_credentials import asked_again_later, credentials_in_use
+from tasks.senders.vendor_clients import open_client
+
+ANSWER_WITHIN_S = 30.0
+"""How long one call may take in all; a part of an upload is some megabytes."""
 
 
 def send_order(ctx: JobContext, order_id: UUID) -> StoredOrder:
@@ -46,10 +52,10 @@ def send_order(ctx: JobContext, order_id: UUID) -> StoredOrder:
     case = EmailCase(stored, order, sender.identity, partial(files_of, ctx, order), has_begun)
     match sender.identity.provider:
         case EmailProvider.RESEND:
-            with open_keyed(ctx, sender) as keyed:
+            with _keyed(ctx, sender) as keyed:
                 send_keyed(ctx, case, keyed)
         case EmailProvider.GRAPH:
-            with open_drafting(ctx, sender) as drafting:
+            with _drafting(ctx, sender) as drafting:
                 send_by_draft(ctx, case, drafting)
     with ctx.read() as tx:
         return orders.get(tx, order_id)
@@ -69,15 +75,13 @@ def find_order(ctx: JobContext, order_id: UUID, key: str) -> Finding:
     elif key != draft_key(order_id, case.identity):
         return CannotTell("nobody kept which draft it was")
     try:
-        with open_drafting(ctx, sender) as client:
+        with _drafting(ctx, sender) as client:
             if draft is None:
                 found = find_draft(client, case.email)
             else:
                 found = client.find_sent(draft, since=began_at(began) or stored.created_at, now=ctx.now())
     except CredentialsLost as lost:
-        # The job that asks is kept back by no gate of the provider's: it would come back each second.
-        scope = Scope.ORG_PROVIDER
-        raise Throttled(lost.reason, retry_after=LONG_WAIT, scope=scope, provider=lost.provider) from lost
+        raise asked_again_later(lost) from lost
     if isinstance(found, Found):
         with ctx.tx() as tx:
             if draft is None:
@@ -86,3 +90,20 @@ def find_order(ctx: JobContext, order_id: UUID, key: str) -> Finding:
             else:
                 store_sent(ctx, case, known_by(draft, found.result), tx)
     return found
+
+
+def _keyed(ctx: JobContext, sender: EmailSender) -> AbstractContextManager[KeyedSender]:
+    given = {"account": str(ctx.org_id), "api_url": ctx.settings.resend_api_url, "timeout_s": ANSWER_WITHIN_S}
+    return open_client(ctx, sender, ResendSender, **given)
+
+
+def _drafting(ctx: JobContext, sender: EmailSender) -> AbstractContextManager[DraftingSender]:
+    return open_client(
+        ctx,
+        sender,
+        on_demand("providers.microsoft.sender:GraphSender"),
+        mailbox=sender.identity.mailbox,
+        graph_url=ctx.settings.graph_api_url,
+        login_url=ctx.settings.microsoft_login_url,
+        timeout_s=ANSWER_WITHIN_S,
+    )

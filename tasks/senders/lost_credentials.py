@@ -4,29 +4,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 
-from pydantic import SecretStr
-
 from domain.exchange.artifacts import STORE
-from domain.jobs.failures import CredentialsLost, Gone, Scope, Throttled, Unauthorised
+from domain.jobs.failures import CredentialsLost, Scope, Throttled, Unauthorised
+from domain.jobs.lifecycle import LONG_WAIT
 from domain.notifications.alerts.alert import Alert, AlertKind, payload_of
 from domain.notifications.alerts.due import LONG_PARK, alert_of_org
 from engine.context import JobContext
 from engine.interrupts import Interrupted
 from storage.ledger import audit
 from storage.postgres.database import TenantTransaction
-from storage.secrets import org_credentials, org_secrets
-from storage.secrets.sealing import SecretPlace
+from storage.secrets import org_credentials
 
 CREDENTIAL_AUDITS = ("credentials.lost",)
 """What a job that uses an org's own credentials may append to the audit log."""
-
-
-def open_secret(ctx: JobContext, tx: TenantTransaction, name: str, *, provider: str) -> SecretStr:
-    """The org's secret of that name; raises `CredentialsLost` where somebody has removed it."""
-    try:
-        return org_secrets.opened(tx, ctx.sealer, SecretPlace(ctx.org_id, name))
-    except Gone as gone:
-        raise CredentialsLost(gone.reason, provider=provider, code="credentials.no_secret") from None
 
 
 @contextmanager
@@ -59,6 +49,14 @@ def credentials_in_use(ctx: JobContext, provider: str, set_at: datetime | None) 
                 ctx.enqueue(tx, payload_of(alert))
         limit.scope, limit.provider = Scope.ORG_PROVIDER, provider
         raise
+
+
+def asked_again_later(lost: CredentialsLost) -> Throttled:
+    """For a job that only asks what became of another's effect.
+
+    No gate of the provider's keeps it back: it would come back each second.
+    """
+    return Throttled(lost.reason, retry_after=LONG_WAIT, scope=Scope.ORG_PROVIDER, provider=lost.provider)
 
 
 def _report(ctx: JobContext, lost: CredentialsLost, provider: str, set_at: datetime | None) -> None:

@@ -8,7 +8,7 @@ from domain.approvals.links import DecisionLink
 from domain.mail.outgoing.outgoing_mail import AutomatedKind, machine_headers
 from domain.notifications.plan import Reason
 from domain.notifications.template import Words, frame, text_with_footer
-from domain.notifications.unsubscribing import Unsubscribe
+from domain.notifications.unsubscribing import UnsubscribeLink
 from domain.payloads.email import EmailOrder
 from engine.context import JobContext
 from storage.notifications import notifications
@@ -41,8 +41,8 @@ def _order(ctx: JobContext, due: DueMessage) -> EmailOrder:
     category, url = due.message.category, None
     headers = machine_headers(AutomatedKind.GENERATED)
     if category.is_mutable and ctx.settings.public_url:
-        token = Unsubscribe(due.contact.user_id, category.name).token(ctx.sealer.sign)
-        url = f"{ctx.settings.public_url}/u/{token}"
+        link = UnsubscribeLink(due.contact.user_id, category.name)
+        url = link.address(ctx.settings.public_url, ctx.sealer.sign)
         headers |= {"List-Unsubscribe": f"<{url}>", "List-Unsubscribe-Post": "List-Unsubscribe=One-Click"}
     words = _with_link(ctx, due)
     return EmailOrder(

@@ -4,8 +4,7 @@ FCM knows no key and cannot be asked. A message whose answer was lost is sent ag
 both in one place, while one that never comes is lost for good.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from uuid import UUID
 
 from domain.jobs.effects import Strategy
@@ -18,7 +17,7 @@ from providers.ports.push import OutgoingPush, PushSender
 from storage.notifications import channel_senders
 from storage.notifications.channel_senders import ChannelSender
 from tasks.senders.due_messages import DueMessage
-from tasks.senders.lost_credentials import credentials_in_use, open_secret
+from tasks.senders.vendor_clients import open_client
 
 PROVIDER = "fcm"
 KEY = "push"
@@ -54,19 +53,14 @@ def send(ctx: JobContext, due: DueMessage) -> str | Reason:
         return str(ctx.effect(key_of(delivery_id), call, strategy=Strategy.IDEMPOTENT)["provider_id"])
 
 
-@contextmanager
-def _client(ctx: JobContext, sender: ChannelSender) -> Iterator[PushSender]:
-    with credentials_in_use(ctx, PROVIDER, sender.set_at):
-        with ctx.read() as tx:
-            secret = open_secret(ctx, tx, sender.secret, provider=PROVIDER)
-        with on_demand("providers.fcm.sender:FcmSender")(
-            secret,
-            project=sender.from_name,
-            api_url=ctx.settings.fcm_api_url,
-            token_url=ctx.settings.fcm_token_url,
-            tokens=ctx.shared(f"{PROVIDER}.tokens", on_demand("providers.fcm.tokens:TokenStore")),
-            timeout_s=ANSWER_WITHIN_S,
-            meter=ctx.meter(PROVIDER, str(ctx.org_id)),
-            clock=ctx.clock,
-        ) as client:
-            yield client
+def _client(ctx: JobContext, sender: ChannelSender) -> AbstractContextManager[PushSender]:
+    return open_client(
+        ctx,
+        sender,
+        on_demand("providers.fcm.sender:FcmSender"),
+        project=sender.from_name,
+        api_url=ctx.settings.fcm_api_url,
+        token_url=ctx.settings.fcm_token_url,
+        tokens=ctx.shared(f"{PROVIDER}.tokens", on_demand("providers.fcm.tokens:TokenStore")),
+        timeout_s=ANSWER_WITHIN_S,
+    )

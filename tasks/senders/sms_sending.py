@@ -4,28 +4,27 @@ Twilio knows no key. A call whose end is not known is looked for by number, time
 come, so nothing is ever proved not to have been sent, and nothing is sent again.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from datetime import timedelta
 from functools import partial
 from uuid import UUID
 
 from domain.jobs.effects import CannotTell, Finding, Found
-from domain.jobs.failures import CredentialsLost, InFlight, Scope, Throttled
+from domain.jobs.failures import CredentialsLost, InFlight
 from domain.jobs.job import JsonObject
-from domain.jobs.lifecycle import LONG_WAIT
 from domain.notifications.channels import Channel
 from domain.notifications.delivery import DeliveryState
 from domain.notifications.plan import Reason
 from engine.context import JobContext
-from observability.on_demand import on_demand
 from providers.ports.sms import OutgoingSms, SmsSender
+from providers.twilio.sender import TwilioSender
 from storage.ledger import effects
 from storage.notifications import channel_senders, notifications
 from storage.notifications.channel_senders import ChannelSender
 from tasks.senders import due_messages
 from tasks.senders.due_messages import DueMessage
-from tasks.senders.lost_credentials import credentials_in_use, open_secret
+from tasks.senders.lost_credentials import asked_again_later
+from tasks.senders.vendor_clients import open_client
 
 PROVIDER = "twilio"
 KEY = "sms"
@@ -70,9 +69,7 @@ def find_later(ctx: JobContext, delivery_id: UUID, key: str) -> Finding:
         with _client(ctx, sender) as client:
             found = _find(ctx, client, message, key)
     except CredentialsLost as lost:
-        # The job that asks is kept back by no gate of the provider's: it would come back each second.
-        scope = Scope.ORG_PROVIDER
-        raise Throttled(lost.reason, retry_after=LONG_WAIT, scope=scope, provider=PROVIDER) from lost
+        raise asked_again_later(lost) from lost
     if isinstance(found, Found):
         with ctx.tx() as tx:
             sid = str(found.result["provider_id"])
@@ -103,17 +100,6 @@ def _message(ctx: JobContext, due: DueMessage) -> OutgoingSms:
     return OutgoingSms(due.contact.address, due.words.body, callback)
 
 
-@contextmanager
-def _client(ctx: JobContext, sender: ChannelSender) -> Iterator[SmsSender]:
-    with credentials_in_use(ctx, PROVIDER, sender.set_at):
-        with ctx.read() as tx:
-            secret = open_secret(ctx, tx, sender.secret, provider=PROVIDER)
-        with on_demand("providers.twilio.sender:TwilioSender")(
-            secret,
-            from_name=sender.from_name,
-            api_url=ctx.settings.twilio_api_url,
-            timeout_s=ANSWER_WITHIN_S,
-            meter=ctx.meter(PROVIDER, str(ctx.org_id)),
-            clock=ctx.clock,
-        ) as client:
-            yield client
+def _client(ctx: JobContext, sender: ChannelSender) -> AbstractContextManager[SmsSender]:
+    given = {"from_name": sender.from_name, "api_url": ctx.settings.twilio_api_url, "timeout_s": ANSWER_WITHIN_S}
+    return open_client(ctx, sender, TwilioSender, **given)

@@ -150,9 +150,3 @@ def test_a_link_is_good_for_one_round_of_its_node(
     database.execute(again, (made,))
     assert press(url, APPROVE).status == 404
     assert decisions(database) == []
-
-
-def test_no_log_of_requests_has_what_proves_a_link() -> None:
-    """The path alone is logged."""
-    address = DecisionLink(uuid4(), uuid4()).address("https://x.example", lambda _: b"\x01" * 16)
-    assert "01" * 16 not in address.partition("?")[0]

@@ -6,7 +6,7 @@ import pytest
 
 from domain.email.sender import EmailProvider
 from domain.notifications.channels import Channel
-from domain.notifications.unsubscribing import Unsubscribe
+from domain.notifications.unsubscribing import UnsubscribeLink
 from tests.doubles.email_orders import set_sender
 from tests.doubles.told_people import PUBLIC_URL, ToldPeople, states
 from tests.gateway.serving import HttpAnswer, ask, serve
@@ -96,9 +96,9 @@ def test_a_link_that_nobody_signed_is_answered_200_without_effect(told: ToldPeop
     sign = told.process.sealer.sign
     tokens = {
         "cut": url[:-1],
-        "changed": url[:-1] + ("A" if url[-1] != "A" else "B"),
-        "immutable": f"{door}/u/{Unsubscribe(told.user_id, 'security').token(sign)}",
-        "unknown": f"{door}/u/{Unsubscribe(told.org_id, 'bookings').token(sign)}",
+        "changed": url[:-1] + ("0" if url[-1] != "0" else "1"),
+        "immutable": UnsubscribeLink(told.user_id, "security").address(door, sign),
+        "unknown": UnsubscribeLink(told.org_id, "bookings").address(door, sign),
         "nonsense": f"{door}/u/%00",
     }
     for answer in (ask(tokens[odd]), press(tokens[odd])):

@@ -21,7 +21,6 @@ from providers.fcm.sender import FcmSender
 from providers.fcm.tokens import TokenStore
 from providers.google.gmail import GmailMailbox
 from providers.microsoft.sender import GraphSender
-from providers.microsoft.tokens import MicrosoftCredential
 from providers.ports import (
     AlertChannel,
     Mailbox,
@@ -58,7 +57,7 @@ CLIENTS: dict[type, tuple[Maker, ...]] = {
     KeyedSender: (lambda url, meter: ResendSender(SecretStr("k"), account="a", api_url=url, timeout_s=5, meter=meter),),
     DraftingSender: (
         lambda url, meter: GraphSender(
-            MicrosoftCredential("tenant-1", "client-1", SecretStr("secret")),
+            SecretStr('{"tenant_id": "tenant-1", "client_id": "client-1", "client_secret": "secret"}'),
             mailbox="desk@example.com",
             graph_url=url,
             login_url=url,

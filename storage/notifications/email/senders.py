@@ -27,6 +27,11 @@ class EmailSender:
     """Tells its credentials from earlier and later ones (`storage.secrets.org_credentials`)."""
     set_by: str
 
+    @property
+    def provider(self) -> str:
+        """Who sends."""
+        return self.identity.provider.value
+
 
 class WaitingEmail(NamedTuple):
     """An org's mail that is not sent yet, counted up to `MOST_COUNTED`."""

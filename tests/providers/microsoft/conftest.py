@@ -7,13 +7,12 @@ import pytest
 from pydantic import SecretStr
 
 from providers.microsoft.sender import GraphSender
-from providers.microsoft.tokens import MicrosoftCredential
 from sandbox.microsoft.control import MicrosoftControl
 from sandbox.microsoft.microsoft import microsoft_emulator
 from tests.doubles.factories import unmetered
 
 MAILBOX = "desk@example.com"
-CREDENTIAL = MicrosoftCredential("tenant-1", "client-1", SecretStr("a secret"))
+SECRET = SecretStr('{"tenant_id": "tenant-1", "client_id": "client-1", "client_secret": "a secret"}')
 
 OpenSender = Callable[..., GraphSender]
 
@@ -26,13 +25,13 @@ def control() -> Iterator[MicrosoftControl]:
 
 def open_sender(
     url: str,
-    credential: MicrosoftCredential = CREDENTIAL,
+    secret: SecretStr = SECRET,
     *,
     timeout_s: float = 5,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> GraphSender:
     return GraphSender(
-        credential,
+        secret,
         mailbox=MAILBOX,
         graph_url=f"{url}/v1.0",
         login_url=url,

@@ -32,11 +32,11 @@ def make_certificate() -> tuple[str, str]:
     return private, certificate.public_bytes(Encoding.PEM).decode()
 
 
-def credential(**fields: str) -> MicrosoftCredential:
-    return MicrosoftCredential.from_json(json.dumps({"tenant_id": "tenant-1", "client_id": "client-1", **fields}))
+def secret(**fields: str) -> SecretStr:
+    return SecretStr(json.dumps({"tenant_id": "tenant-1", "client_id": "client-1", **fields}))
 
 
-def failed(url: str, given: MicrosoftCredential) -> Failure:
+def failed(url: str, given: SecretStr) -> Failure:
     with open_sender(url, given) as sender, pytest.raises(Failure) as raised:
         sender.create_draft(MAIL)
     shown = f"{raised.value!r}{raised.value.__cause__}{raised.value.__context__}"
@@ -50,7 +50,7 @@ def certificate() -> tuple[str, str]:
 
 
 def test_a_token_is_kept_and_renewed(control: MicrosoftControl) -> None:
-    with open_sender(control.url, credential(client_secret="hush")) as sender:
+    with open_sender(control.url, secret(client_secret="hush")) as sender:
         sender.create_draft(MAIL)
         sender.find_draft(MAIL)
         assert len(control.journal("login.token")) == 1
@@ -65,11 +65,11 @@ def test_a_token_is_kept_and_renewed(control: MicrosoftControl) -> None:
 def test_a_certificate_signs_in_and_another_does_not(control: MicrosoftControl, certificate: tuple[str, str]) -> None:
     private, public = certificate
     control.register("client-1", certificate=public)
-    with open_sender(control.url, credential(private_key=private, certificate=public)) as sender:
+    with open_sender(control.url, secret(private_key=private, certificate=public)) as sender:
         sender.create_draft(MAIL)
     assert control.journal("login.token")[0].summary["by"] == "assertion"
     control.register("client-1", certificate=make_certificate()[1])
-    refused = failed(control.url, credential(private_key=private, certificate=public))
+    refused = failed(control.url, secret(private_key=private, certificate=public))
     assert isinstance(refused, Unauthorised)
 
 
@@ -81,7 +81,7 @@ def test_lost_credentials_are_the_owners_to_replace(control: MicrosoftControl, h
         control.revoke("client-1")
     else:
         control.turn(MAILBOX, forbidden=True)
-    lost = failed(control.url, credential(client_secret="hush"))
+    lost = failed(control.url, secret(client_secret="hush"))
     assert isinstance(lost, Unauthorised)
     assert lost.account == MAILBOX
     assert control.messages(MAILBOX) == []
@@ -89,7 +89,7 @@ def test_lost_credentials_are_the_owners_to_replace(control: MicrosoftControl, h
 
 def test_a_fresh_token_that_graph_refuses_is_the_owners_too(control: MicrosoftControl) -> None:
     control.order(FaultOrder(operation="messages.create", status=401, reason="InvalidAuthenticationToken"))
-    assert isinstance(failed(control.url, credential(client_secret="hush")), Unauthorised)
+    assert isinstance(failed(control.url, secret(client_secret="hush")), Unauthorised)
 
 
 @pytest.mark.parametrize(
@@ -121,13 +121,13 @@ def test_what_each_answer_of_the_login_server_means(
     control: MicrosoftControl, fault: FaultOrder, kind: type[Failure], code: str
 ) -> None:
     control.order(fault)
-    failure = failed(control.url, credential(client_secret="hush"))
+    failure = failed(control.url, secret(client_secret="hush"))
     assert (type(failure), failure.code) == (kind, f"microsoft.{code}")
     assert control.messages(MAILBOX) == []
 
 
 def test_nothing_but_the_login_server_and_graph_is_asked(control: MicrosoftControl) -> None:
-    with open_sender(control.url, credential(client_secret="hush")) as sender:
+    with open_sender(control.url, secret(client_secret="hush")) as sender:
         sender.create_draft(MAIL)
     assert [call.operation for call in control.journal()] == ["login.endpoints", "login.token", "messages.create"]
 
@@ -160,7 +160,10 @@ def test_credentials_are_refused_by_field(certificate: tuple[str, str]) -> None:
 
 def test_credentials_do_not_show_themselves(certificate: tuple[str, str]) -> None:
     private, public = certificate
-    shown = repr(credential(private_key=private, certificate=public)) + repr(credential(client_secret="hush"))
+    shown = "".join(
+        repr(MicrosoftCredential.from_json(one.get_secret_value()))
+        for one in (secret(private_key=private, certificate=public), secret(client_secret="hush"))
+    )
     assert "hush" not in shown
     assert "KEY" not in shown
     assert MicrosoftCredential("t", "c", SecretStr("hush")).for_msal() == "hush"

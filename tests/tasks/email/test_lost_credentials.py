@@ -107,6 +107,7 @@ def test_an_org_without_a_sender_waits_for_one(
             '{"tenant_id": "common", "client_id": "a", "client_secret": "b"}',
             "credentials.unreadable",
         ),
+        (EmailProvider.RESEND, "a key of two lines\n", "credentials.unreadable"),
         (EmailProvider.RESEND, None, "credentials.no_secret"),
     ],
 )

@@ -1,6 +1,7 @@
 """Each message leaves once or never twice: lost answers, refusals, dead addresses, parked providers."""
 
 from datetime import timedelta
+from html import escape
 from typing import Any
 
 import pytest
@@ -232,7 +233,7 @@ def test_an_email_has_both_bodies_its_frame_and_one_click(told: ToldPeople) -> N
     assert headers["auto-submitted"] == "auto-generated"
     assert headers["x-auto-response-suppress"] == "All", "no autoresponder answers"
     assert url in mail["text"]
-    assert url in mail["html"]
+    assert f'href="{escape(url)}"' in mail["html"]
     assert "<script>" not in mail["html"]
     assert "&lt;script&gt;" in mail["html"]
 
