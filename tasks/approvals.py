@@ -3,7 +3,6 @@
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from operator import attrgetter
@@ -42,24 +41,6 @@ BATCH = 500
 """Actions per transaction of the housekeeping."""
 
 
-@dataclass(frozen=True, slots=True)
-class AskedQuestion:
-    """Where and since when a question is asked: the request of the effect, whichever job called."""
-
-    channel_id: str
-    since: datetime
-
-    @property
-    def document(self) -> JsonObject:
-        """As a step keeps it."""
-        return {"at": self.since.isoformat(), "channel_id": self.channel_id}
-
-    @staticmethod
-    def of(document: JsonObject) -> "AskedQuestion":
-        """Read what `document` wrote."""
-        return AskedQuestion(str(document["channel_id"]), datetime.fromisoformat(str(document["at"])))
-
-
 def find_question(ctx: JobContext, _payload: NotifyPayload, key: str) -> Finding:
     """Whether the question of a job that has ended was posted, in the channel in which it was asked.
 
@@ -79,20 +60,19 @@ def find_question(ctx: JobContext, _payload: NotifyPayload, key: str) -> Finding
 
 
 def _find(ctx: JobContext, question: Question, repeat_in: str | None, began: bytes | None) -> Finding:
-    """Look for the question where it was asked."""
+    """Look in the channel where it was asked, unless another org is asked there by now.
+
+    `repeat_in` is where it would be posted next, and `began` what `_post` kept of the call.
+    """
     if began is None:
         return CannotTell("nobody knows in which channel it was asked")
-    return _look(ctx, question, AskedQuestion.of(json.loads(began)), repeat_in)
-
-
-def _look(ctx: JobContext, question: Question, asked: AskedQuestion, repeat_in: str | None) -> Finding:
-    """Look in that channel, unless another org is asked there by now; `repeat_in` is where it would be posted next."""
+    asked = json.loads(began)
+    channel_id, since = str(asked["channel_id"]), datetime.fromisoformat(asked["at"])
     with ctx.tx() as tx:
-        if approvals.is_anothers_channel(tx, ctx.org_id, asked.channel_id):
+        if approvals.is_anothers_channel(tx, ctx.org_id, channel_id):
             return CannotTell("another org is asked by now in the channel in which it was asked")
-    now = ctx.now()
-    repeat_at = now if repeat_in == asked.channel_id else None
-    return _channel(ctx).find_question(asked.channel_id, question, since=asked.since, repeat_at=repeat_at)
+    repeat_at = ctx.now() if repeat_in == channel_id else None
+    return _channel(ctx).find_question(channel_id, question, since=since, repeat_at=repeat_at)
 
 
 @job(
@@ -161,7 +141,6 @@ def _post(ctx: JobContext, channel_id: str, question: Question) -> JsonObject:
 
     It is looked for in the channel of an earlier call, and posted in the org's present one: nobody else's channel.
     """
-    asking = AskedQuestion(channel_id, ctx.now())
 
     def post() -> JsonObject:
         with ctx.tx() as tx:
@@ -169,8 +148,8 @@ def _post(ctx: JobContext, channel_id: str, question: Question) -> JsonObject:
                 raise Transient("the org's channel has just changed", code="approval.channel_moved")
         return {"message_id": _channel(ctx).post_question(channel_id, question), "channel_id": channel_id}
 
-    request, find = json.dumps(asking.document).encode(), partial(_find, ctx, question, channel_id)
-    return ctx.effect_with_request(_key(question), request, post, find)
+    request = json.dumps({"at": ctx.now().isoformat(), "channel_id": channel_id}).encode()
+    return ctx.effect_with_request(_key(question), request, post, partial(_find, ctx, question, channel_id))
 
 
 @job(queue=Queue.NOTIFICATIONS, retry=PERSISTENT, deadline=timedelta(minutes=3), providers=(PROVIDER,))

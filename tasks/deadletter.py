@@ -10,15 +10,7 @@ from domain.jobs.failures import Gone
 from domain.jobs.job import Cancel, Done, JsonObject, Outcome
 from domain.jobs.queues import Queue
 from domain.jobs.retry import PERSISTENT
-from domain.notifications.alerts.alert import (
-    Alert,
-    AlertKind,
-    alert_of,
-    notification_of,
-    notification_of_letter,
-    text_of,
-    title_of,
-)
+from domain.notifications.alerts.alert import Alert, AlertKind, alert_of, notification_of, notification_of_letter
 from domain.notifications.alerts.due import is_told_to_the_org
 from domain.notifications.built_in import ALERT
 from domain.payloads.deadletter import QuarantinePayload, SendAlertPayload
@@ -71,11 +63,12 @@ def send_alert(ctx: JobContext, payload: SendAlertPayload) -> Outcome:
     """
     alert = alert_of(payload)
     facts = payload.document()
-    notice = Notice(ctx.job.job_id, alert.kind.value, title_of(alert), text_of(alert), facts)
+    words = notification_of(alert)
+    notice = Notice(ctx.job.job_id, alert.kind.value, words["title"], words["text"], facts)
     with ctx.tx() as tx:
         # Before the call: a receiver that does not answer delays no other channel. Each attempt asks for the same.
         bucket, owner = f"{alert.kind}:{alert.since.isoformat()}", _mailbox_owner(tx, alert)
-        _tell_org(ctx, tx, notification_of(alert), bucket=bucket, besides=owner)
+        _tell_org(ctx, tx, words, bucket=bucket, besides=owner)
     sent: JsonObject = {"sent": False}
     if ctx.settings.alert_url.get_secret_value():
         # Idempotent: an alert that comes twice has its id in both, and one that never comes is the worse.
@@ -112,19 +105,9 @@ def _send(ctx: JobContext, notice: Notice) -> JsonObject:
 
 def _make_channel(ctx: JobContext) -> AlertChannel:
     settings = ctx.settings
-    url = settings.alert_url.get_secret_value()
-    meter = ctx.meter(ALERTS)
-    made: AlertChannel
-    if settings.alert_format == "discord":
-        made = on_demand("providers.discord.webhook:DiscordWebhook")(
-            url, timeout_s=ANSWER_WITHIN_S, meter=meter, clock=ctx.clock
-        )
-    else:
-        made = on_demand("providers.webhooks.signed:SignedWebhook")(
-            url,
-            settings.alert_secret.get_secret_value(),
-            timeout_s=ANSWER_WITHIN_S,
-            meter=meter,
-            clock=ctx.clock,
-        )
+    path, where = "providers.discord.webhook:DiscordWebhook", [settings.alert_url.get_secret_value()]
+    if settings.alert_format != "discord":
+        path = "providers.webhooks.signed:SignedWebhook"
+        where.append(settings.alert_secret.get_secret_value())
+    made: AlertChannel = on_demand(path)(*where, timeout_s=ANSWER_WITHIN_S, meter=ctx.meter(ALERTS), clock=ctx.clock)
     return made

@@ -14,15 +14,16 @@ from uuid import UUID
 
 from domain.email.sender import NO_PROVIDER, EmailProvider
 from domain.jobs.effects import CannotTell, Finding, Found
-from domain.jobs.failures import Invalid, Permanent, Uncertain
-from domain.jobs.job import Cancel, Done, JsonObject, Outcome, Snooze
+from domain.jobs.failures import Invalid
+from domain.jobs.job import Cancel, Done, JsonObject, Outcome
 from domain.jobs.queues import Queue
 from domain.jobs.retry import NOTIFICATIONS
 from domain.notifications import plan as planning
-from domain.notifications.channels import Channel
-from domain.notifications.delivery import SUPPRESSING, DeliveryState
-from domain.notifications.plan import Contact, Planned, Reason, Suppressed
-from domain.notifications.template import Template, Words, words_of
+from domain.notifications.built_in import APPROVAL, DIGEST, MOST_SHOWN, digest_data
+from domain.notifications.channels import Channel, category_of
+from domain.notifications.delivery import DeliveryState, state_of
+from domain.notifications.plan import Contact, Message, Planned, Reason, Suppressed
+from domain.notifications.template import Said, Template, words_of
 from domain.payloads.notifications import (
     CloseDigestPayload,
     DeliverPayload,
@@ -31,19 +32,18 @@ from domain.payloads.notifications import (
     SendPushPayload,
     SendSmsPayload,
 )
-from domain.privacy.redaction import redact_document
+from domain.payloads.other_names import read_uuid
 from engine.catalogue import job
 from engine.context import JobContext
 from engine.enqueue import enqueue_jobs
-from storage.ledger import effects
+from engine.interrupts import Interrupted
 from storage.notifications import channel_senders, digests, inbox, notifications, people, receipts, templates
 from storage.notifications.digests import Digest, Overdue
-from storage.notifications.email import orders
-from storage.notifications.notifications import Delivery, Notification, Old
+from storage.notifications.notifications import Notification, Old
 from storage.postgres.apart import WITHIN_S_OF_JOB, together_or_apart
 from storage.postgres.database import Transaction
 from tasks.senders import due_messages, notification_email, push_sending, sms_sending
-from tasks.senders.due_messages import DueMessage
+from tasks.senders.due_messages import record_taken
 from tasks.senders.email_orders import find_order
 from tasks.senders.email_sending import DRAFT_KEY, SEND_KEY, SENDER_AUDITS, send_key
 from tasks.senders.lost_credentials import CREDENTIAL_AUDITS
@@ -70,9 +70,8 @@ class Decision:
 
     asked: Notification
     version: int
-    category: str
     planned: tuple[Planned, ...]
-    words: Mapping[Channel, Words]
+    said: Mapping[Channel, Said]
     unsayable: Mapping[Channel, str]
 
 
@@ -86,25 +85,41 @@ def deliver(ctx: JobContext, payload: DeliverPayload) -> Outcome:
             return Cancel("its recipient was removed")
         stored = templates.get(tx, ctx.org_id, asked.template, asked.version)
         sendable = channel_senders.sendable(tx, ctx.org_id)
-    channels = asked.channels or stored.template.channels
-    words, unsayable = _said(stored.template, channels, asked.data, person.zone)
-    message = due_messages.message_of(stored.template, asked, channels, frozenset(unsayable))
+    template = stored.template
+    channels = asked.channels or template.channels
+    said, unsayable = _said(template, channels, asked, person.zone)
+    message = Message(
+        category=category_of(template.category),
+        channels=channels,
+        said_by=frozenset(template.channels),
+        unsayable=frozenset(unsayable),
+        asked_at=asked.asked_at,
+        max_age=template.max_age,
+        digest_every=template.digest_every,
+        only_to=asked.contact_id,
+        due_at=asked.due_at,
+    )
     planned = planning.plan(message, person, sendable, ctx.now())
-    decision = Decision(asked, stored.version, stored.template.category, planned, words, unsayable)
+    decision = Decision(asked, stored.version, planned, said, unsayable)
     return Done({"notification_id": str(asked.notification_id)}, writes=partial(_write, ctx, decision))
 
 
 def _said(
-    template: Template, channels: tuple[Channel, ...], data: JsonObject, zone: str
-) -> tuple[dict[Channel, Words], dict[Channel, str]]:
+    template: Template, channels: tuple[Channel, ...], asked: Notification, zone: str
+) -> tuple[dict[Channel, Said], dict[Channel, str]]:
     """What each channel says, and why some cannot."""
-    words, unsayable = {}, {}
+    said, unsayable = {}, {}
+    approval_id = read_uuid(asked.data.get("approval_id")) if asked.template == APPROVAL else None
     for channel in set(channels) & set(template.channels):
         try:
-            words[channel] = words_of(template, channel, data, zone=zone)
+            words = words_of(template, channel, asked.data, zone=zone)
         except Invalid as invalid:
             unsayable[channel] = invalid.reason
-    return words, unsayable
+        else:
+            said[channel] = Said(
+                words=words, category=template.category, max_age=template.max_age, approval_id=approval_id
+            )
+    return said, unsayable
 
 
 def _write(ctx: JobContext, decision: Decision, tx: Transaction) -> JsonObject:
@@ -125,29 +140,27 @@ def _write_part(ctx: JobContext, decision: Decision, part: Planned, tx: Transact
     add = partial(notifications.add_delivery, tx, whose, source)
     match part:
         case planning.Send(channel, contact_id, at):
-            made = add(channel, contact_id, DeliveryState.QUEUED, due_at=at)
+            made = add(channel, contact_id, DeliveryState.QUEUED, said=decision.said[channel], due_at=at)
             # Owed, as below: what was decided is not taken back with the job that decided.
             ctx.enqueue_owed(tx, SEND[channel](delivery_id=made), run_at=_later(ctx, at))
         case planning.Inbox():
-            inbox.add(tx, (*whose, source), decision.category, decision.words[Channel.INBOX])
+            shown = decision.said[Channel.INBOX]
+            inbox.add(tx, (*whose, source), shown.category, shown.words)
             add(Channel.INBOX, None, DeliveryState.DELIVERED)
         case planning.Digest(channel, at):
-            joined = digests.join(tx, (*whose, source), channel, decision.category, at)
-            add(channel, None, DeliveryState.COLLECTED, due_at=joined.closes_at)
+            said = decision.said[channel]
+            joined = digests.join(tx, (*whose, source), channel, said.category, at)
+            add(channel, None, DeliveryState.COLLECTED, said=said, due_at=joined.closes_at)
             if joined.is_new:
                 # A cancellation of the job that opened the digest would keep back what others have put in.
                 ctx.enqueue_owed(tx, CloseDigestPayload(digest_id=joined.digest_id), run_at=joined.closes_at)
         case Suppressed(channel, reason, contact_id):
             detail = f": {decision.unsayable[channel]}" if reason is Reason.UNSAYABLE else ""
-            add(channel, contact_id, _state_of(reason), reason=f"{reason.value}{detail}"[:LONGEST_REASON])
+            add(channel, contact_id, state_of(reason), reason=f"{reason.value}{detail}"[:LONGEST_REASON])
 
 
 def _later(ctx: JobContext, at: datetime) -> datetime | None:
     return at if at > ctx.now() else None
-
-
-def _state_of(reason: Reason) -> DeliveryState:
-    return DeliveryState.EXPIRED if reason is Reason.TOO_OLD else DeliveryState.SUPPRESSED
 
 
 @job(queue=Queue.NOTIFICATIONS, retry=NOTIFICATIONS)
@@ -156,15 +169,36 @@ def close_digest(ctx: JobContext, payload: CloseDigestPayload) -> Outcome:
     with ctx.read() as tx:
         digest = digests.find(tx, ctx.org_id, payload.digest_id)
         person = None if digest is None else people.person(tx, ctx.org_id, digest.user_id)
+        items, count = digests.items(tx, ctx.org_id, payload.digest_id, limit=MOST_SHOWN)
+        template = templates.get(tx, ctx.org_id, DIGEST).template
     if digest is None or person is None:
         return Cancel("its person was removed")
-    return Done(writes=partial(_close, ctx, digest, planning.reached_by(digest.channel, person)))
+    output: JsonObject = {}
+    reached, said = planning.reached_by(digest.channel, person), items
+    if count > 1:
+        data = digest_data(digest.category, [one.words for one in items], count)
+        try:
+            words = words_of(template, digest.channel, data, zone=person.zone)
+        except Invalid as invalid:
+            reached, output = Suppressed(digest.channel, Reason.UNSAYABLE), {"unsayable": invalid.reason}
+        else:
+            said = [Said(words=words, category=digest.category, max_age=template.max_age)]
+    return Done(output, writes=partial(_close, ctx, digest, reached, count, said))
 
 
-def _close(ctx: JobContext, digest: Digest, reached: tuple[Contact, ...] | Suppressed, tx: Transaction) -> JsonObject:
+def _close(
+    ctx: JobContext,
+    digest: Digest,
+    reached: tuple[Contact, ...] | Suppressed,
+    count: int,
+    said: Sequence[Said],
+    tx: Transaction,
+) -> JsonObject:
     found = digests.close(tx, digest.org_id, digest.digest_id)
     if not found:
         return {"closed": found is not None, "items": 0}
+    if len(found) != count:
+        raise Interrupted("an item came in while the digest was put into words")
     if isinstance(reached, Suppressed):
         digests.suppress_items(tx, digest, reached.reason.value)
         return {"closed": True, "items": len(found), "reason": reached.reason.value}
@@ -176,6 +210,7 @@ def _close(ctx: JobContext, digest: Digest, reached: tuple[Contact, ...] | Suppr
             digest.channel,
             contact.contact_id,
             DeliveryState.QUEUED,
+            said=said[0],
             due_at=ctx.now(),
             is_digest=is_digest,
         )
@@ -234,13 +269,13 @@ def _apart(items: Sequence[OfOrg], do: Callable[[Sequence[OfOrg]], None]) -> Seq
 def find_email(ctx: JobContext, payload: SendEmailPayload, key: str) -> Finding:
     """Whether the e-mail of a job that has ended was sent."""
     with ctx.read() as tx:
-        delivery = notifications.delivery(tx, ctx.org_id, payload.delivery_id)
-    if delivery is None or delivery.order_id is None:
+        delivery = notifications.delivery(tx, payload.delivery_id)
+    if delivery is None:
         return CannotTell("its recipient was removed")
-    found = find_order(ctx, delivery.order_id, key)
-    if isinstance(found, Found) and key == send_key(delivery.order_id):
+    found = find_order(ctx, delivery.delivery_id, key)
+    if isinstance(found, Found) and key == send_key(delivery.delivery_id):
         with ctx.tx() as tx:
-            _record(tx, delivery, str(found.result["provider_id"]))
+            record_taken(tx, delivery, str(found.result["provider_id"]))
     return found
 
 
@@ -255,7 +290,8 @@ def find_email(ctx: JobContext, payload: SendEmailPayload, key: str) -> Finding:
 )
 def send_email(ctx: JobContext, payload: SendEmailPayload) -> Outcome:
     """Send an e-mail, once, by the org's sender."""
-    return _send(ctx, payload, Channel.EMAIL, notification_email.send)
+    key = send_key(payload.delivery_id)
+    return due_messages.send(ctx, payload.delivery_id, key, Channel.EMAIL, notification_email.send)
 
 
 def find_sms(ctx: JobContext, payload: SendSmsPayload, key: str) -> Finding:
@@ -274,7 +310,8 @@ def find_sms(ctx: JobContext, payload: SendSmsPayload, key: str) -> Finding:
 )
 def send_sms(ctx: JobContext, payload: SendSmsPayload) -> Outcome:
     """Send a text message, at most once."""
-    return _send(ctx, payload, Channel.SMS, sms_sending.send)
+    key = sms_sending.key_of(payload.delivery_id)
+    return due_messages.send(ctx, payload.delivery_id, key, Channel.SMS, sms_sending.send)
 
 
 @job(
@@ -287,105 +324,5 @@ def send_sms(ctx: JobContext, payload: SendSmsPayload) -> Outcome:
 )
 def send_push(ctx: JobContext, payload: SendPushPayload) -> Outcome:
     """Send a message to a device, at least once; a device shows a repetition in the first one's place."""
-    return _send(ctx, payload, Channel.PUSH, push_sending.send)
-
-
-Courier = Callable[[JobContext, DueMessage], str | Reason]
-"""Causes the one effect of a message; returns the provider's id, or why there is nobody to send it by."""
-
-
-def _key_of(delivery: Delivery) -> str | None:
-    """The key of the effect that sends; an e-mail's is its order's, and there is none before the order."""
-    if delivery.channel is Channel.EMAIL:
-        return None if delivery.order_id is None else send_key(delivery.order_id)
-    key_of = sms_sending.key_of if delivery.channel is Channel.SMS else push_sending.key_of
-    return key_of(delivery.delivery_id)
-
-
-def _send(ctx: JobContext, payload: SendPayload, channel: Channel, courier: Courier) -> Outcome:
-    """Look once more whether the message may go out now, and hand it over."""
-    with ctx.read() as tx:
-        delivery = notifications.delivery(tx, ctx.org_id, payload.delivery_id)
-        said = None if delivery is None else due_messages.read(tx, delivery)
-        if delivery is None or said is None:
-            return Cancel("its recipient or its address was removed")
-        if delivery.channel is not channel:
-            raise Invalid("payload.delivery_id", f"names a delivery by {delivery.channel.value}")
-        key = _key_of(delivery)
-        has_begun = key is not None and effects.may_have_happened(tx, ctx.org_id, key)
-    if not delivery.may_be_sent:
-        return Done({"state": delivery.state.value, "why": "it had ended before"})
-    due = said()
-    held = _held_back(ctx, due, has_begun=has_begun)
-    if held is not None:
-        return held
-    if delivery.state is DeliveryState.FAILED:
-        with ctx.tx() as tx:
-            notifications.reopen(tx, delivery.delivery_id)
-    return _hand_over(ctx, due, courier, has_begun=has_begun)
-
-
-def _held_back(ctx: JobContext, due: DueMessage, *, has_begun: bool) -> Outcome | None:
-    """How the job ends where the message must not go out now.
-
-    A text that may have gone out is not sent again, so it is not held back: all that is left is to find out how that
-    call ended. To ask about an e-mail or a push may send it.
-    """
-    if has_begun and due.delivery.channel is Channel.SMS:
-        return None
-    step = planning.before_call(due.message, due.person, due.contact.contact_id, ctx.now())
-    if isinstance(step, Suppressed):
-        if has_begun:
-            raise Uncertain(f"it may have been sent, and is held back now: {step.reason.value}")
-        return _ended(due.delivery, _state_of(step.reason), step.reason.value)
-    return Snooze(step.at, "it is quiet at its recipient's") if step.at > ctx.now() else None
-
-
-def _hand_over(ctx: JobContext, due: DueMessage, courier: Courier, *, has_begun: bool) -> Outcome:
-    delivery = due.delivery
-    try:
-        taken = courier(ctx, due)
-    except Uncertain:
-        raise
-    except Permanent as refusal:
-        return _refused(ctx, delivery, refusal)
-    if isinstance(taken, Reason):
-        if has_begun:
-            raise Uncertain(f"it may have been sent, and nobody can be asked any more: {taken.value}")
-        return _ended(delivery, DeliveryState.SUPPRESSED, taken.value)
-
-    def write(tx: Transaction) -> None:
-        _record(tx, delivery, taken)
-
-    return Done(redact_document({"state": DeliveryState.HANDED_OVER.value, "provider_id": taken}), writes=write)
-
-
-def _record(tx: Transaction, delivery: Delivery, provider_id: str) -> None:
-    """Write down that a provider has taken a message, and of an e-mail what was heard of it before."""
-    org_id, delivery_id = delivery.org_id, delivery.delivery_id
-    notifications.advance(tx, delivery_id, DeliveryState.HANDED_OVER, provider_id=provider_id)
-    early = receipts.record_send(tx, org_id, delivery_id, provider_id) if delivery.channel is Channel.EMAIL else None
-    if early is not None:
-        receipts.apply(tx, org_id, delivery_id, early)
-
-
-def _refused(ctx: JobContext, delivery: Delivery, refusal: Permanent) -> Outcome:
-    """An address that is good for nothing is written to no more; any other refusal fails the job."""
-    reason = SUPPRESSING.get(refusal.code)
-    if reason is None:
-        raise refusal
-
-    def write(tx: Transaction) -> None:
-        people.suppress(tx, ctx.org_id, delivery.delivery_id, reason)
-        notifications.advance(tx, delivery.delivery_id, DeliveryState.FAILED, reason=refusal.code)
-
-    return Done({"state": DeliveryState.FAILED.value, "reason": refusal.code}, writes=write)
-
-
-def _ended(delivery: Delivery, state: DeliveryState, reason: str) -> Done:
-    def write(tx: Transaction) -> None:
-        notifications.advance(tx, delivery.delivery_id, state, reason=reason)
-        if delivery.order_id is not None:
-            orders.cancel(tx, delivery.order_id)
-
-    return Done({"state": state.value, "reason": reason}, writes=write)
+    key = push_sending.key_of(payload.delivery_id)
+    return due_messages.send(ctx, payload.delivery_id, key, Channel.PUSH, push_sending.send)

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from enum import StrEnum
 
+from domain.notifications.plan import Reason
+
 
 class DeliveryState(StrEnum):
     """Where a message to one address stands."""
@@ -31,6 +33,11 @@ _FOLLOWS: Mapping[DeliveryState, tuple[DeliveryState, ...]] = {
     _S.UNKNOWN: (_S.QUEUED,),
 }
 """By each state, those that it may follow: `sent` after `delivered` changes nothing, nor does a second receipt."""
+
+
+def state_of(reason: Reason) -> DeliveryState:
+    """How a delivery has ended that is not sent."""
+    return _S.EXPIRED if reason is Reason.TOO_OLD else _S.SUPPRESSED
 
 
 def states_before(state: DeliveryState) -> tuple[DeliveryState, ...]:

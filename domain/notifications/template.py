@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from html import escape
 from typing import Annotated, Any
+from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -102,6 +103,18 @@ class Words:
     body: str
     html: str | None = None
     link: str | None = None
+
+
+class Said(BaseModel):
+    """What a delivery says: kept when that is decided, so that each attempt sends the same."""
+
+    model_config = ConfigDict(frozen=True)
+
+    words: Words
+    category: str
+    max_age: timedelta
+    approval_id: UUID | None = None
+    """What its reader is asked to decide about."""
 
 
 def read_template(document: object) -> Template:

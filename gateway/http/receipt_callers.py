@@ -75,7 +75,7 @@ CallbackBody = Annotated[bytes, Depends(callback_body)]
 def twilio_callback(request: Request, delivery_id: UUID, body: CallbackBody) -> SmsCallback | None:
     """Twilio on behalf of the org whose delivery it is; None for a delivery that is not known, 403 for a forgery."""
     with resources_of(request).database.ledger() as tx:
-        delivery = notifications.delivery(tx, None, delivery_id)
+        delivery = notifications.delivery(tx, delivery_id)
     if delivery is None:
         return None
     found = _twilio_fields(request, delivery.org_id, f"/webhooks/twilio/{delivery_id}", body)

@@ -19,9 +19,9 @@ LONGEST_NONCE = 25
 LONGEST_CUSTOM_ID = 100
 
 SUPPRESS_EMBEDS = 1 << 2
-"""No preview: a question fetches nothing from anywhere."""
+"""No preview: neither a question nor an alert fetches anything from anywhere."""
 NOBODY: dict[str, list[str]] = {"parse": []}
-"""`allowed_mentions`: nobody is called, whatever a mail says."""
+"""`allowed_mentions`: nobody is called, whatever a mail says, or however a job type is named."""
 
 ACTION_ROW, BUTTON = 1, 2
 GREEN, RED = 3, 4

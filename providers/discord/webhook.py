@@ -7,20 +7,12 @@ from datetime import datetime
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from providers.discord.failures import worded_wait
+from providers.discord.messages import LONGEST_CONTENT, NOBODY, SUPPRESS_EMBEDS
 from providers.ports import Meter, Notice
 from providers.rest_client import utc_now
 from providers.webhooks.post import PostClient
 
-LONGEST_CONTENT = 2000
-"""Discord refuses a longer message as a whole."""
-
-SUPPRESS_EMBEDS = 1 << 2
-"""No preview: an alert fetches nothing from anywhere."""
-
 _MARKDOWN = re.compile(r"([\\*_~`|>\[\]()#<])")
-
-NOBODY: dict[str, list[str]] = {"parse": []}
-"""`allowed_mentions`: without it, an `@everyone` in the name of a job type would call everyone."""
 
 
 class DiscordWebhook(PostClient):

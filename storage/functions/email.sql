@@ -1,15 +1,16 @@
 -- E-mail that services send: the words of an order, the SQL entry point, and what becomes of an order whose job has ended.
 
--- Takes in the words of a mail and returns the order's id. Its id is made of key and words where the caller has named a key: the request
--- that comes again finds its order, and another request with the key is another order, which the ledger refuses.
-create or replace function postroom.keep_email_order(of_org uuid, email jsonb, under_key text default null, is_for_person boolean default false)
+-- Takes in the words of a mail and returns the order's id. The order of a delivery has its id, and the first words stay. Its id is made of key
+-- and words where the caller has named a key: the request that comes again finds its order, and another request with the key is another
+-- order, which the ledger refuses.
+create or replace function postroom.keep_email_order(of_org uuid, email jsonb, under_key text default null, of_delivery uuid default null)
 returns uuid language plpgsql set search_path = pg_catalog, public, pg_temp as $$
 declare
-  order_id uuid := case when under_key is null then uuidv7()
-    else left(encode(sha256(convert_to(of_org || ' ' || under_key || ' ' || email::text, 'UTF8')), 'hex'), 32)::uuid end;
+  order_id uuid := coalesce(of_delivery, case when under_key is null then uuidv7()
+    else left(encode(sha256(convert_to(of_org || ' ' || under_key || ' ' || email::text, 'UTF8')), 'hex'), 32)::uuid end);
 begin
   insert into email_orders (id, org_id, words, reference, is_notification)
-  values (order_id, of_org, email, left(email ->> 'reference', 100), is_for_person)
+  values (order_id, of_org, email, left(email ->> 'reference', 100), of_delivery is not null)
   on conflict (id) do nothing;
   return order_id;
 end

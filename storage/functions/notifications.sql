@@ -154,12 +154,12 @@ create or replace trigger users_have_an_address after insert on users for each r
 create or replace function postroom.forget_order_of_delivery() returns trigger
 language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
 begin
-  delete from email_orders where id = old.order_id;
+  delete from email_orders where id = old.id;
   return null;
 end
 $$;
 create or replace trigger deliveries_take_their_orders_along after delete on deliveries
-  for each row when (old.order_id is not null) execute function postroom.forget_order_of_delivery();
+  for each row when (old.channel = 'email') execute function postroom.forget_order_of_delivery();
 
 -- The end-of-job hook of the types that send: a delivery whose job has ended without a word of it says why, until the job is replayed.
 -- Where the call's end is not known, nobody knows of the delivery either, until a receipt comes. A job that names a delivery by another
@@ -167,22 +167,22 @@ create or replace trigger deliveries_take_their_orders_along after delete on del
 drop function if exists postroom.notification_job_ended(jsonb);
 create function postroom.notification_job_ended(facts jsonb) returns void
 language plpgsql as $$
-declare
-  its_order uuid;
 begin
   if facts ->> 'state' = 'succeeded' then
     return;
   end if;
-  update public.deliveries d set
-    state = case when facts ->> 'error_code' = 'uncertain' then 'unknown' else 'failed' end,
-    reason = left(coalesce(facts ->> 'error_code', facts ->> 'state'), 300), changed_at = now()
-  from public.jobs j
-  where j.id = (facts ->> 'job_id')::uuid and d.id = (j.payload ->> 'delivery_id')::uuid and d.org_id = j.org_id and d.state = 'queued'
-    and j.job_type = 'notifications.send_' || d.channel
-  returning d.order_id into its_order;
+  with ended as (
+    update public.deliveries d set
+      state = case when facts ->> 'error_code' = 'uncertain' then 'unknown' else 'failed' end,
+      reason = left(coalesce(facts ->> 'error_code', facts ->> 'state'), 300), changed_at = now()
+    from public.jobs j
+    where j.id = (facts ->> 'job_id')::uuid and d.id = (j.payload ->> 'delivery_id')::uuid and d.org_id = j.org_id and d.state = 'queued'
+      and j.job_type = 'notifications.send_' || d.channel
+    returning d.id
+  )
   update public.email_orders o set
     state = facts ->> 'state', error = jsonb_build_object('code', facts ->> 'error_code'), ended_at = (facts ->> 'finished_at')::timestamptz
-  where o.id = its_order and o.state = 'queued';
+  from ended where o.id = ended.id and o.state = 'queued';
 end
 $$;
 call postroom.adopt_end_hook('postroom.notification_job_ended(jsonb)');

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from domain.notifications.channels import Channel
+from domain.notifications.template import Said
 from storage.postgres.database import Transaction
 
 
@@ -78,10 +79,10 @@ def suppress_items(tx: Transaction, digest: Digest, reason: str) -> None:
     )
 
 
-def items(tx: Transaction, org_id: UUID, digest_id: UUID, *, limit: int) -> tuple[Sequence[UUID], int]:
-    """The first items of a digest by their ids, and how many there are."""
+def items(tx: Transaction, org_id: UUID, digest_id: UUID, *, limit: int) -> tuple[Sequence[Said], int]:
+    """What the first items of a digest say, and how many there are."""
     rows = tx.run("list_digest_items", org_id=org_id, digest_id=digest_id, limit=limit)
-    return [row.notification_id for row in rows], rows[0].total if rows else 0
+    return [Said.model_validate(row.said) for row in rows if row.said], rows[0].total if rows else 0
 
 
 def overdue(tx: Transaction, *, limit: int) -> Sequence[Overdue]:

@@ -36,9 +36,11 @@ where i.org_id = %(org_id)s and i.digest_id = %(digest_id)s and d.org_id = i.org
   and d.channel = %(channel)s and d.state = 'collected'
 
 -- name: list_digest_items
--- The first items, and how many there are.
-select i.notification_id, count(*) over () as total from digest_items i
+-- The first items with their words, and how many there are.
+select d.said, count(*) over () as total from digest_items i
+join digests g on g.org_id = i.org_id and g.id = i.digest_id
 join notifications n on n.org_id = i.org_id and n.id = i.notification_id
+left join deliveries d on d.org_id = i.org_id and d.notification_id = i.notification_id and d.channel = g.channel and d.state = 'collected'
 where i.org_id = %(org_id)s and i.digest_id = %(digest_id)s
 order by n.asked_at, n.id
 limit %(limit)s

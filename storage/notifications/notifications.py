@@ -9,8 +9,10 @@ from uuid import UUID, uuid5
 from psycopg.types.json import Jsonb
 
 from domain.jobs.job import JsonObject, Origin
-from domain.notifications.channels import Channel
+from domain.notifications.channels import Channel, category_of
 from domain.notifications.delivery import DeliveryState, states_before
+from domain.notifications.plan import Message
+from domain.notifications.template import Said
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
 
@@ -83,8 +85,6 @@ class Delivery:
     state: DeliveryState
     reason: str | None
     provider_id: str | None
-    order_id: UUID | None
-    """Of an e-mail: where its words stand."""
     due_at: datetime | None
     created_at: datetime
     changed_at: datetime
@@ -152,6 +152,7 @@ def add_delivery(  # noqa: PLR0913 - the columns of a row
     state: DeliveryState,
     *,
     reason: str | None = None,
+    said: Said | None = None,
     due_at: datetime | None = None,
     is_digest: bool = False,
 ) -> UUID:
@@ -168,14 +169,34 @@ def add_delivery(  # noqa: PLR0913 - the columns of a row
         contact_id=contact_id,
         state=state.value,
         reason=reason,
+        said=None if said is None else Jsonb(said.model_dump(mode="json")),
         due_at=due_at,
     )
     return delivery_id
 
 
-def delivery(tx: Transaction, org_id: UUID | None, delivery_id: UUID) -> Delivery | None:
-    """A delivery of the org's; of whichever org without one, for the ledger role."""
-    return tx.first("find_delivery", _delivery, org_id=org_id, delivery_id=delivery_id)
+def delivery(tx: Transaction, delivery_id: UUID) -> Delivery | None:
+    """A delivery of the transaction's org, and for the ledger role of whichever."""
+    return tx.first("find_delivery", _delivery, delivery_id=delivery_id)
+
+
+def kept_message(tx: Transaction, delivery: Delivery) -> tuple[Message, Said] | None:
+    """What a delivery says, and what a plan needs to know of it; None where a provider has taken it."""
+    rows = tx.run("find_said", org_id=delivery.org_id, delivery_id=delivery.delivery_id)
+    if not rows:
+        return None
+    said, channels = Said.model_validate(rows[0].said), (delivery.channel,)
+    message = Message(
+        category=category_of(said.category),
+        channels=channels,
+        said_by=frozenset(channels),
+        unsayable=frozenset(),
+        asked_at=rows[0].asked_at,
+        max_age=said.max_age,
+        digest_every=timedelta(0),
+        due_at=rows[0].due_at,
+    )
+    return message, said
 
 
 def deliveries(tx: Transaction, org_id: UUID, notification_id: UUID) -> Sequence[Delivery]:
@@ -207,11 +228,6 @@ def advance(
 def reopen(tx: Transaction, delivery_id: UUID) -> None:
     """Let a message that failed, and that no provider has taken, be sent again."""
     tx.run("reopen_delivery", delivery_id=delivery_id)
-
-
-def keep_order(tx: Transaction, delivery_id: UUID, order_id: UUID) -> None:
-    """Keep where the words of an e-mail stand; the first ones stay."""
-    tx.run("keep_delivery_order", delivery_id=delivery_id, order_id=order_id)
 
 
 def known_provider_ids(tx: Transaction, org_id: UUID, provider_ids: Sequence[str]) -> frozenset[str]:

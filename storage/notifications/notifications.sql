@@ -2,7 +2,7 @@
 id as notification_id, org_id, user_id, template, version, data, bucket, channels, contact_id, due_at, asked_at, planned_at
 
 -- columns: delivery
-id as delivery_id, org_id, user_id, notification_id, digest_id, channel, contact_id, state, reason, provider_id, order_id, due_at, created_at, changed_at
+id as delivery_id, org_id, user_id, notification_id, digest_id, channel, contact_id, state, reason, provider_id, due_at, created_at, changed_at
 
 -- name: notify
 -- Asks for a notification; what is refused is in the audit log then.
@@ -36,14 +36,23 @@ returning id
 
 -- name: add_delivery
 -- One for each notification, or digest, channel and address.
-insert into deliveries (id, org_id, user_id, notification_id, digest_id, channel, contact_id, address_hash, state, reason, due_at)
+insert into deliveries (id, org_id, user_id, notification_id, digest_id, channel, contact_id, address_hash, state, reason, said, due_at)
 values (%(delivery_id)s, %(org_id)s, %(user_id)s, %(notification_id)s, %(digest_id)s, %(channel)s, %(contact_id)s,
-  (select address_hash from contact_points where org_id = %(org_id)s and id = %(contact_id)s), %(state)s, %(reason)s, %(due_at)s)
+  (select address_hash from contact_points where org_id = %(org_id)s and id = %(contact_id)s), %(state)s, %(reason)s,
+  %(said)s, %(due_at)s)
 on conflict (id) do nothing
 
 -- name: find_delivery
--- One delivery, of the org if one is named.
-select columns(delivery) from deliveries where id = %(delivery_id)s and (%(org_id)s::uuid is null or org_id = %(org_id)s)
+-- One delivery.
+select columns(delivery) from deliveries where id = %(delivery_id)s
+
+-- name: find_said
+-- The words of a delivery, and for when it was asked for and meant.
+select d.said, coalesce(n.asked_at, g.closed_at) as asked_at, n.due_at
+from deliveries d
+left join notifications n on n.org_id = d.org_id and n.id = d.notification_id
+left join digests g on g.org_id = d.org_id and g.id = d.digest_id
+where d.org_id = %(org_id)s and d.id = %(delivery_id)s and d.said is not null
 
 -- name: list_deliveries
 -- All of a notification, those of digests that have it among them; at most one for each channel and device.
@@ -57,11 +66,12 @@ order by created_at, channel, id
 limit 200
 
 -- name: advance_delivery
--- News of a delivery; what is no news changes no more than an id that was not known.
+-- News of a delivery; what is no news changes no more than an id that was not known, with which the words go.
 update deliveries d set
   state = case when d.state = any (%(before)s::text[]) then %(state)s else d.state end,
   reason = case when d.state = any (%(before)s::text[]) then %(reason)s else d.reason end,
   provider_id = coalesce(d.provider_id, %(provider_id)s),
+  said = case when coalesce(d.provider_id, %(provider_id)s) is null then d.said end,
   changed_at = case when d.state = any (%(before)s::text[]) then now() else d.changed_at end
 where d.id = %(delivery_id)s and (d.state = any (%(before)s::text[]) or (d.provider_id is null and %(provider_id)s::text is not null))
 returning d.state = %(state)s as is_news
@@ -70,10 +80,6 @@ returning d.state = %(state)s as is_news
 -- A message that no provider has taken is to be sent again: its job was replayed.
 update deliveries set state = 'queued', reason = null, changed_at = now()
 where id = %(delivery_id)s and state = 'failed' and provider_id is null
-
--- name: keep_delivery_order
--- The first order stays.
-update deliveries set order_id = coalesce(order_id, %(order_id)s) where id = %(delivery_id)s
 
 -- name: list_known_provider_ids
 -- Which of these are deliveries' of the org.

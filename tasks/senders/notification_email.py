@@ -1,8 +1,7 @@
-"""Sends a notification as e-mail: its words become an order when it is first due, which leaves as every order does."""
+"""Sends a notification as e-mail: the delivery is an order, which leaves as every order does."""
 
 from dataclasses import replace
 from html import escape
-from uuid import UUID
 
 from domain.approvals.links import DecisionLink
 from domain.mail.outgoing.outgoing_mail import AutomatedKind, machine_headers
@@ -11,7 +10,6 @@ from domain.notifications.template import Words, frame, text_with_footer
 from domain.notifications.unsubscribing import UnsubscribeLink
 from domain.payloads.email import EmailOrder
 from engine.context import JobContext
-from storage.notifications import notifications
 from storage.notifications.email import orders, senders
 from tasks.senders.due_messages import DueMessage
 from tasks.senders.email_orders import send_order
@@ -23,17 +21,10 @@ def send(ctx: JobContext, due: DueMessage) -> str | Reason:
         sender = senders.find(tx, ctx.org_id)
     if sender is None:
         return Reason.NO_SENDER
-    sent = send_order(ctx, due.delivery.order_id or _keep(ctx, due))
-    return str(sent.provider_id)
-
-
-def _keep(ctx: JobContext, due: DueMessage) -> UUID:
-    """Keep the words: each attempt sends the same ones."""
     order = _order(ctx, due)
     with ctx.tx() as tx:
-        order_id = orders.keep(tx, ctx.org_id, order, is_notification=True)
-        notifications.keep_order(tx, due.delivery.delivery_id, order_id)
-    return order_id
+        order_id = orders.keep(tx, ctx.org_id, order, delivery_id=due.delivery.delivery_id)
+    return str(send_order(ctx, order_id).provider_id)
 
 
 def _order(ctx: JobContext, due: DueMessage) -> EmailOrder:
@@ -57,9 +48,10 @@ def _order(ctx: JobContext, due: DueMessage) -> EmailOrder:
 
 def _with_link(ctx: JobContext, due: DueMessage) -> Words:
     """The words with a link that decides, by e-mail alone: who reads an inbox over the API must not get it."""
-    if due.approval_id is None or not ctx.settings.public_url:
+    approval_id = due.said.approval_id
+    if approval_id is None or not ctx.settings.public_url:
         return due.words
-    url = DecisionLink(due.approval_id, due.contact.user_id).address(ctx.settings.public_url, ctx.sealer.sign)
+    url = DecisionLink(approval_id, due.contact.user_id).address(ctx.settings.public_url, ctx.sealer.sign)
     text = f"{due.words.body.rstrip()}\n\nDecide here, without signing in: {url}\n"
     html = due.words.html and f'{due.words.html}<p><a href="{escape(url)}">Decide here, without signing in</a></p>'
     return replace(due.words, body=text, html=html)

@@ -59,12 +59,12 @@ def send(ctx: JobContext, due: DueMessage) -> str | Reason:
 def find_later(ctx: JobContext, delivery_id: UUID, key: str) -> Finding:
     """Whether the message of a job that has ended was sent."""
     with ctx.read() as tx:
-        delivery = notifications.delivery(tx, ctx.org_id, delivery_id)
-        said = None if delivery is None else due_messages.read(tx, delivery)
+        delivery = notifications.delivery(tx, delivery_id)
+        due = None if delivery is None else due_messages.read(tx, delivery)
         sender = channel_senders.find(tx, ctx.org_id, Channel.SMS)
-    if said is None or sender is None:
+    if due is None or sender is None:
         return CannotTell("its recipient, its address or the org's sender was removed")
-    message = _message(ctx, said())
+    message = _message(ctx, due)
     try:
         with _client(ctx, sender) as client:
             found = _find(ctx, client, message, key)

@@ -207,8 +207,9 @@ create table deliveries (
   state text not null check (state in ('queued', 'collected', 'handed_over', 'delivered', 'failed', 'suppressed', 'expired', 'unknown')),
   reason text check (length(reason) <= 300),
   provider_id text check (length(provider_id) <= 500),
-  -- Of an e-mail: its words in email_orders, as they were when it was first due; they are kept for less long than this.
-  order_id uuid,
+  -- Its words as they were when it was decided, for each attempt, with category and longest age; none from the time when a provider has taken
+  -- it. Each of the two bodies of an e-mail has 64 KB at most, and JSON writes a byte as up to six.
+  said jsonb check (octet_length(said::text) <= 1048576),
   due_at timestamptz,
   created_at timestamptz not null default now(),
   changed_at timestamptz not null default now(),
@@ -223,13 +224,12 @@ create index deliveries_of_notification on deliveries (org_id, notification_id);
 create index deliveries_of_digest on deliveries (org_id, digest_id);
 create index deliveries_of_user on deliveries (org_id, user_id);
 create index deliveries_of_contact on deliveries (org_id, contact_id);
-create index deliveries_order on deliveries (order_id) where order_id is not null;
 create index deliveries_provider on deliveries (org_id, provider_id) where provider_id is not null;
 call postroom.fence_words('deliveries');
 call postroom.erasure_rule('deliveries');
 grant select, insert, update, delete on deliveries to postroom_ledger;
 grant select, insert on deliveries to postroom_tenant;
-grant update (state, reason, provider_id, order_id, changed_at) on deliveries to postroom_tenant;
+grant update (state, reason, provider_id, said, changed_at) on deliveries to postroom_tenant;
 
 -- What a provider of e-mail says of a mail by its own id. The receipt may come before the send is written down: whoever of the two comes
 -- second finds the other here, and waits for it where it is about to be written.

@@ -79,14 +79,15 @@ class OrderPosition(NamedTuple):
     order_id: UUID
 
 
-def keep(tx: Transaction, org_id: UUID, order: EmailOrder, *, is_notification: bool = False) -> UUID:
+def keep(tx: Transaction, org_id: UUID, order: EmailOrder, *, delivery_id: UUID | None = None) -> UUID:
     """Keep the words of a mail, to be sent by a job; returns the order's id.
 
-    Those of a notification are shown to no job of a project: they may be of another one.
+    The order of a notification's delivery has its id, and the words that were kept first stay. They are shown to no job
+    of a project: they may be of another one.
     """
     rows = tx.raw(
-        "select postroom.keep_email_order(%(org)s, %(words)s, null, %(is_notification)s) as order_id",
-        {"org": org_id, "words": Jsonb(order.document()), "is_notification": is_notification},
+        "select postroom.keep_email_order(%(org)s, %(words)s, null, %(delivery)s) as order_id",
+        {"org": org_id, "words": Jsonb(order.document()), "delivery": delivery_id},
     )
     return UUID(str(rows[0].order_id))
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from providers.discord.messages import body_of, ended_content, outcome_document
-from providers.discord.webhook import NOBODY, SUPPRESS_EMBEDS, content_of
+from providers.discord.messages import NOBODY, SUPPRESS_EMBEDS, body_of, ended_content, outcome_document
+from providers.discord.webhook import content_of
 from providers.ports import Notice
 from sandbox.discord import channels
 from tests.providers.discord.description import BUTTON, EDIT, MESSAGE, ROW, WEBHOOK, problems_of

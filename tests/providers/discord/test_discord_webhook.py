@@ -7,7 +7,8 @@ from uuid import UUID
 import pytest
 
 from domain.jobs.failures import CallState, Failure, Permanent, Scope, Throttled, Transient
-from providers.discord.webhook import LONGEST_CONTENT, DiscordWebhook, content_of, waiting
+from providers.discord.messages import LONGEST_CONTENT
+from providers.discord.webhook import DiscordWebhook, content_of, waiting
 from providers.ports import Notice
 from sandbox.discord.discord import discord_emulator
 from sandbox.emulator.client import EmulatorControl

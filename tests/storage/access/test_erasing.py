@@ -179,6 +179,19 @@ def test_jobs_are_found_by_whom_the_row_is_for_that_they_refer_to(
         assert set(erasing.live_jobs(tx, erasure_id, 0, BY_ADDRESS)) == set(about)
 
 
+def test_the_words_of_a_message_to_somebody_else_lose_the_person(
+    org_id: UUID, store: Database, database: Connection
+) -> None:
+    database.execute("update deliveries set said = %s", (Jsonb({"words": {"body": f"Call {ADDRESS}"}}),))
+    erasure_id = begin(store, database, org_id)
+    with store.ledger() as tx:
+        part = erasing.whole(tx, "deliveries")
+    erase(store, erasure_id, part)
+    ((said,),) = database.execute("select said::text from deliveries where org_id = %s", (org_id,)).fetchall()
+    assert "Call" in said
+    assert ADDRESS not in said
+
+
 def test_a_transaction_is_open_until_its_end(store: Database, database_url: str) -> None:
     """Though it has written nothing yet; that of whoever asks does not count."""
     with store.ledger() as tx, connect(database_url) as other:

@@ -13,6 +13,15 @@ from storage.notifications.notifications import Request
 from tests.doubles.told_people import DATA, ToldPeople, states
 
 NUMBER = "+4930123456"
+DIGEST_TEXTS = {
+    "subject": "{{ count }}",
+    "text": "{{ category }}",
+    "sms": "{{ count }}",
+    "push": {"title": "{{ count }}", "body": "{{ category }}"},
+    "inbox": None,
+    "html": None,
+    "sample": {"count": 3, "category": "bookings", "items": [{"title": "a", "body": "b"}], "more": 2},
+}
 
 
 def test_each_channel_gets_its_words(told: ToldPeople) -> None:
@@ -154,6 +163,37 @@ def test_who_moves_to_another_zone_while_it_waits_is_not_woken(told: ToldPeople)
     told.hurry()
     told.run_due()
     assert told.texts() == ["Stage 2 has changed"]
+
+
+def test_what_waits_says_the_words_that_were_decided_and_keeps_them_until_it_is_taken(told: ToldPeople) -> None:
+    told.save(sms="Open until {{ at | date: '%H:%M' }}", sample=DATA | {"at": "2026-11-24T09:00:00Z"})
+    told.add_contact(Channel.SMS, NUMBER)
+    told.be_quiet(timedelta(minutes=-5), timedelta(hours=8))
+    told.tell(data=DATA | {"at": "2026-11-24T09:00:00Z"}, channels=(Channel.SMS,))
+    kept = "select said #>> '{words,body}' from deliveries"
+    assert told.database.execute(kept).fetchall() == [("Open until 09:00",)]
+    told.database.execute("update users set zone = 'Asia/Tokyo'")
+    with told.process.database.ledger() as tx:
+        people.set_quiet_hours(tx, told.org_id, told.user_id, None)
+    told.hurry()
+    told.run_due()
+    assert told.texts() == ["Open until 09:00"]
+    assert told.database.execute(kept).fetchall() == [(None,)]
+
+
+def test_a_digest_that_cannot_be_said_says_why_and_is_closed(told: ToldPeople) -> None:
+    told.add_contact(Channel.SMS, NUMBER)
+    told.choose(Channel.SMS, Choice.DIGEST)
+    for number in range(2):
+        told.notify(bucket=str(number), channels=(Channel.SMS,))
+    told.run_due()
+    spoilt = 'update notification_templates set document = document || \'{"sms": "{{ nothing }}"}\''
+    told.save("postroom.digest", category="account", **DIGEST_TEXTS)
+    told.database.execute(spoilt)
+    told.hurry()
+    assert told.run_due() == [("notifications.close_digest", "succeeded")]
+    found = told.database.execute("select state, reason from deliveries").fetchall()
+    assert (found, told.texts()) == ([("suppressed", "unsayable")] * 2, [])
 
 
 def test_security_passes_quiet_hours_and_preferences(told: ToldPeople) -> None:

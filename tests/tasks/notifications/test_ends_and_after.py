@@ -1,5 +1,6 @@
 """What comes after an end that was not the last word: replays, digests left open, switches between attempts."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -19,6 +20,7 @@ from storage.notifications import channel_senders, people
 from tests.doubles.email_orders import set_sender
 from tests.doubles.factories import make_org, pass_time
 from tests.doubles.told_people import ToldPeople
+from tests.waiting import until_a_lock_is_waited_for
 
 NUMBER, OTHER_NUMBER = "+4930123456", "+4930123457"
 FAULTS = {
@@ -86,6 +88,38 @@ def test_a_digest_whose_closing_was_canceled_is_closed_all_the_same(told: ToldPe
     run_forget(told)
     told.run_due()
     assert told.texts() == ["2 messages about bookings"]
+
+
+LATE_ITEM = """
+with item as (
+  insert into digest_items (org_id, digest_id, notification_id)
+  select d.org_id, d.id, %(late)s from digests d returning notification_id
+)
+insert into deliveries (id, org_id, user_id, notification_id, channel, state, said)
+select gen_random_uuid(), d.org_id, d.user_id, item.notification_id, d.channel, d.state, d.said
+from deliveries d, item where d.state = 'collected' limit 1
+"""
+
+
+def test_an_item_that_comes_while_its_digest_is_put_into_words_is_in_it(told: ToldPeople, database_url: str) -> None:
+    told.add_contact(Channel.SMS, NUMBER)
+    told.choose(Channel.SMS, Choice.DIGEST)
+    for number in range(2):
+        told.notify(bucket=str(number), channels=(Channel.SMS,))
+    late = told.notify(bucket="late", channels=(Channel.INBOX,)).notification_id
+    told.run_due()
+    told.hurry()
+    (job_id,) = column(told, "select id from jobs where job_type = 'notifications.close_digest'")
+    with ThreadPoolExecutor(1) as threads:
+        with connect(database_url) as other:
+            other.execute("select from digests for update")
+            other.execute(LATE_ITEM, {"late": late})
+            closing = threads.submit(told.run, job_id)
+            until_a_lock_is_waited_for(told.database, describe="the job comes to its digest")
+        assert closing.result() == "returned"
+    told.hurry()
+    told.run_due()
+    assert told.texts() == ["3 messages about bookings"]
 
 
 def collected(told: ToldPeople, items: int, contact: UUID, channel: Channel) -> None:

@@ -73,34 +73,20 @@ def test_that_a_mail_has_left_is_written_once(store: Database, org: UUID) -> Non
     assert (stored.state, stored.provider_id, stored.bound) == ("sent", "a", DESK)
 
 
-def delivery_of(database: Connection, org: UUID, order_id: UUID) -> UUID:
-    """A notification's delivery by e-mail whose words are this order."""
-    person = "insert into users (org_id, email) values (%s, 'ada@example.org') returning id"
-    asked = "insert into notifications (org_id, user_id, template, data, data_hash, bucket)"
-    asked += " values (%s, %s, 'x', '{}', repeat('0', 64), '') returning id"
-    made = "insert into deliveries (id, org_id, user_id, notification_id, channel, state, order_id)"
-    made += " values (%s, %s, %s, %s, 'email', 'failed', %s)"
-    ((user_id,),) = database.execute(person.encode(), (org,)).fetchall()
-    ((notification_id,),) = database.execute(asked.encode(), (org, user_id)).fetchall()
-    delivery_id = uuid4()
-    database.execute(made.encode(), (delivery_id, org, user_id, notification_id, order_id))
-    return delivery_id
-
-
 def test_what_ended_long_ago_is_forgotten_unless_its_dead_letter_is_open(
     store: Database, org: UUID, database: Connection
 ) -> None:
     with store.ledger() as tx:
-        sent, failed, dead, replayable, told, waiting, young = (orders.keep(tx, org, ORDER) for _ in range(7))
+        sent, failed, dead, replayable, waiting, young = (orders.keep(tx, org, ORDER) for _ in range(6))
+        told = orders.keep(tx, org, ORDER, delivery_id=uuid4())
     ended = "update email_orders set state = %s, ended_at = now() - %s::interval, provider = 'resend',"
     ended += " from_address = 'desk@example.com', provider_id = 'x' where id = %s"
     for order_id, state in ((sent, "sent"), (failed, "failed"), (dead, "dead"), (replayable, "dead"), (told, "dead")):
         database.execute(ended, (state, "31 days", order_id))
     database.execute(ended, ("sent", "29 days", young))
-    delivery_id = delivery_of(database, org, told)
     for job_type, payload in (
         ("email.send", {"order_id": str(replayable)}),
-        ("notifications.send_email", {"delivery_id": str(delivery_id)}),
+        ("notifications.send_email", {"delivery_id": str(told)}),
     ):
         database.execute(
             "insert into dead_letters (org_id, job_id, job_type, queue, payload, payload_version, reason, error, plan)"
