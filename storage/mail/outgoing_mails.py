@@ -28,16 +28,6 @@ class MailRecord:
     """The Message-ID that Gmail gave it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What is known of a mail before its draft is made."""
-
-    token: str
-    message_type: str
-    automatic: bool
-    history_id: int
-
-
 def get(tx: Transaction, account_id: UUID, action_id: UUID) -> MailRecord | None:
     """The mail of an action, if it has begun."""
     rows = tx.run("get_outgoing_mail", account_id=account_id, action_id=action_id)
@@ -60,13 +50,13 @@ def get(tx: Transaction, account_id: UUID, action_id: UUID) -> MailRecord | None
     )
 
 
-def plan(tx: Transaction, account_id: UUID, action_id: UUID, planned: Plan) -> str:
+def plan(tx: Transaction, account_id: UUID, planned: MailRecord) -> str:
     """Store the token before the draft is made; returns the token to use, which is the first that was stored."""
     row = tx.one(
         "plan_outgoing_mail",
-        _missing(action_id),
+        _missing(planned.action_id),
         account_id=account_id,
-        action_id=action_id,
+        action_id=planned.action_id,
         token=planned.token,
         message_type=planned.message_type,
         automatic=planned.automatic,
