@@ -28,7 +28,7 @@ from storage.mail.emails import Email
 from storage.mail.messages import Message
 from tasks.mail.drafts import machine_drafts
 from tasks.mail.drafts.case import DraftCase, original_of, read_case
-from tasks.mail.drafts.thread_draft import THROWN_AWAY, ThreadDraft, draft_of
+from tasks.mail.drafts.thread_draft import THROWN_AWAY, Became, ThreadDraft
 from tasks.mail.mailbox_change import OpenThread, discard_draft, open_thread
 
 MADE = "A draft was saved in the thread. Its owner will read it before it is sent."
@@ -77,20 +77,13 @@ def save_draft(ctx: JobContext, order: DraftOrder, label_ids: Mapping[LabelRole,
             return _finish(draft)
         raw = reply_message(original, sender, body, token=order.token, date=ctx.now())
         effect, made = _make(draft, order, raw)
-        if "sent" in made:
-            effect.record_with(draft.after_sent(made))
-            return SENT_ALREADY
-        if "discarded" in made:
-            effect.record_with(draft.after_discarded())
-            return DISCARDED
-        new = draft_of(made, of_made(body, Envelope.of_reply(original, sender)))
-        if not effect.record_with(partial(draft.store, new)):
-            writes = draft.take_back(new)
-            if writes is not None:
-                with ctx.tx() as tx:
-                    writes(tx)
-            raise Invalid("thread", MOVED)
-        thread.apply()
+        match draft.record(effect, made, of_made(body, Envelope.of_reply(original, sender))):
+            case Became.SENT:
+                return SENT_ALREADY
+            case Became.DISCARDED:
+                return DISCARDED
+            case Became.MOVED:
+                raise Invalid("thread", MOVED)
         return _finish(draft)
 
 

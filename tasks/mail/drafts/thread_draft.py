@@ -5,6 +5,7 @@ For the drafts family and for agents: the draft's words are theirs, the rules ar
 
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from functools import partial
 from uuid import UUID
 
@@ -30,12 +31,18 @@ from tasks.mail.drafts.case import DraftCase, read_case
 from tasks.mail.mailbox_change import OpenThread
 from tasks.mail.mailbox_session import open_mailbox
 
-SENT = "the draft was sent"
 THROWN_AWAY = "the message is in the trash or in spam"
-DISCARDED = "the person has thrown the draft away"
-MOVED = "the e-mail was moved while its draft was made"
 OTHER_THREAD = "its job was replayed for another thread"
 NO_RECORD = "its job was replayed for another mailbox"
+
+
+class Became(StrEnum):
+    """What became of a draft, as its thread's record says why it was settled."""
+
+    MADE = "the reply is drafted"
+    SENT = "the draft was sent"
+    DISCARDED = "the person has thrown the draft away"
+    MOVED = "the e-mail was moved while its draft was made"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +90,26 @@ class ThreadDraft:
             lambda: lost_drafts.described(mailbox.create_draft(raw, thread_id=thread_id)), partial(self.find, token)
         )
 
-    def store(self, made: MadeDraft, tx: Transaction) -> bool:
+    def record(self, effect: EffectGuard, made: JsonObject, fingerprint: str) -> Became:
+        """Record what the effect came to, and what follows for the thread; its labels are still to be `finish`ed.
+
+        `fingerprint` is that of the words. A draft that nobody waits for any more is taken back.
+        """
+        if "sent" in made:
+            effect.record_with(self._after_sent(made))
+            return Became.SENT
+        if "discarded" in made:
+            effect.record_with(self._after_discarded())
+            return Became.DISCARDED
+        # One that may have been composed anew counts as a person's, whatever it says.
+        new = MadeDraft(made["draft_id"], made["message_id"], UNKNOWN if "composed" in made else fingerprint)
+        if effect.record_with(partial(self._store, new)):
+            self.thread.apply()
+            return Became.MADE
+        self.take_back(new)
+        return Became.MOVED
+
+    def _store(self, made: MadeDraft, tx: Transaction) -> bool:
         """Store the draft in the record and begin the label change; false when the e-mail is no longer pending.
 
         The draft is stored then, too, or an attempt after a failed discard would not know of it.
@@ -97,27 +123,22 @@ class ThreadDraft:
         self.thread.begin(tx)
         return True
 
-    def take_back(self, made: MadeDraft) -> Writes | None:
-        """Delete a draft that nobody waits for any more, unless a person has worked on it.
-
-        Returns what is to be written afterwards; None when there is no such draft.
-        """
+    def take_back(self, made: MadeDraft) -> None:
+        """Delete a draft that nobody waits for any more, unless a person has worked on it."""
         with self.ctx.read() as tx:
             now = emails.get(tx, *self.where)
         if now is None or now.state not in SETTLED:
             # Reopened since, for which the draft was discarded or left to its person.
-            return None
+            return
         standing = machine_drafts.standing(self.thread.mailbox, made)
-        self.thread.carry_out(plan_event(ThreadBefore(now.state, standing), EmailEvent.DRAFT_WRITTEN, MOVED), made)
-
-        def write(tx: Transaction) -> None:
+        plan = plan_event(ThreadBefore(now.state, standing), EmailEvent.DRAFT_WRITTEN, Became.MOVED)
+        self.thread.carry_out(plan, made)
+        with self.ctx.tx() as tx:
             self.thread.finish(tx)
             if standing is not DraftStanding.EDITED:
                 emails.forget_draft(tx, *self.where)
 
-        return write
-
-    def after_sent(self, made: JsonObject) -> Writes:
+    def _after_sent(self, made: JsonObject) -> Writes:
         """Settle the thread whose draft its person has sent before it was recorded; returns what is to be written.
 
         A question that came after it was sent is still to be answered.
@@ -126,7 +147,7 @@ class ThreadDraft:
         asked_again = email.state is EmailState.PENDING and self.case.wants_since(at)
         self.thread.forget()
         if not asked_again:
-            self.thread.carry_out(plan_event(email.before, EmailEvent.DRAFT_SENT, SENT))
+            self.thread.carry_out(plan_event(email.before, EmailEvent.DRAFT_SENT, Became.SENT))
 
         def write(tx: Transaction) -> None:
             self.thread.finish(tx)
@@ -139,7 +160,7 @@ class ThreadDraft:
 
         return write
 
-    def after_discarded(self) -> Writes:
+    def _after_discarded(self) -> Writes:
         """Settle the thread whose draft its person has thrown away before it was recorded.
 
         The draft stays away. A question that came after it was planned gets a draft of its own. Returns what is to be
@@ -150,7 +171,7 @@ class ThreadDraft:
         asked_again = pending and planned_at is not None and self.case.wants_since(planned_at)
         self.thread.forget()
         if pending and not asked_again:
-            self.thread.carry_out(plan_event(email.before, EmailEvent.SKIPPED, DISCARDED))
+            self.thread.carry_out(plan_event(email.before, EmailEvent.SKIPPED, Became.DISCARDED))
 
         def write(tx: Transaction) -> None:
             self.thread.finish(tx)
@@ -193,11 +214,6 @@ def find_draft(ctx: JobContext, payload: InvokePayload, key: str) -> Finding:
 def _find_lost(ctx: JobContext, account: Account, lost: LostDraft) -> Finding:
     with open_mailbox(ctx, account) as mailbox:
         return lost_drafts.find(mailbox, lost)
-
-
-def draft_of(made: JsonObject, fingerprint: str) -> MadeDraft:
-    """The draft in the mailbox; one that may have been composed anew counts as a person's, whatever it says."""
-    return MadeDraft(made["draft_id"], made["message_id"], UNKNOWN if "composed" in made else fingerprint)
 
 
 def _sought(case: DraftCase, token: str, since: int | None) -> LostDraft:
