@@ -42,7 +42,7 @@ from tasks.mail.agents.conversation import Script, counted, hold, last_word, res
 from tasks.mail.agents.standing import standing_of
 from tasks.mail.agents.tools import ThreadTools, Workplace
 from tasks.mail.drafts.case import original_of
-from tasks.mail.drafts.thread_draft import find_draft, find_made
+from tasks.mail.drafts.thread_draft import find_made
 from tasks.mail.language_model import boundary
 from tasks.mail.mailbox_change import open_thread
 from tasks.mail.mailbox_session import MAILBOX_AUDITS, check_connected, hold_mailbox
@@ -77,7 +77,7 @@ def process(ctx: JobContext, payload: ProcessPayload) -> Outcome:
     on_end="agent_run_ended",
     audits=MAILBOX_AUDITS,
     holds=hold_mailbox,
-    finds={"draft": find_draft},
+    finds={"draft": find_made},
 )
 def invoke(ctx: JobContext, payload: InvokePayload) -> Outcome:
     """Let an agent do what a schedule, a workflow or a service asks; a run that fails or is stopped fails the job."""

@@ -22,7 +22,6 @@ from domain.payloads.drafts import WriteManualPayload, WritePayload
 from engine.context import JobContext
 from engine.effects import EffectGuard
 from storage.accounts import accounts
-from storage.accounts.accounts import Account
 from storage.mail import emails
 from storage.mail.emails import Email, MadeDraft
 from storage.postgres.database import Transaction
@@ -32,7 +31,6 @@ from tasks.mail.mailbox_change import OpenThread
 from tasks.mail.mailbox_session import open_mailbox
 
 THROWN_AWAY = "the message is in the trash or in spam"
-OTHER_THREAD = "its job was replayed for another thread"
 NO_RECORD = "its job was replayed for another mailbox"
 
 
@@ -184,34 +182,22 @@ class ThreadDraft:
         return write
 
 
-def find_made(ctx: JobContext, payload: WritePayload | WriteManualPayload | ProcessPayload, key: str) -> Finding:
+def find_made(
+    ctx: JobContext, payload: WritePayload | WriteManualPayload | ProcessPayload | InvokePayload, key: str
+) -> Finding:
     """Ask the mailbox whether a job that has ended made its draft (`ThreadDraft.begin`).
 
-    A mended replay may name another thread: a draft that is there would be taken for this one.
+    The record that the key names says in which thread: a payload names none, or after a mended replay another.
     """
     _, email_id, token = key.split(":")
+    account_id = payload.account_id
     with ctx.read() as tx:
-        account = accounts.reachable(tx, payload.account_id)
-        case = read_case(tx, payload.account_id, payload.thread_id)
-    if case is not None and str(case.email.email_id) != email_id:
-        return CannotTell(OTHER_THREAD)
-    return _find_lost(ctx, account, LostDraft(payload.thread_id, token) if case is None else _sought(case, token, None))
-
-
-def find_draft(ctx: JobContext, payload: InvokePayload, key: str) -> Finding:
-    """As `find_made`, for a job whose payload names no thread: the record that the key names has it."""
-    _, email_id, token = key.split(":")
-    with ctx.read() as tx:
-        account_id = payload.account_id
         thread_id = None if account_id is None else emails.thread_of(tx, account_id, UUID(email_id))
         if account_id is None or thread_id is None:
             return CannotTell(NO_RECORD)
         account = accounts.reachable(tx, account_id)
         case = read_case(tx, account_id, thread_id)
-    return _find_lost(ctx, account, LostDraft(thread_id, token) if case is None else _sought(case, token, None))
-
-
-def _find_lost(ctx: JobContext, account: Account, lost: LostDraft) -> Finding:
+    lost = LostDraft(thread_id, token) if case is None else _sought(case, token, None)
     with open_mailbox(ctx, account) as mailbox:
         return lost_drafts.find(mailbox, lost)
 
