@@ -33,21 +33,9 @@ def get(tx: Transaction, account_id: UUID, action_id: UUID) -> MailRecord | None
     rows = tx.run("get_outgoing_mail", account_id=account_id, action_id=action_id)
     if not rows:
         return None
-    row = rows[0]
-    draft = None if row.draft_id is None else Draft(row.draft_id, row.draft_message_id, row.draft_thread_id)
-    return MailRecord(
-        action_id=row.action_id,
-        token=row.token,
-        message_type=row.message_type,
-        automatic=row.automatic,
-        history_id=int(row.history_id),
-        draft=draft,
-        send_began_at=row.send_began_at,
-        sent_message_id=row.sent_message_id,
-        sent_thread_id=row.sent_thread_id,
-        sent_at=row.sent_at,
-        rfc_message_id=row.rfc_message_id,
-    )
+    row = rows[0]._asdict()
+    draft = Draft(row.pop("draft_id"), row.pop("draft_message_id"), row.pop("draft_thread_id"))
+    return MailRecord(history_id=int(row.pop("history_id")), draft=draft if draft.draft_id else None, **row)
 
 
 def plan(tx: Transaction, account_id: UUID, planned: MailRecord) -> str:

@@ -99,21 +99,18 @@ def _make(draft: ThreadDraft, order: DraftOrder, raw: bytes) -> tuple[EffectGuar
     Where the record waits for no draft any more, or the message was thrown away, an earlier attempt's draft is looked
     for and none is made.
     """
-    token, since = order.token, draft.thread.history_id
-    with draft.ctx.tx() as tx:
-        planned = emails.plan_draft(tx, *draft.where, token=token, newest=order.newest, since=since)
-        if token not in {planned, draft.email.draft_token}:
-            raise Invalid("thread", NEWER)
-        effect = draft.begin(tx, token)
     is_thrown_away = draft.is_thrown_away()
-    if planned == token and not is_thrown_away:
-        return effect, draft.make(effect, token, raw)
-    left = effect.look(partial(draft.find, token))
+    if not is_thrown_away and (made := draft.make(order.token, raw, newest=order.newest)) is not None:
+        return made
+    why = THROWN_AWAY if is_thrown_away else NEWER
+    if draft.email.draft_token != order.token:
+        raise Invalid("thread", why)
+    effect, left = draft.look(order.token)
     if left is None:
         with draft.ctx.tx() as tx:
             effect.drop(tx)
             emails.forget_draft(tx, *draft.where)
-        raise Invalid("thread", THROWN_AWAY if is_thrown_away else NEWER)
+        raise Invalid("thread", why)
     return effect, left
 
 

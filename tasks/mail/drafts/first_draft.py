@@ -10,7 +10,6 @@ from functools import partial
 from domain.jobs.failures import Gone, Invalid
 from domain.jobs.job import Done, JsonObject, Outcome
 from domain.mail.correspondence import EmailEvent, EmailState
-from domain.mail.outgoing.senders import Sender
 from domain.mail.replies import draft_fingerprint
 from domain.mail.replies.draft_fingerprint import UNKNOWN
 from domain.mail.replies.drafting import DraftText, accept_draft, draft_prompt
@@ -85,7 +84,9 @@ def _write_anew(draft: ThreadDraft, original: Original) -> Outcome:
         if case.email.in_doubt:
             return _find_left(draft)
         return _close(draft, EmailEvent.SKIPPED, THROWN_AWAY)
-    tried = _make(draft, original, sender, body)
+    token = case.email.draft_token or secrets.token_urlsafe(18)
+    raw = reply_message(original, sender, body, token=token, date=ctx.now())
+    tried = draft.make(token, raw, newest=case.newest)
     if tried is None:
         return _plan_again(draft)
     return _record_made(draft, *tried, draft_fingerprint.of_made(body, Envelope.of_reply(original, sender)))
@@ -124,24 +125,6 @@ def _text(ctx: JobContext, case: DraftCase, name: str) -> DraftText:
     return ask(ctx, account_id, WORDS, model, prompt, partial(accept_draft, name=name), based_on=case.newest)
 
 
-def _make(draft: ThreadDraft, original: Original, sender: Sender, body: str) -> tuple[EffectGuard, JsonObject] | None:
-    """Make the draft once; its result is still to be recorded. None when the thread is not what it was planned on.
-
-    The token and a history id from before the call are committed first, so that a draft whose answer was lost is found
-    again. What the labels need to know of the thread is read before, so that the draft's result and the labels' intent
-    can share a transaction.
-    """
-    ctx, case, thread = draft.ctx, draft.case, draft.thread
-    with ctx.tx() as tx:
-        fresh = secrets.token_urlsafe(18)
-        token = emails.plan_draft(tx, *draft.where, token=fresh, newest=case.newest, since=thread.history_id)
-        if token is None:
-            return None
-        raw = reply_message(original, sender, body, token=token, date=ctx.now())
-        effect = draft.begin(tx, token)
-    return effect, draft.make(effect, token, raw)
-
-
 def _find_left(draft: ThreadDraft) -> Outcome:
     """Find out whether an earlier attempt made the draft, and make none.
 
@@ -152,10 +135,7 @@ def _find_left(draft: ThreadDraft) -> Outcome:
     if email.draft is not None:
         draft.take_back(email.draft)
         return Done({"drafted": False, "why": Became.MOVED})
-    token = email.draft_token or ""
-    with draft.ctx.tx() as tx:
-        effect = draft.begin(tx, token)
-    made = effect.look(partial(draft.find, token))
+    effect, made = draft.look(email.draft_token or "")
     if made is None:
         return _never_made(draft, effect)
     if "draft_id" in made and email.state is EmailState.PENDING:

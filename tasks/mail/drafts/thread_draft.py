@@ -73,20 +73,35 @@ class ThreadDraft:
         now = self.thread.labels_of(self.case.asked.message_id)
         return self.email.by_hand_at is None and (now is None or bool(now & BINS))
 
-    def begin(self, tx: Transaction, token: str) -> EffectGuard:
-        """Begin the effect; the token is the last part of its key."""
+    def make(self, token: str, raw: bytes, *, newest: str) -> tuple[EffectGuard, JsonObject] | None:
+        """Make the draft once; its result, what `_find` finds, is still to be recorded.
+
+        The token and a history id from before the call are committed first, so that a draft whose answer was lost is
+        found again. None when the record waits for no draft with this token, or the thread has a newer message.
+        """
+        thread = self.thread
+        with self.ctx.tx() as tx:
+            planned = emails.plan_draft(tx, *self.where, token=token, newest=newest, since=thread.history_id)
+            if planned != token:
+                return None
+            effect = self._begin(tx, token)
+        made = effect.carry_out(
+            lambda: lost_drafts.described(thread.mailbox.create_draft(raw, thread_id=thread.thread_id)),
+            partial(self._find, token),
+        )
+        return effect, made
+
+    def look(self, token: str) -> tuple[EffectGuard, JsonObject | None]:
+        """Find out what an earlier attempt made, and make none; the result is still to be recorded, or dropped."""
+        with self.ctx.tx() as tx:
+            effect = self._begin(tx, token)
+        return effect, effect.look(partial(self._find, token))
+
+    def _begin(self, tx: Transaction, token: str) -> EffectGuard:
         return self.ctx.begin_effect(tx, f"draft:{self.email.email_id}:{token}")
 
-    def find(self, token: str) -> Finding:
-        """Look for the draft with this token, as `lost_drafts.find`."""
+    def _find(self, token: str) -> Finding:
         return lost_drafts.find(self.thread.mailbox, _sought(self.case, token, self.thread.history_id))
-
-    def make(self, effect: EffectGuard, token: str, raw: bytes) -> JsonObject:
-        """Make the draft once; returns what `find` finds."""
-        thread_id, mailbox = self.email.thread_id, self.thread.mailbox
-        return effect.carry_out(
-            lambda: lost_drafts.described(mailbox.create_draft(raw, thread_id=thread_id)), partial(self.find, token)
-        )
 
     def record(self, effect: EffectGuard, made: JsonObject, fingerprint: str) -> Became:
         """Record what the effect came to, and what follows for the thread; its labels are still to be `finish`ed.
@@ -185,7 +200,7 @@ class ThreadDraft:
 def find_made(
     ctx: JobContext, payload: WritePayload | WriteManualPayload | ProcessPayload | InvokePayload, key: str
 ) -> Finding:
-    """Ask the mailbox whether a job that has ended made its draft (`ThreadDraft.begin`).
+    """Ask the mailbox whether a job that has ended made its draft (`ThreadDraft.make`).
 
     The record that the key names says in which thread: a payload names none, or after a mended replay another.
     """
