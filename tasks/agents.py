@@ -10,7 +10,7 @@ from engine.catalogue import job
 from engine.context import JobContext
 from tasks.mail.agents import on_request, on_thread
 from tasks.mail.agents.conversation import carry_through
-from tasks.mail.drafts.thread_draft import find_draft, find_made
+from tasks.mail.drafts.thread_draft import find_made
 from tasks.mail.mailbox_session import MAILBOX_AUDITS, hold_mailbox
 
 
@@ -38,7 +38,7 @@ def process(ctx: JobContext, payload: ProcessPayload) -> Outcome:
     on_end="agent_run_ended",
     audits=MAILBOX_AUDITS,
     holds=hold_mailbox,
-    finds={"draft": find_draft},
+    finds={"draft": find_made},
 )
 def invoke(ctx: JobContext, payload: InvokePayload) -> Outcome:
     """Let an agent do what a schedule, a workflow or a service asks; a run that fails or is stopped fails the job."""

@@ -142,7 +142,3 @@ class DraftingSender(Protocol):
         Raises `InFlight` while the mail is nowhere and may still be on its way.
         """
         ...
-
-
-EmailSender = KeyedSender | DraftingSender
-"""A vendor's client in an org's name."""

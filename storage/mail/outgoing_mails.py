@@ -28,45 +28,23 @@ class MailRecord:
     """The Message-ID that Gmail gave it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What is known of a mail before its draft is made."""
-
-    token: str
-    message_type: str
-    automatic: bool
-    history_id: int
-
-
 def get(tx: Transaction, account_id: UUID, action_id: UUID) -> MailRecord | None:
     """The mail of an action, if it has begun."""
     rows = tx.run("get_outgoing_mail", account_id=account_id, action_id=action_id)
     if not rows:
         return None
-    row = rows[0]
-    draft = None if row.draft_id is None else Draft(row.draft_id, row.draft_message_id, row.draft_thread_id)
-    return MailRecord(
-        action_id=row.action_id,
-        token=row.token,
-        message_type=row.message_type,
-        automatic=row.automatic,
-        history_id=int(row.history_id),
-        draft=draft,
-        send_began_at=row.send_began_at,
-        sent_message_id=row.sent_message_id,
-        sent_thread_id=row.sent_thread_id,
-        sent_at=row.sent_at,
-        rfc_message_id=row.rfc_message_id,
-    )
+    row = rows[0]._asdict()
+    draft = Draft(row.pop("draft_id"), row.pop("draft_message_id"), row.pop("draft_thread_id"))
+    return MailRecord(history_id=int(row.pop("history_id")), draft=draft if draft.draft_id else None, **row)
 
 
-def plan(tx: Transaction, account_id: UUID, action_id: UUID, planned: Plan) -> str:
+def plan(tx: Transaction, account_id: UUID, planned: MailRecord) -> str:
     """Store the token before the draft is made; returns the token to use, which is the first that was stored."""
     row = tx.one(
         "plan_outgoing_mail",
-        _missing(action_id),
+        _missing(planned.action_id),
         account_id=account_id,
-        action_id=action_id,
+        action_id=planned.action_id,
         token=planned.token,
         message_type=planned.message_type,
         automatic=planned.automatic,

@@ -1,7 +1,6 @@
 """Sends the mail of an order by the org's sender, once, and finds out later whether it left (docs: email.md#once)."""
 
 from contextlib import AbstractContextManager
-from functools import partial
 from uuid import UUID
 
 from domain.email.sender import NO_PROVIDER, EmailProvider, may_go_by
@@ -9,26 +8,15 @@ from domain.jobs.effects import CannotTell, Finding, Found
 from domain.jobs.failures import CredentialsLost, Uncertain
 from engine.context import JobContext
 from observability.on_demand import on_demand
-from providers.ports.email import DraftingSender, DraftRef, KeyedSender
+from providers.ports.email import DraftingSender, KeyedSender
 from providers.resend.sender import ResendSender
 from storage.doubts import doubts
 from storage.ledger import effects
 from storage.notifications.email import orders, senders
-from storage.notifications.email.orders import OrderDraft, StoredOrder
+from storage.notifications.email.orders import StoredOrder
 from storage.notifications.email.senders import EmailSender
-from tasks.senders.email_files import files_of
-from tasks.senders.email_sending import (
-    EmailCase,
-    began_at,
-    draft_key,
-    find_draft,
-    known_by,
-    reference_of,
-    send_by_draft,
-    send_key,
-    send_keyed,
-    store_sent,
-)
+from tasks.senders.drafted_mail import send_by_draft
+from tasks.senders.email_sending import EmailCase, GraphMail, began, draft_key, send_key, send_keyed
 from tasks.senders.lost_credentials import asked_again_later, credentials_in_use
 from tasks.senders.vendor_clients import open_client
 
@@ -49,14 +37,14 @@ def send_order(ctx: JobContext, order_id: UUID) -> StoredOrder:
             raise CredentialsLost("the org has no sender", provider=NO_PROVIDER, code="email.no_sender")
     if not may_go_by(stored.bound, sender.identity, has_begun=has_begun):
         raise Uncertain("the org's earlier sender may have sent it, and cannot be asked any more")
-    case = EmailCase(stored, order, sender.identity, partial(files_of, ctx, order), has_begun)
     match sender.identity.provider:
         case EmailProvider.RESEND:
             with _keyed(ctx, sender) as keyed:
-                send_keyed(ctx, case, keyed)
+                send_keyed(EmailCase(ctx, stored, order, sender.identity), keyed, has_begun=has_begun)
         case EmailProvider.GRAPH:
             with _drafting(ctx, sender) as drafting:
-                send_by_draft(ctx, case, drafting)
+                mail = GraphMail(ctx, stored, order, sender.identity, drafting)
+                send_by_draft(ctx, mail, mail.draft)
     with ctx.read() as tx:
         return orders.get(tx, order_id)
 
@@ -65,30 +53,26 @@ def find_order(ctx: JobContext, order_id: UUID, key: str) -> Finding:
     """Whether Graph made the draft, or sent the mail, of a job that has ended; the order keeps what is found."""
     with ctx.read() as tx:
         stored, sender = orders.get(tx, order_id), senders.find(tx, ctx.org_id)
-        began = doubts.read_request(tx, ctx.job, key)
+        request = doubts.read_request(tx, ctx.job, key)
     if sender is None or sender.identity != stored.bound:
         return CannotTell("the org's mail leaves by another sender by now")
-    case = EmailCase(stored, stored.order, sender.identity, partial(files_of, ctx, stored.order))
-    draft = None
-    if key == send_key(order_id) and stored.draft is not None:
-        draft = DraftRef(*stored.draft, reference_of(order_id))
-    elif key != draft_key(order_id, case.identity):
-        return CannotTell("nobody kept which draft it was")
     try:
         with _drafting(ctx, sender) as client:
-            if draft is None:
-                found = find_draft(client, case.email)
+            mail = GraphMail(ctx, stored, stored.order, sender.identity, client)
+            if key == send_key(order_id) and mail.draft is not None:
+                found = mail.find_sent(mail.draft, request or began(stored.created_at))
+            elif key == draft_key(order_id, sender.identity):
+                found = mail.find_draft()
             else:
-                found = client.find_sent(draft, since=began_at(began) or stored.created_at, now=ctx.now())
+                return CannotTell("nobody kept which draft it was")
     except CredentialsLost as lost:
         raise asked_again_later(lost) from lost
     if isinstance(found, Found):
         with ctx.tx() as tx:
-            if draft is None:
-                made = DraftRef.from_json(found.result)
-                orders.record_draft(tx, order_id, OrderDraft(made.draft_id, made.message_id))
+            if key == send_key(order_id):
+                mail.record_sent((mail.draft or {}) | found.result, tx)
             else:
-                store_sent(ctx, case, known_by(draft, found.result), tx)
+                mail.record_draft(found.result, tx)
     return found
 
 

@@ -2,15 +2,14 @@
 
 import hashlib
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from uuid import UUID
 
 from domain.email.sender import EmailProvider, SenderIdentity
-from domain.jobs.effects import CannotTell, Finding, Found, NotFound, Strategy
-from domain.jobs.failures import CallState, Gone, Permanent, Transient
+from domain.jobs.effects import Finding, Found, NotFound, Strategy
+from domain.jobs.failures import Permanent, Transient
 from domain.jobs.job import JsonObject
 from domain.mail.parsing.html_text import html_to_text
 from domain.mail.parsing.parsed_message import Address
@@ -18,12 +17,13 @@ from domain.payloads.email import EmailOrder
 from domain.payloads.mail_fields import mailbox_parts
 from engine.context import JobContext
 from engine.effects import EffectGuard
-from providers.ports.email import DraftingSender, DraftRef, EmailAttachment, KeyedSender, OutgoingEmail
+from providers.ports.email import DraftingSender, DraftRef, KeyedSender, OutgoingEmail
 from storage.ledger import audit
 from storage.notifications.email import orders
 from storage.notifications.email.orders import OrderDraft, StoredOrder
 from storage.postgres.database import Transaction
-from tasks.senders.email_files import FILE_LOST
+from tasks.senders.drafted_mail import DraftedMail
+from tasks.senders.email_files import FILE_LOST, files_of
 from tasks.senders.lost_credentials import CREDENTIAL_AUDITS
 
 DRAFT_KEY = "email-draft"
@@ -38,13 +38,10 @@ SENDER_AUDITS = (SENT, *CREDENTIAL_AUDITS)
 class EmailCase:
     """An order, checked, and by whom it is to leave."""
 
+    ctx: JobContext
     stored: StoredOrder
     order: EmailOrder
     identity: SenderIdentity
-    files: Callable[[], tuple[EmailAttachment, ...]] = tuple
-    """The files that go with it; they are looked for where they are needed, and a mail that is out is found without."""
-    has_begun: bool = False
-    """Whether an earlier attempt may have sent it."""
 
     @property
     def order_id(self) -> UUID:
@@ -73,8 +70,23 @@ class EmailCase:
             text=text,
             html=order.html if (order.html or "").strip() else None,
             headers=order.headers,
-            attachments=self.files(),
+            attachments=files_of(self.ctx, order),
         )
+
+    def record_sent(self, sent: JsonObject, tx: Transaction) -> None:
+        """Write that the mail has left, and once who sent it to how many; the addresses stand in the order alone."""
+        provider_id, message_id = str(sent["provider_id"]), sent.get("message_id")
+        if not orders.record_sent(tx, self.order_id, provider_id=provider_id, message_id=message_id):
+            return
+        facts = {
+            "order_id": str(self.order_id),
+            "provider": self.identity.provider.value,
+            "provider_id": provider_id,
+            "message_id": message_id,
+            "recipients": self.order.recipients,
+            "reference": self.order.reference,
+        }
+        audit.append(tx, self.ctx.job, SENT, facts)
 
 
 def reference_of(order_id: UUID) -> str:
@@ -93,18 +105,18 @@ def draft_key(order_id: UUID, identity: SenderIdentity) -> str:
     return f"{DRAFT_KEY}:{order_id}:{mailbox}"
 
 
-def send_keyed(ctx: JobContext, case: EmailCase, client: KeyedSender) -> None:
+def send_keyed(case: EmailCase, client: KeyedSender, *, has_begun: bool) -> None:
     """Send by a provider that knows a key: it gets the bytes of the first attempt, whatever is set by now.
 
     A mail that may be out is not made anew: its files may have been deleted since.
     """
-    request = b"" if case.has_begun else client.request(case.email)
-    with ctx.tx() as tx:
+    request = b"" if has_begun else client.request(case.email)
+    with case.ctx.tx() as tx:
         orders.bind(tx, case.order_id, case.identity)
-        sending = ctx.begin_effect(tx, send_key(case.order_id), Strategy.NATIVE_KEY, request)
+        sending = case.ctx.begin_effect(tx, send_key(case.order_id), Strategy.NATIVE_KEY, request)
     key = reference_of(case.order_id)
     sent = sending.carry_out(lambda: _send_kept(client, key, sending.request))
-    sending.record_with(partial(store_sent, ctx, case, sent))
+    sending.record_with(partial(case.record_sent, sent))
 
 
 def _send_kept(client: KeyedSender, key: str, request: bytes) -> JsonObject:
@@ -113,97 +125,66 @@ def _send_kept(client: KeyedSender, key: str, request: bytes) -> JsonObject:
     return client.send(key, request).as_json()
 
 
-def send_by_draft(ctx: JobContext, case: EmailCase, client: DraftingSender) -> None:
-    """Send by a provider that makes a draft first; what an earlier attempt made or sent is found."""
-    draft = case.stored.draft if case.stored.bound == case.identity else None
-    if draft is None:
-        draft, sending = _make_draft(ctx, case, client)
-    else:
-        with ctx.tx() as tx:
-            sending = _begin_sending(ctx, case, tx)
-    known = DraftRef(draft.draft_id, draft.message_id, reference_of(case.order_id))
-    find = partial(find_sent, ctx, client, known, sending)
-    sent = sending.carry_out(partial(_send, client, known, find), find)
-    sending.record_with(partial(store_sent, ctx, case, known_by(known, sent)))
+@dataclass(frozen=True, slots=True)
+class GraphMail(EmailCase, DraftedMail):
+    """An order's mail, by a provider that makes a draft first."""
+
+    client: DraftingSender
+
+    @property
+    def draft(self) -> JsonObject | None:
+        """The draft that is written down; one of another sender's counts as none."""
+        if self.stored.draft is None or self.stored.bound != self.identity:
+            return None
+        return DraftRef(*self.stored.draft, reference_of(self.order_id)).as_json()
+
+    def begin_draft(self, tx: Transaction) -> EffectGuard:
+        """In the mailbox that the order is bound to from here on."""
+        orders.bind(tx, self.order_id, self.identity)
+        return self.ctx.begin_effect(tx, draft_key(self.order_id, self.identity))
+
+    def create_draft(self) -> JsonObject:
+        """With all its files."""
+        return self.client.create_draft(self.email).as_json()
+
+    def find_draft(self) -> Finding:
+        """By its marks. One that lacks a file which is lost by now was never sent."""
+        email = self.email
+        try:
+            found = self.client.find_draft(email)
+        except Permanent as failure:
+            if failure.code not in FILE_LOST:
+                raise
+            return NotFound()
+        return NotFound() if found is None else Found(found.as_json())
+
+    def begin_sending(self, draft: JsonObject, tx: Transaction) -> EffectGuard:
+        """With the time, from which a later attempt judges how long a mail may still be on its way."""
+        self.record_draft(draft, tx)
+        return self.ctx.begin_effect(tx, send_key(self.order_id), Strategy.FIND, began(self.ctx.now()))
+
+    def send_draft(self, draft: JsonObject) -> JsonObject:
+        """Answered by the draft's ids."""
+        return self.client.send_draft(DraftRef.from_json(draft)).as_json()
+
+    def find_sent(self, draft: JsonObject, request: bytes | None) -> Finding:
+        """By the draft's id, and in Sent Items."""
+        now = self.ctx.now()
+        since = now if request is None else datetime.fromisoformat(json.loads(request)["at"])
+        return self.client.find_sent(DraftRef.from_json(draft), since=since, now=now)
+
+    def record_draft(self, draft: JsonObject, tx: Transaction) -> None:
+        """Keep which draft it is."""
+        orders.record_draft(tx, self.order_id, OrderDraft(draft["draft_id"], draft["message_id"]))
+
+    def record_sent(self, sent: JsonObject, tx: Transaction) -> None:
+        """Under the draft's id, whether Graph told of the sent mail or was asked for it later."""
+        EmailCase.record_sent(self, sent | {"provider_id": sent["draft_id"]}, tx)
 
 
-def _make_draft(ctx: JobContext, case: EmailCase, client: DraftingSender) -> tuple[OrderDraft, EffectGuard]:
-    """Make the draft, and begin to send it in the transaction that keeps it."""
-    email = case.email
-    with ctx.tx() as tx:
-        orders.bind(tx, case.order_id, case.identity)
-        making = ctx.begin_effect(tx, draft_key(case.order_id, case.identity))
-    made = DraftRef.from_json(
-        making.carry_out(lambda: client.create_draft(email).as_json(), partial(find_draft, client, email))
-    )
-    draft = OrderDraft(made.draft_id, made.message_id)
-
-    def keep(tx: Transaction) -> EffectGuard:
-        orders.record_draft(tx, case.order_id, draft)
-        return _begin_sending(ctx, case, tx)
-
-    return draft, making.record_with(keep)
-
-
-def _begin_sending(ctx: JobContext, case: EmailCase, tx: Transaction) -> EffectGuard:
-    """With the time, from which a later attempt judges how long a mail may still be on its way."""
-    began = json.dumps({"at": ctx.now().isoformat()}).encode()
-    return ctx.begin_effect(tx, send_key(case.order_id), Strategy.FIND, began)
-
-
-def _send(client: DraftingSender, draft: DraftRef, find: partial[Finding]) -> JsonObject:
-    """Send the draft; one that is gone may have been sent by a person a moment before."""
-    try:
-        return client.send_draft(draft).as_json()
-    except Gone as gone:
-        match find():
-            case Found(result=sent):
-                return sent
-            case CannotTell(reason=reason):
-                raise Transient(reason, code=gone.code, call_state=CallState.IN_DOUBT) from gone
-        raise
-
-
-def known_by(draft: DraftRef, sent: JsonObject) -> JsonObject:
-    """What is kept of a sent draft: its own id, whether Graph told of the sent mail or was asked for it later."""
-    return sent | {"provider_id": draft.draft_id}
-
-
-def find_draft(client: DraftingSender, email: OutgoingEmail) -> Finding:
-    """Whether an earlier attempt has made the draft. One that lacks a file which is lost by now was never sent."""
-    try:
-        found = client.find_draft(email)
-    except Permanent as failure:
-        if failure.code not in FILE_LOST:
-            raise
-        return NotFound()
-    return NotFound() if found is None else Found(found.as_json())
-
-
-def find_sent(ctx: JobContext, client: DraftingSender, draft: DraftRef, sending: EffectGuard) -> Finding:
-    """Whether the draft was sent."""
-    return client.find_sent(draft, since=began_at(sending.first_request) or ctx.now(), now=ctx.now())
-
-
-def began_at(request: bytes | None) -> datetime | None:
-    """When the call in doubt began, by what was kept of it."""
-    return None if request is None else datetime.fromisoformat(json.loads(request)["at"])
-
-
-def store_sent(ctx: JobContext, case: EmailCase, sent: JsonObject, tx: Transaction) -> None:
-    """Write that the mail has left, and once who sent it to how many; the addresses stand in the order alone."""
-    provider_id, message_id = str(sent["provider_id"]), sent.get("message_id")
-    if not orders.record_sent(tx, case.order_id, provider_id=provider_id, message_id=message_id):
-        return
-    facts = {
-        "order_id": str(case.order_id),
-        "provider": case.identity.provider.value,
-        "provider_id": provider_id,
-        "message_id": message_id,
-        "recipients": case.order.recipients,
-        "reference": case.order.reference,
-    }
-    audit.append(tx, ctx.job, SENT, facts)
+def began(at: datetime) -> bytes:
+    """What is kept of a call that begins at that time."""
+    return json.dumps({"at": at.isoformat()}).encode()
 
 
 def _addresses(texts: tuple[str, ...]) -> tuple[Address, ...]:

@@ -70,10 +70,10 @@ def test_every_effect_that_may_end_in_doubt_can_be_asked_about() -> None:
 def test_an_effect_without_a_finder_is_seen() -> None:
     source = """
 ctx.effect(f"mail:{order_id}", call, strategy=Strategy.AT_MOST_ONCE)
-self._ctx.begin_effect(tx, _send_key(case))
+self._ctx.begin_effect(tx, send_key(order_id))
 ctx.keyed_effect("text", body, call)
 ctx.effect_with_request("post", where, call, find)
 ctx.effect(f"label:{name}", call, strategy=Strategy.IDEMPOTENT)
 """
-    home = importlib.import_module("tasks.outbound")
-    assert list(words_of(source, home)) == ["mail", "outbound.send", "text", "post"]
+    home = importlib.import_module("tasks.senders.email_sending")
+    assert list(words_of(source, home)) == ["mail", "email-send", "text", "post"]

@@ -28,7 +28,7 @@ from storage.mail.emails import Email
 from storage.mail.messages import Message
 from tasks.mail.drafts import machine_drafts
 from tasks.mail.drafts.case import DraftCase, original_of, read_case
-from tasks.mail.drafts.thread_draft import THROWN_AWAY, ThreadDraft, draft_of
+from tasks.mail.drafts.thread_draft import THROWN_AWAY, Became, ThreadDraft
 from tasks.mail.mailbox_change import OpenThread, discard_draft, open_thread
 
 MADE = "A draft was saved in the thread. Its owner will read it before it is sent."
@@ -77,20 +77,13 @@ def save_draft(ctx: JobContext, order: DraftOrder, label_ids: Mapping[LabelRole,
             return _finish(draft)
         raw = reply_message(original, sender, body, token=order.token, date=ctx.now())
         effect, made = _make(draft, order, raw)
-        if "sent" in made:
-            effect.record_with(draft.after_sent(made))
-            return SENT_ALREADY
-        if "discarded" in made:
-            effect.record_with(draft.after_discarded())
-            return DISCARDED
-        new = draft_of(made, of_made(body, Envelope.of_reply(original, sender)))
-        if not effect.record_with(partial(draft.store, new)):
-            writes = draft.take_back(new)
-            if writes is not None:
-                with ctx.tx() as tx:
-                    writes(tx)
-            raise Invalid("thread", MOVED)
-        thread.apply()
+        match draft.record(effect, made, of_made(body, Envelope.of_reply(original, sender))):
+            case Became.SENT:
+                return SENT_ALREADY
+            case Became.DISCARDED:
+                return DISCARDED
+            case Became.MOVED:
+                raise Invalid("thread", MOVED)
         return _finish(draft)
 
 
@@ -106,21 +99,18 @@ def _make(draft: ThreadDraft, order: DraftOrder, raw: bytes) -> tuple[EffectGuar
     Where the record waits for no draft any more, or the message was thrown away, an earlier attempt's draft is looked
     for and none is made.
     """
-    token, since = order.token, draft.thread.history_id
-    with draft.ctx.tx() as tx:
-        planned = emails.plan_draft(tx, *draft.where, token=token, newest=order.newest, since=since)
-        if token not in {planned, draft.email.draft_token}:
-            raise Invalid("thread", NEWER)
-        effect = draft.begin(tx, token)
     is_thrown_away = draft.is_thrown_away()
-    if planned == token and not is_thrown_away:
-        return effect, draft.make(effect, token, raw)
-    left = effect.look(partial(draft.find, token))
+    if not is_thrown_away and (made := draft.make(order.token, raw, newest=order.newest)) is not None:
+        return made
+    why = THROWN_AWAY if is_thrown_away else NEWER
+    if draft.email.draft_token != order.token:
+        raise Invalid("thread", why)
+    effect, left = draft.look(order.token)
     if left is None:
         with draft.ctx.tx() as tx:
             effect.drop(tx)
             emails.forget_draft(tx, *draft.where)
-        raise Invalid("thread", THROWN_AWAY if is_thrown_away else NEWER)
+        raise Invalid("thread", why)
     return effect, left
 
 

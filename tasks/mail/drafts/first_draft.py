@@ -8,9 +8,8 @@ from dataclasses import replace
 from functools import partial
 
 from domain.jobs.failures import Gone, Invalid
-from domain.jobs.job import Done, JsonObject, Outcome, Writes
+from domain.jobs.job import Done, JsonObject, Outcome
 from domain.mail.correspondence import EmailEvent, EmailState
-from domain.mail.outgoing.senders import Sender
 from domain.mail.replies import draft_fingerprint
 from domain.mail.replies.draft_fingerprint import UNKNOWN
 from domain.mail.replies.drafting import DraftText, accept_draft, draft_prompt
@@ -20,16 +19,15 @@ from domain.payloads.threads import CleanupPayload
 from engine.context import JobContext
 from engine.effects import EffectGuard
 from storage.mail import emails
-from storage.mail.emails import Email, MadeDraft
+from storage.mail.emails import Email
 from storage.postgres.database import Transaction
 from tasks.mail.drafts.case import DraftCase
-from tasks.mail.drafts.thread_draft import DISCARDED, MOVED, THROWN_AWAY, ThreadDraft, draft_of
+from tasks.mail.drafts.thread_draft import THROWN_AWAY, Became, ThreadDraft
 from tasks.mail.language_model import OutOfDate, ask, boundary, is_based_on
 
 CHANGED = "the thread has changed while the reply was written; a new job plans again"
 NEVER_MADE = "an earlier job's draft was never made; a new job plans again"
 ANSWERED = "the person has answered already"
-WRITTEN = "the reply is drafted"
 WORDS = "draft"
 """The purpose of the model's call, and the step that keeps its answer."""
 
@@ -81,12 +79,14 @@ def _write_anew(draft: ThreadDraft, original: Original) -> Outcome:
         return _plan_again(draft)
     except Invalid as refusal:
         return _give_up(draft, f"no usable reply: {refusal.reason}")
-    draft.thread.prepare(plan_event(case.email.before, EmailEvent.DRAFT_WRITTEN, WRITTEN).labels)
+    draft.thread.prepare(plan_event(case.email.before, EmailEvent.DRAFT_WRITTEN, Became.MADE).labels)
     if draft.is_thrown_away():
         if case.email.in_doubt:
             return _find_left(draft)
         return _close(draft, EmailEvent.SKIPPED, THROWN_AWAY)
-    tried = _make(draft, original, sender, body)
+    token = case.email.draft_token or secrets.token_urlsafe(18)
+    raw = reply_message(original, sender, body, token=token, date=ctx.now())
+    tried = draft.make(token, raw, newest=case.newest)
     if tried is None:
         return _plan_again(draft)
     return _record_made(draft, *tried, draft_fingerprint.of_made(body, Envelope.of_reply(original, sender)))
@@ -108,7 +108,7 @@ def _show(draft: ThreadDraft) -> Outcome:
     Another job's draft may have been asked to be reworked since; that order stays.
     """
     ours = draft.ctx.kept(WORDS) is not None
-    written = plan_event(draft.email.before, EmailEvent.DRAFT_WRITTEN, WRITTEN)
+    written = plan_event(draft.email.before, EmailEvent.DRAFT_WRITTEN, Became.MADE)
     draft.thread.carry_out(written if ours else replace(written, labels=SHOWN))
     return Done({"drafted": True}, writes=draft.thread.finish)
 
@@ -125,24 +125,6 @@ def _text(ctx: JobContext, case: DraftCase, name: str) -> DraftText:
     return ask(ctx, account_id, WORDS, model, prompt, partial(accept_draft, name=name), based_on=case.newest)
 
 
-def _make(draft: ThreadDraft, original: Original, sender: Sender, body: str) -> tuple[EffectGuard, JsonObject] | None:
-    """Make the draft once; its result is still to be recorded. None when the thread is not what it was planned on.
-
-    The token and a history id from before the call are committed first, so that a draft whose answer was lost is found
-    again. What the labels need to know of the thread is read before, so that the draft's result and the labels' intent
-    can share a transaction.
-    """
-    ctx, case, thread = draft.ctx, draft.case, draft.thread
-    with ctx.tx() as tx:
-        fresh = secrets.token_urlsafe(18)
-        token = emails.plan_draft(tx, *draft.where, token=fresh, newest=case.newest, since=thread.history_id)
-        if token is None:
-            return None
-        raw = reply_message(original, sender, body, token=token, date=ctx.now())
-        effect = draft.begin(tx, token)
-    return effect, draft.make(effect, token, raw)
-
-
 def _find_left(draft: ThreadDraft) -> Outcome:
     """Find out whether an earlier attempt made the draft, and make none.
 
@@ -151,15 +133,13 @@ def _find_left(draft: ThreadDraft) -> Outcome:
     """
     email = draft.email
     if email.draft is not None:
-        return _take_back(draft, email.draft)
-    token = email.draft_token or ""
-    with draft.ctx.tx() as tx:
-        effect = draft.begin(tx, token)
-    made = effect.look(partial(draft.find, token))
+        draft.take_back(email.draft)
+        return Done({"drafted": False, "why": Became.MOVED})
+    effect, made = draft.look(email.draft_token or "")
     if made is None:
         return _never_made(draft, effect)
     if "draft_id" in made and email.state is EmailState.PENDING:
-        draft.thread.prepare(plan_event(email.before, EmailEvent.DRAFT_WRITTEN, WRITTEN).labels)
+        draft.thread.prepare(plan_event(email.before, EmailEvent.DRAFT_WRITTEN, Became.MADE).labels)
     return _record_made(draft, effect, made, _kept_fingerprint(draft))
 
 
@@ -178,30 +158,16 @@ def _kept_fingerprint(draft: ThreadDraft) -> str:
 
 def _record_made(draft: ThreadDraft, effect: EffectGuard, made: JsonObject, fingerprint: str) -> Outcome:
     """Record what became of the draft: it is in the mailbox, was sent, or was thrown away."""
-    if "sent" in made:
-        return _recorded(effect, {"drafted": True, "sent": made["sent"]}, draft.after_sent(made))
-    if "discarded" in made:
-        return _recorded(effect, {"drafted": False, "why": DISCARDED}, draft.after_discarded())
-    new = draft_of(made, fingerprint)
-    if not effect.record_with(partial(draft.store, new)):
-        # The e-mail has been moved meanwhile.
-        return _take_back(draft, new)
-    draft.thread.apply()
+    became = draft.record(effect, made, fingerprint)
+    if became is Became.SENT:
+        return Done({"drafted": True, "sent": made["sent"]})
+    if became is not Became.MADE:
+        return Done({"drafted": False, "why": became})
     # `threads.cleanup` takes it back where its message was thrown away meanwhile.
     where = {"account_id": draft.email.account_id, "thread_id": draft.email.thread_id}
     look = CleanupPayload(**where, action="check_sent").job(org_id=draft.ctx.org_id)
     children = (look,) if draft.is_thrown_away() else ()
     return Done({"drafted": True}, children, writes=draft.thread.finish)
-
-
-def _recorded(effect: EffectGuard, output: JsonObject, writes: Writes) -> Done:
-    """End with the effect's result, and what follows from it."""
-
-    def write(tx: Transaction) -> None:
-        effect.record(tx)
-        writes(tx)
-
-    return Done(output, writes=write)
 
 
 def _never_made(draft: ThreadDraft, effect: EffectGuard) -> Outcome:
@@ -221,11 +187,6 @@ def _never_made(draft: ThreadDraft, effect: EffectGuard) -> Outcome:
         emails.forget_draft(tx, *draft.where)
 
     return replace(closed, writes=write)
-
-
-def _take_back(draft: ThreadDraft, made: MadeDraft) -> Outcome:
-    """End without the draft: nobody waits for it any more."""
-    return Done({"drafted": False, "why": MOVED}, writes=draft.take_back(made))
 
 
 def _close(draft: ThreadDraft, event: EmailEvent, why: str) -> Done:

@@ -30,7 +30,7 @@ from storage.mail.emails import MadeDraft
 from storage.postgres.database import Transaction
 from tasks.mail.drafts import machine_drafts
 from tasks.mail.drafts.machine_drafts import Request
-from tasks.mail.drafts.thread_draft import OTHER_THREAD, ThreadDraft
+from tasks.mail.drafts.thread_draft import ThreadDraft
 from tasks.mail.language_model import OutOfDate, ask, boundary
 from tasks.mail.mailbox_session import check_connected, open_mailbox
 
@@ -44,6 +44,7 @@ NOT_ASKED = "the thread carries no Rework label"
 GONE = "the draft is no longer there"
 TOUCHED = "the person has touched the draft since it was read; a new job reads it again"
 SUPERSEDED = "the e-mail was moved while its draft was reworked"
+OTHER_THREAD = "its job was replayed for another thread"
 REWORKED = "the reply is drafted anew"
 LOOK_AGAIN_AFTER = timedelta(seconds=30)
 """A person who still writes in the draft is given this time, so that not every pause is paid for."""

@@ -5,6 +5,7 @@ For the drafts family and for agents: the draft's words are theirs, the rules ar
 
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from functools import partial
 from uuid import UUID
 
@@ -21,7 +22,6 @@ from domain.payloads.drafts import WriteManualPayload, WritePayload
 from engine.context import JobContext
 from engine.effects import EffectGuard
 from storage.accounts import accounts
-from storage.accounts.accounts import Account
 from storage.mail import emails
 from storage.mail.emails import Email, MadeDraft
 from storage.postgres.database import Transaction
@@ -30,12 +30,17 @@ from tasks.mail.drafts.case import DraftCase, read_case
 from tasks.mail.mailbox_change import OpenThread
 from tasks.mail.mailbox_session import open_mailbox
 
-SENT = "the draft was sent"
 THROWN_AWAY = "the message is in the trash or in spam"
-DISCARDED = "the person has thrown the draft away"
-MOVED = "the e-mail was moved while its draft was made"
-OTHER_THREAD = "its job was replayed for another thread"
 NO_RECORD = "its job was replayed for another mailbox"
+
+
+class Became(StrEnum):
+    """What became of a draft, as its thread's record says why it was settled."""
+
+    MADE = "the reply is drafted"
+    SENT = "the draft was sent"
+    DISCARDED = "the person has thrown the draft away"
+    MOVED = "the e-mail was moved while its draft was made"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,22 +73,56 @@ class ThreadDraft:
         now = self.thread.labels_of(self.case.asked.message_id)
         return self.email.by_hand_at is None and (now is None or bool(now & BINS))
 
-    def begin(self, tx: Transaction, token: str) -> EffectGuard:
-        """Begin the effect; the token is the last part of its key."""
+    def make(self, token: str, raw: bytes, *, newest: str) -> tuple[EffectGuard, JsonObject] | None:
+        """Make the draft once; its result, what `_find` finds, is still to be recorded.
+
+        The token and a history id from before the call are committed first, so that a draft whose answer was lost is
+        found again. None when the record waits for no draft with this token, or the thread has a newer message.
+        """
+        thread = self.thread
+        with self.ctx.tx() as tx:
+            planned = emails.plan_draft(tx, *self.where, token=token, newest=newest, since=thread.history_id)
+            if planned != token:
+                return None
+            effect = self._begin(tx, token)
+        made = effect.carry_out(
+            lambda: lost_drafts.described(thread.mailbox.create_draft(raw, thread_id=thread.thread_id)),
+            partial(self._find, token),
+        )
+        return effect, made
+
+    def look(self, token: str) -> tuple[EffectGuard, JsonObject | None]:
+        """Find out what an earlier attempt made, and make none; the result is still to be recorded, or dropped."""
+        with self.ctx.tx() as tx:
+            effect = self._begin(tx, token)
+        return effect, effect.look(partial(self._find, token))
+
+    def _begin(self, tx: Transaction, token: str) -> EffectGuard:
         return self.ctx.begin_effect(tx, f"draft:{self.email.email_id}:{token}")
 
-    def find(self, token: str) -> Finding:
-        """Look for the draft with this token, as `lost_drafts.find`."""
+    def _find(self, token: str) -> Finding:
         return lost_drafts.find(self.thread.mailbox, _sought(self.case, token, self.thread.history_id))
 
-    def make(self, effect: EffectGuard, token: str, raw: bytes) -> JsonObject:
-        """Make the draft once; returns what `find` finds."""
-        thread_id, mailbox = self.email.thread_id, self.thread.mailbox
-        return effect.carry_out(
-            lambda: lost_drafts.described(mailbox.create_draft(raw, thread_id=thread_id)), partial(self.find, token)
-        )
+    def record(self, effect: EffectGuard, made: JsonObject, fingerprint: str) -> Became:
+        """Record what the effect came to, and what follows for the thread; its labels are still to be `finish`ed.
 
-    def store(self, made: MadeDraft, tx: Transaction) -> bool:
+        `fingerprint` is that of the words. A draft that nobody waits for any more is taken back.
+        """
+        if "sent" in made:
+            effect.record_with(self._after_sent(made))
+            return Became.SENT
+        if "discarded" in made:
+            effect.record_with(self._after_discarded())
+            return Became.DISCARDED
+        # One that may have been composed anew counts as a person's, whatever it says.
+        new = MadeDraft(made["draft_id"], made["message_id"], UNKNOWN if "composed" in made else fingerprint)
+        if effect.record_with(partial(self._store, new)):
+            self.thread.apply()
+            return Became.MADE
+        self.take_back(new)
+        return Became.MOVED
+
+    def _store(self, made: MadeDraft, tx: Transaction) -> bool:
         """Store the draft in the record and begin the label change; false when the e-mail is no longer pending.
 
         The draft is stored then, too, or an attempt after a failed discard would not know of it.
@@ -97,27 +136,22 @@ class ThreadDraft:
         self.thread.begin(tx)
         return True
 
-    def take_back(self, made: MadeDraft) -> Writes | None:
-        """Delete a draft that nobody waits for any more, unless a person has worked on it.
-
-        Returns what is to be written afterwards; None when there is no such draft.
-        """
+    def take_back(self, made: MadeDraft) -> None:
+        """Delete a draft that nobody waits for any more, unless a person has worked on it."""
         with self.ctx.read() as tx:
             now = emails.get(tx, *self.where)
         if now is None or now.state not in SETTLED:
             # Reopened since, for which the draft was discarded or left to its person.
-            return None
+            return
         standing = machine_drafts.standing(self.thread.mailbox, made)
-        self.thread.carry_out(plan_event(ThreadBefore(now.state, standing), EmailEvent.DRAFT_WRITTEN, MOVED), made)
-
-        def write(tx: Transaction) -> None:
+        plan = plan_event(ThreadBefore(now.state, standing), EmailEvent.DRAFT_WRITTEN, Became.MOVED)
+        self.thread.carry_out(plan, made)
+        with self.ctx.tx() as tx:
             self.thread.finish(tx)
             if standing is not DraftStanding.EDITED:
                 emails.forget_draft(tx, *self.where)
 
-        return write
-
-    def after_sent(self, made: JsonObject) -> Writes:
+    def _after_sent(self, made: JsonObject) -> Writes:
         """Settle the thread whose draft its person has sent before it was recorded; returns what is to be written.
 
         A question that came after it was sent is still to be answered.
@@ -126,7 +160,7 @@ class ThreadDraft:
         asked_again = email.state is EmailState.PENDING and self.case.wants_since(at)
         self.thread.forget()
         if not asked_again:
-            self.thread.carry_out(plan_event(email.before, EmailEvent.DRAFT_SENT, SENT))
+            self.thread.carry_out(plan_event(email.before, EmailEvent.DRAFT_SENT, Became.SENT))
 
         def write(tx: Transaction) -> None:
             self.thread.finish(tx)
@@ -139,7 +173,7 @@ class ThreadDraft:
 
         return write
 
-    def after_discarded(self) -> Writes:
+    def _after_discarded(self) -> Writes:
         """Settle the thread whose draft its person has thrown away before it was recorded.
 
         The draft stays away. A question that came after it was planned gets a draft of its own. Returns what is to be
@@ -150,7 +184,7 @@ class ThreadDraft:
         asked_again = pending and planned_at is not None and self.case.wants_since(planned_at)
         self.thread.forget()
         if pending and not asked_again:
-            self.thread.carry_out(plan_event(email.before, EmailEvent.SKIPPED, DISCARDED))
+            self.thread.carry_out(plan_event(email.before, EmailEvent.SKIPPED, Became.DISCARDED))
 
         def write(tx: Transaction) -> None:
             self.thread.finish(tx)
@@ -163,41 +197,24 @@ class ThreadDraft:
         return write
 
 
-def find_made(ctx: JobContext, payload: WritePayload | WriteManualPayload | ProcessPayload, key: str) -> Finding:
-    """Ask the mailbox whether a job that has ended made its draft (`ThreadDraft.begin`).
+def find_made(
+    ctx: JobContext, payload: WritePayload | WriteManualPayload | ProcessPayload | InvokePayload, key: str
+) -> Finding:
+    """Ask the mailbox whether a job that has ended made its draft (`ThreadDraft.make`).
 
-    A mended replay may name another thread: a draft that is there would be taken for this one.
+    The record that the key names says in which thread: a payload names none, or after a mended replay another.
     """
     _, email_id, token = key.split(":")
+    account_id = payload.account_id
     with ctx.read() as tx:
-        account = accounts.reachable(tx, payload.account_id)
-        case = read_case(tx, payload.account_id, payload.thread_id)
-    if case is not None and str(case.email.email_id) != email_id:
-        return CannotTell(OTHER_THREAD)
-    return _find_lost(ctx, account, LostDraft(payload.thread_id, token) if case is None else _sought(case, token, None))
-
-
-def find_draft(ctx: JobContext, payload: InvokePayload, key: str) -> Finding:
-    """As `find_made`, for a job whose payload names no thread: the record that the key names has it."""
-    _, email_id, token = key.split(":")
-    with ctx.read() as tx:
-        account_id = payload.account_id
         thread_id = None if account_id is None else emails.thread_of(tx, account_id, UUID(email_id))
         if account_id is None or thread_id is None:
             return CannotTell(NO_RECORD)
         account = accounts.reachable(tx, account_id)
         case = read_case(tx, account_id, thread_id)
-    return _find_lost(ctx, account, LostDraft(thread_id, token) if case is None else _sought(case, token, None))
-
-
-def _find_lost(ctx: JobContext, account: Account, lost: LostDraft) -> Finding:
+    lost = LostDraft(thread_id, token) if case is None else _sought(case, token, None)
     with open_mailbox(ctx, account) as mailbox:
         return lost_drafts.find(mailbox, lost)
-
-
-def draft_of(made: JsonObject, fingerprint: str) -> MadeDraft:
-    """The draft in the mailbox; one that may have been composed anew counts as a person's, whatever it says."""
-    return MadeDraft(made["draft_id"], made["message_id"], UNKNOWN if "composed" in made else fingerprint)
 
 
 def _sought(case: DraftCase, token: str, since: int | None) -> LostDraft:

@@ -19,12 +19,10 @@ from storage.postgres.database import Transaction
 from tasks.mail.drafts import lost_drafts
 from tasks.mail.drafts.lost_drafts import changes_since, messages_of
 from tasks.mail.mailbox_session import open_mailbox
+from tasks.senders.drafted_mail import DISCARDED
 
 DRAFT_KEY, SEND_KEY = "outbound.draft", "outbound.send"
 """The first words of the keys of a mail's two effects; its action's id follows."""
-
-DISCARDED: JsonObject = {"discarded": True}
-"""The result of an effect whose draft a person has thrown away."""
 
 
 def sent(message_id: str, thread_id: str) -> JsonObject:

@@ -15,11 +15,10 @@ from domain.mail.triage.safety import CheckedAction
 from storage.accounts.accounts import Account
 from storage.actions import actions
 from storage.mail import emails, outgoing_mails
-from storage.mail.outgoing_mails import Plan
+from storage.mail.outgoing_mails import MailRecord
 from storage.postgres.database import Database
 from tests.doubles.mail_factories import NOON, make_account, store_message
 
-PLAN = Plan("token-one", "reply", automatic=True, history_id=2**64 - 1)
 WEEK = timedelta(days=7)
 ANNA = "anna@example.com"
 
@@ -37,10 +36,14 @@ def act(store: Database, account: Account) -> UUID:
         return actions.request(tx, account.account_id, "m1", checked, requested_by="a test")
 
 
-def planned(store: Database, account: Account, plan: Plan = PLAN) -> UUID:
+def plan_of(action_id: UUID) -> MailRecord:
+    return MailRecord(action_id, "token-one", "reply", automatic=True, history_id=2**64 - 1)
+
+
+def planned(store: Database, account: Account) -> UUID:
     action_id = act(store, account)
     with store.tenant(account.org_id) as tx:
-        outgoing_mails.plan(tx, account.account_id, action_id, plan)
+        outgoing_mails.plan(tx, account.account_id, plan_of(action_id))
     return action_id
 
 
@@ -64,15 +67,15 @@ def test_a_mail_goes_from_its_plan_to_its_message_id(store: Database, account: A
 def test_the_first_token_stays(store: Database, account: Account) -> None:
     action_id = planned(store, account)
     with store.tenant(account.org_id) as tx:
-        again = Plan("token-two", "reply", automatic=False, history_id=5)
-        assert outgoing_mails.plan(tx, account.account_id, action_id, again) == "token-one"
+        again = MailRecord(action_id, "token-two", "reply", automatic=False, history_id=5)
+        assert outgoing_mails.plan(tx, account.account_id, again) == "token-one"
 
 
 def test_an_action_that_is_not_there_has_no_mail(store: Database, account: Account) -> None:
     with store.tenant(account.org_id) as tx:
         assert outgoing_mails.get(tx, account.account_id, uuid4()) is None
         with pytest.raises(Gone):
-            outgoing_mails.plan(tx, account.account_id, uuid4(), PLAN)
+            outgoing_mails.plan(tx, account.account_id, plan_of(uuid4()))
         with pytest.raises(Gone):
             outgoing_mails.record_sent(tx, account.account_id, uuid4(), message_id="s1", thread_id="t1")
 

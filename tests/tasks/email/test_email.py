@@ -14,6 +14,8 @@ from domain.payloads.maintenance import ResolveEffectPayload
 from engine.enqueue import enqueue
 from engine.runtime import Runtime
 from engine.worker.lease import renew
+from operations import replays
+from operations.replays import Ruling
 from sandbox.emulator.fault_order import FaultOrder
 from sandbox.microsoft.control import MicrosoftControl
 from sandbox.resend.control import ResendControl
@@ -139,20 +141,39 @@ def test_a_mail_that_is_late_in_sent_items_is_waited_for(
     assert len(vendors.arrived()) == 1
 
 
-def test_a_mail_that_nobody_can_find_is_a_person_s(
-    process: Runtime, org: UUID, vendors: Vendors, database: Connection
-) -> None:
+def send_what_nobody_finds(process: Runtime, org: UUID, vendors: Vendors, database: Connection) -> tuple[UUID, UUID]:
     set_sender(process, org, EmailProvider.GRAPH)
     vendors.microsoft.turn(MAILBOX, sent_after_s=3600)
     vendors.microsoft.order(FaultOrder(operation="messages.send", drop="after"))
-    _, job_id = order(process, org)
+    order_id, job_id = order(process, org)
     assert run(process, job_id) == "queued"
     # What is kept of the call says when it began.
     began = "convert_to(jsonb_build_object('at', now() - interval '6 minutes')::text, 'UTF8')"
     database.execute(f"update idempotency_keys set request = {began} where key like 'email-send:%'")
     let_time_pass(process, database, timedelta(minutes=6))
     assert run(process, job_id) == "dead"
+    return order_id, job_id
+
+
+def test_a_mail_that_nobody_can_find_is_a_person_s(
+    process: Runtime, org: UUID, vendors: Vendors, database: Connection
+) -> None:
+    send_what_nobody_finds(process, org, vendors, database)
     assert database.execute("select state, error ->> 'code' from email_orders").fetchone() == ("dead", "uncertain")
+    assert len(vendors.arrived()) == 1
+
+
+def test_a_mail_that_a_person_has_found_is_sent_under_the_id_of_its_draft(
+    process: Runtime, org: UUID, vendors: Vendors, database: Connection
+) -> None:
+    """They say that it left, and not as what."""
+    order_id, job_id = send_what_nobody_finds(process, org, vendors, database)
+    ruled = {f"email-send:{order_id}": Ruling(happened=True)}
+    with process.database.ledger() as tx:
+        again = replays.retry(tx, job_id, by=Origin(actor_id="a test"), reason="it left", rulings=ruled)
+    assert run(process, again) == "succeeded"
+    query = "select state, provider_id = draft_id, message_id = draft_message_id from email_orders"
+    assert database.execute(query).fetchone() == ("sent", True, True)
     assert len(vendors.arrived()) == 1
 
 
