@@ -12,7 +12,7 @@ from jmespath.exceptions import JMESPathError, ParseError
 from jmespath.functions import Functions
 from jmespath.parser import Parser
 
-from domain.yaml_source import Path
+from domain.documents.paths import Path
 
 LONGEST_EXPRESSION = 1_000
 """Characters."""

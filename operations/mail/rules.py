@@ -9,8 +9,8 @@ from uuid import UUID
 from pydantic import Field
 
 from domain.access.api_keys import Role
+from domain.documents.faults import RefusedDocument
 from domain.jobs.failures import Invalid
-from domain.mail.rule_language.defects import RefusedRules
 from domain.mail.rule_language.rule_context import UNCHECKED
 from domain.mail.rule_language.rule_file import read_rule_document, read_rule_file
 from domain.mail.rule_language.rule_words import WrittenRule
@@ -192,11 +192,11 @@ def reader(document: object) -> Read:
     return partial(read_rule_document, document)
 
 
-def _attempt(make: Callable[[], Written]) -> tuple[Written, RefusedRules | None]:
+def _attempt(make: Callable[[], Written]) -> tuple[Written, RefusedDocument | None]:
     """The rules, or why they are refused: a request that was made before is answered all the same."""
     try:
         return make(), None
-    except RefusedRules as refused:
+    except RefusedDocument as refused:
         return (), refused
 
 

@@ -12,6 +12,8 @@ from zoneinfo import ZoneInfo
 from pydantic_core import from_json
 
 from bench.mail_bombs import BOMBS
+from domain.documents.yaml_source import LONGEST_SOURCE as LONGEST_YAML
+from domain.documents.yaml_source import UnreadableYaml, read_yaml
 from domain.exchange.availability import CalendarOptions
 from domain.exchange.availability_calendar import read_calendar
 from domain.exchange.availability_csv import read_table
@@ -56,8 +58,6 @@ from domain.workflows.definition import read_duration, read_until
 from domain.workflows.expressions import evaluate, facts_of
 from domain.workflows.inputs import InputCheck, schema_misfits
 from domain.workflows.references import LONGEST_EXPRESSION, joined, parsed
-from domain.yaml_source import LONGEST_SOURCE as LONGEST_YAML
-from domain.yaml_source import UnreadableYaml, read_yaml
 from gateway.http.bodies import LONGEST_JSON, MOST_FIELDS
 from gateway.http.receipt_callers import LONGEST_CALLBACK
 from providers.discord import webhook

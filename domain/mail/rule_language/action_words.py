@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from domain.documents.paths import Path
 from domain.jobs.failures import Invalid
 from domain.mail.actions.action import Action
 from domain.mail.actions.label_actions import ApplyLabel, RemoveLabel
@@ -14,7 +15,6 @@ from domain.mail.rule_language.defects import Defects, defect
 from domain.mail.rule_language.rule_context import UNCHECKED, RuleContext
 from domain.mail.rule_language.values import addresses, label, mapping, one_of, text
 from domain.mail.triage.rules import MOST_ACTIONS
-from domain.yaml_source import Path
 
 Parameters = tuple[dict[str, Any], Path]
 """Parameters as the domain takes them, and where a mistake in them stands."""
@@ -62,7 +62,7 @@ def _read(value: object, path: Path, context: RuleContext) -> RequestedAction:
         ((kind, given),) = value.items()
         place = (*path, str(kind))
         if kind not in KINDS:
-            raise defect(place, f"is no action; known are {', '.join(KINDS)}", "key")
+            raise defect(place, f"is no action; known are {', '.join(KINDS)}", of_key=True)
         if kind not in _PARAMETERS:
             raise defect(place, "takes no parameter")
         parameters, place = _PARAMETERS[kind](given, place)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
+from domain.documents.paths import Path
 from domain.jobs.failures import Invalid
 from domain.mail.rule_language.defects import Defects, defect
 from domain.mail.rule_language.label_names import AS_GIVEN, LabelNames
@@ -42,7 +43,6 @@ from domain.mail.triage.rules import DEEPEST_CONDITION, MOST_CONDITIONS
 from domain.mail.triage.safe_pattern import check_boundaries, compiled, matches_everything
 from domain.mail.triage.text_conditions import Body, FrozenCondition, Header, Subject
 from domain.spelling.normal_form import normal_pattern
-from domain.yaml_source import Path
 
 _COMPARED = {"equals": "equals", "contains": "contains", "matches": "pattern"}
 

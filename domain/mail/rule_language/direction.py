@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from domain.clean_text import clean_text
+from domain.documents.paths import as_field
 from domain.jobs.failures import Invalid
-from domain.mail.rule_language.defects import DefectError, as_field, defect
+from domain.mail.rule_language.defects import DefectError, defect
 from domain.mail.rule_language.rule_words import told
 from domain.mail.rule_language.values import addresses, domains, mapping
 from domain.mail.triage.prompts import RuleScope
@@ -31,7 +32,7 @@ def read_direction(value: object, *, of_account: bool) -> WrittenDirection:
             raise defect(("content",), "must not be empty")
     except DefectError as error:
         first = error.defects[0]
-        raise Invalid(as_field(first.path) if first.path else "document", first.reason) from None
+        raise Invalid(as_field(first.path), first.reason) from None
     return WrittenDirection(content, scope, ref)
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from domain.documents.paths import Path
 from domain.mail.correspondence import label_key
 from domain.mail.mailbox import SYSTEM_LABELS, MailboxLabel
 from domain.mail.rule_language.defects import defect
-from domain.yaml_source import Path
 
 
 @dataclass(frozen=True, slots=True)

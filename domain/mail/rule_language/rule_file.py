@@ -7,15 +7,19 @@ from typing import Any, TypeVar
 
 import yaml
 
-from domain.mail.rule_language.defects import MOST_SHOWN, Defect, DefectError, Defects, RefusedRules, as_field, defect
+from domain.documents.faults import Faults, RefusedDocument, read_source
+from domain.documents.paths import Path
+from domain.documents.yaml_source import YamlSource
+from domain.mail.rule_language.defects import MOST_SHOWN, DefectError, Defects, defect
 from domain.mail.rule_language.rule_context import UNCHECKED, RuleContext
 from domain.mail.rule_language.rule_words import WrittenRule, read_rule
-from domain.yaml_source import Path, UnreadableYaml, as_pointer, read_yaml
 
 MOST_RULES_AT_ONCE = 500
 MOST_PATTERNS_AT_ONCE = 500
 """Patterns of a document: each is compiled, which takes 2 ms at most, and tried on a text for each of its letters."""
 PATTERN_WORD = "matches"
+WHOLE = "rules"
+"""What a refusal calls all of a file."""
 _UNREADABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 """Control characters but for tab and line feed, and halves of surrogate pairs."""
 
@@ -23,27 +27,17 @@ Read = TypeVar("Read")
 
 
 def read_rule_file(data: bytes, name: str, context: RuleContext = UNCHECKED) -> tuple[WrittenRule, ...]:
-    """The rules of a YAML file; each mistake names file, line, column, field and reason. Raises `RefusedRules`.
+    """The rules of a YAML file; each mistake names file, line, column, field and reason. Raises `RefusedDocument`.
 
     With an account's labels in the context, labels may be given by name, and only those may be named.
     """
-    try:
-        source = read_yaml(data)
-    except UnreadableYaml as error:
-        where = f"{name}:{error.mark.line}:{error.mark.column}"
-        field = as_field(error.path)
-        raise RefusedRules(field, f"{where}: {error.reason}", [f"{where}: {field}: {error.reason}"]) from None
-
-    def line(one: Defect) -> tuple[str, str]:
-        mark = source.mark(one.path, key=one.about == "key")
-        return as_field(one.path), f"{name}:{mark.line}:{mark.column}"
-
-    return _all_or_nothing(lambda: _read(source.value, context), line)
+    source = read_source(data, name, whole=WHOLE)
+    return _all_or_nothing(lambda: _read(source.value, context), source, name)
 
 
 def read_rule_document(value: object, context: RuleContext = UNCHECKED) -> tuple[WrittenRule, ...]:
-    """The rules of a JSON document; each mistake names its JSON pointer. Raises `RefusedRules`."""
-    return _all_or_nothing(lambda: _read(value, context), lambda one: (as_pointer(one.path), ""))
+    """The rules of a JSON document; each mistake names its JSON pointer. Raises `RefusedDocument`."""
+    return _all_or_nothing(lambda: _read(value, context))
 
 
 def write_rule_file(documents: Sequence[Mapping[str, Any]]) -> str:
@@ -51,14 +45,13 @@ def write_rule_file(documents: Sequence[Mapping[str, Any]]) -> str:
     return yaml.safe_dump({"rules": list(documents)}, sort_keys=False, allow_unicode=True, width=110)
 
 
-def _all_or_nothing(make: Callable[[], Read], place: Callable[[Defect], tuple[str, str]]) -> Read:
+def _all_or_nothing(make: Callable[[], Read], source: YamlSource | None = None, name: str = "") -> Read:
     try:
         return make()
     except DefectError as error:
-        told = [(*place(one), one.reason) for one in error.defects[:MOST_SHOWN]]
-    lines = [f"{where}: {field}: {reason}".removeprefix(": ") for field, where, reason in told]
-    field, where, reason = told[0]
-    raise RefusedRules(field, f"{where}: {reason}".removeprefix(": "), lines)
+        faults = Faults(MOST_SHOWN)
+        faults.extend(error.defects)
+    raise RefusedDocument(faults, source=source, name=name, whole=WHOLE)
 
 
 def _read(value: object, context: RuleContext) -> tuple[WrittenRule, ...]:
@@ -83,7 +76,7 @@ def _items(value: object) -> tuple[list[tuple[Path, object]], Path]:
     if isinstance(value, Mapping) and "rules" in value:
         odd = [key for key in value if key != "rules"]
         if odd:
-            raise defect((str(odd[0]),), "is not known beside rules", "key")
+            raise defect((str(odd[0]),), "is not known beside rules", of_key=True)
         value, path = value["rules"], ("rules",)
         if not isinstance(value, list):
             raise defect(path, "must be a list of rules")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from domain.documents.paths import Path
 from domain.mail.actions.label_actions import ApplyLabel, RemoveLabel
 from domain.mail.actions.requested_action import Forward
 from domain.mail.mail_fence import one_line
@@ -22,7 +23,6 @@ from domain.mail.triage.prompts import LONGEST_RULE, RuleScope
 from domain.mail.triage.rules import AGENT, Rule, RuleDecision
 from domain.payloads.mail_address import address_key, domain_key
 from domain.privacy.secrets import looks_secret
-from domain.yaml_source import Path
 
 UNSAVED = "unsaved"
 """The id of a rule that has none yet."""

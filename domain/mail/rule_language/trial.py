@@ -5,15 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from domain.documents.paths import Path, as_field
 from domain.jobs.job import JsonObject
 from domain.mail.rule_language.condition_texts import write_condition
-from domain.mail.rule_language.defects import as_field
 from domain.mail.triage.classification import Classification, Decision, DecisionSource
 from domain.mail.triage.conditions import All, AnyOf, Condition, Not
 from domain.mail.triage.mail_facts import MailFacts
 from domain.mail.triage.rules import Rule, RuleMatch, complete, decide_without_model, evaluate_all
 from domain.mail.triage.safety import CheckedAction, SafetyEnforcer
-from domain.yaml_source import Path
 
 LONGEST_REASON = 300
 LONGEST_SUBJECT = 200

@@ -6,9 +6,10 @@ from typing import TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
-from domain.mail.rule_language.defects import Defect, DefectError, defect, defects_of
+from domain.documents.faults import Fault
+from domain.documents.paths import Path
+from domain.mail.rule_language.defects import DefectError, defect, defects_of
 from domain.payloads.mail_address import writable_address, writable_domain
-from domain.yaml_source import Path
 
 Made = TypeVar("Made", bound=BaseModel)
 
@@ -28,7 +29,7 @@ def mapping(value: object, path: Path, known: Collection[str]) -> Mapping[str, o
     odd = [key for key in value if key not in known]
     if odd:
         reason = f"is not known here; known are {_listed(known)}"
-        raise DefectError(*(Defect((*path, str(key)), reason, "key") for key in odd))
+        raise DefectError(*(Fault((*path, str(key)), reason, of_key=True) for key in odd))
     return cast("Mapping[str, object]", value)
 
 
@@ -78,7 +79,7 @@ def _each(value: object, path: Path, check: Callable[[str], str], expected: str)
     if not several:
         raise defect(path, "must not be an empty list")
     found: list[str] = []
-    wrong: list[Defect] = []
+    wrong: list[Fault] = []
     for place, one in enumerate(several):
         here = (*path, place) if isinstance(value, list) else path
         try:
@@ -87,7 +88,7 @@ def _each(value: object, path: Path, check: Callable[[str], str], expected: str)
         except DefectError as error:
             wrong.extend(error.defects)
         except ValueError:
-            wrong.append(Defect(here, f"is no {expected}"))
+            wrong.append(Fault(here, f"is no {expected}"))
     if wrong:
         raise DefectError(*wrong)
     return found

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from domain import yaml_source
+from domain.documents import yaml_source
+from domain.documents.yaml_source import read_yaml
 from domain.mail.actions.kinds import ActionKind
 from domain.mail.actions.requested_action import CLASSES, KINDS
 from domain.mail.rule_language import rule_file
@@ -13,7 +14,6 @@ from domain.mail.rule_language.condition_words import WORDS
 from domain.mail.rule_language.rule_file import read_rule_document, read_rule_file
 from domain.mail.triage import rules
 from domain.mail.triage.conditions import MOST_CHILDREN
-from domain.yaml_source import read_yaml
 from storage.rules import kept_rules
 from tests.written_pages import DOCS, Page
 

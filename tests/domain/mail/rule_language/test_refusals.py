@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from domain.documents.faults import RefusedDocument
 from domain.jobs.failures import Invalid
 from domain.mail.actions.label_actions import ApplyLabel
 from domain.mail.mailbox import MailboxLabel
-from domain.mail.rule_language.defects import MOST_SHOWN, RefusedRules
+from domain.mail.rule_language.defects import MOST_SHOWN
 from domain.mail.rule_language.direction import read_direction
 from domain.mail.rule_language.label_names import LabelNames
 from domain.mail.rule_language.rule_context import RuleContext
@@ -24,8 +25,8 @@ WHEN = HEAD + "when: {subject: x}\n"
 THEN = "then: {class: fyi}\n"
 
 
-def refused(text: str) -> RefusedRules:
-    with pytest.raises(RefusedRules) as refusal:
+def refused(text: str) -> RefusedDocument:
+    with pytest.raises(RefusedDocument) as refusal:
         read_rule_file(text.encode(), "r.yaml")
     return refusal.value
 
@@ -133,7 +134,7 @@ def test_lines_and_columns_are_counted_from_one(before: int, indent: int) -> Non
     ],
 )  # fmt: skip
 def test_json_is_refused_by_pointer(document: object, pointer: str) -> None:
-    with pytest.raises(RefusedRules) as refusal:
+    with pytest.raises(RefusedDocument) as refusal:
         read_rule_document(document)
     assert refusal.value.field == pointer
     assert not refusal.value.reason.startswith(":")
@@ -148,7 +149,7 @@ def test_labels_are_named_and_kept_by_id() -> None:
     assert [one for one in rule.condition.conditions if one != Label(kind="label", label_id="Label_7")] == []  # type: ignore[union-attr]  # known above
     (told,) = read_rule_file(b"name: x\ntell: x\nlabels: [Receipts]\n", "r.yaml", RuleContext(labels))
     assert told.labels == ("Label_7",)  # type: ignore[union-attr]  # known above
-    with pytest.raises(RefusedRules, match="names no label") as refusal:
+    with pytest.raises(RefusedDocument, match="names no label") as refusal:
         read_rule_file((HEAD + "when:\n  label: Bills\n" + THEN).encode(), "r.yaml", RuleContext(labels))
     assert refusal.value.lines[0].startswith("r.yaml:3:10: when.label: ")
 
@@ -178,7 +179,7 @@ def test_what_only_the_mailbox_and_the_clock_can_tell(
     context: RuleContext, action: str, place: str, reason: str
 ) -> None:
     text = HEAD + f"when: {{subject: x}}\nthen:\n  actions:\n    - {action}\n"
-    with pytest.raises(RefusedRules) as refusal:
+    with pytest.raises(RefusedDocument) as refusal:
         read_rule_file(text.encode(), "r.yaml", context)
     assert refusal.value.lines[0].startswith(f"r.yaml:{place}: then.actions[0].")
     assert reason in refusal.value.lines[0]
@@ -193,7 +194,7 @@ def test_what_only_the_mailbox_and_the_clock_can_tell(
 )
 def test_a_route_names_a_profile_that_there_is(profiles: set[str], reason: str) -> None:
     text = HEAD + "when: {subject: x}\nthen:\n  route: agent:bookkeper\n"
-    with pytest.raises(RefusedRules) as refusal:
+    with pytest.raises(RefusedDocument) as refusal:
         read_rule_file(text.encode(), "r.yaml", RuleContext(profiles=frozenset(profiles)))
     assert refusal.value.lines == (f"r.yaml:4:10: then.route: {reason}",)
     assert read_rule_file(text.encode(), "r.yaml", RuleContext(profiles=frozenset({"bookkeper"})))
@@ -262,7 +263,7 @@ def test_the_number_of_conditions_is_bounded() -> None:
 )
 def test_a_pattern_that_the_engine_does_not_take_is_refused_with_the_reason(pattern: str, reason: str) -> None:
     document = {"name": "x", "when": {"body": {"matches": pattern}}, "then": {"class": "fyi"}}
-    with pytest.raises(RefusedRules) as refusal:
+    with pytest.raises(RefusedDocument) as refusal:
         read_rule_document(document)
     assert refusal.value.field == "/when/body/matches"
     assert reason in refusal.value.reason
@@ -271,14 +272,14 @@ def test_a_pattern_that_the_engine_does_not_take_is_refused_with_the_reason(patt
 def test_the_patterns_of_a_document_are_counted_before_any_is_compiled() -> None:
     condition = {"any": [{"subject": {"matches": "("}}] * 50}
     rule = {"name": "x", "when": {"all": [condition] * 3}, "then": {"class": "fyi"}}
-    with pytest.raises(RefusedRules, match=f"more than {MOST_PATTERNS_AT_ONCE} patterns") as refusal:
+    with pytest.raises(RefusedDocument, match=f"more than {MOST_PATTERNS_AT_ONCE} patterns") as refusal:
         read_rule_document([rule] * 4)
     assert len(refusal.value.lines) == 1
 
 
 def test_a_name_that_looks_like_a_secret_is_refused_where_it_comes_in() -> None:
     for kind in ({"when": {"subject": "x"}, "then": {"class": "fyi"}}, {"tell": "x"}):
-        with pytest.raises(RefusedRules) as refusal:
+        with pytest.raises(RefusedDocument) as refusal:
             read_rule_document({"name": "for AKIAABCDEFGHIJKLMNOP", **kind})
         assert refusal.value.field == "/name"
 
@@ -289,7 +290,7 @@ def test_a_size_that_no_message_has_is_refused(size: str) -> None:
 
 
 def test_a_number_of_bytes_that_no_message_has_is_refused() -> None:
-    with pytest.raises(RefusedRules, match="less than or equal to"):
+    with pytest.raises(RefusedDocument, match="less than or equal to"):
         read_rule_document({"name": "x", "when": {"size": {"under": 10**400}}, "then": {"class": "fyi"}})
 
 
@@ -319,13 +320,13 @@ def test_rules_and_directions_take_the_addresses_that_mail_can_be_sent_to(writte
         if is_taken:
             read()
         else:
-            with pytest.raises((Invalid, RefusedRules)):
+            with pytest.raises((Invalid, RefusedDocument)):
                 read()
 
 
 @pytest.mark.parametrize("pattern", [r"\bщит\b", r"\bcafé\b", r"x\\\bé", r"\b\pL+", r"\Bß"])
 def test_a_word_boundary_beside_other_letters_is_refused_with_the_way_to_write_it(pattern: str) -> None:
-    with pytest.raises(RefusedRules, match=r"at character \d.*\(\^\|\\W\)"):
+    with pytest.raises(RefusedDocument, match=r"at character \d.*\(\^\|\\W\)"):
         read_rule_document({"name": "x", "when": {"subject": {"matches": pattern}}, "then": {"class": "fyi"}})
 
 
