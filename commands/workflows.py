@@ -28,7 +28,7 @@ def validate(context: click.Context, document: IO[bytes], org: str, as_json: boo
     if as_json:
         show_document("workflow", found.model_dump(), as_json=True)
     for one in [] if as_json else found.faults:
-        where = file.name if one.line is None else f"{file.name}:{one.line}"
+        where = file.name if one.line is None else f"{file.name}:{one.line}:{one.column}"
         click.echo(shown(redact(f"{where}: {one.pointer}: {one.reason}")))
     if found.valid and not as_json:
         click.echo(f"{file.name}: {found.name} has {found.nodes} nodes and no fault")

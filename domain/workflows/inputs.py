@@ -7,7 +7,7 @@ from typing import Any
 from jsonschema_rs import Draft202012Validator, RegexOptions, ValidationError, ValidationErrorKind
 
 from domain.documents.faults import Fault
-from domain.documents.paths import Path
+from domain.documents.paths import Path, values_in
 from domain.jobs.failures import Invalid
 from domain.jobs.job import JsonObject
 from domain.workflows.misfits import is_left_open
@@ -119,16 +119,11 @@ def _pattern_misfits(schema: JsonObject) -> Iterator[Fault]:
 
 
 def _references(schema: JsonObject) -> Iterator[Fault]:
-    left: list[tuple[Path, Any]] = [((), schema)]
-    while left:
-        path, value = left.pop()
+    for path, value in values_in(schema):
         if isinstance(value, dict):
             yield from (
                 Fault((*path, key), "is not taken in the schema of an input") for key in value if key[:1] == "$"
             )
-            left += [((*path, key), inner) for key, inner in value.items()]
-        elif isinstance(value, list):
-            left += [((*path, index), inner) for index, inner in enumerate(value)]
 
 
 def _field(path: Path) -> str:

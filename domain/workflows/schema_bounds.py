@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from domain.documents.faults import Fault
-from domain.documents.paths import Path
+from domain.documents.paths import Path, values_in
 from domain.jobs.job import JsonObject
 
 MOST_VALUES = 5_000
@@ -56,14 +56,8 @@ def inner_schemas(schema: JsonObject) -> Iterator[tuple[Path, Any]]:
 
 def large_numbers(document: object) -> Iterator[Fault]:
     """Whole numbers that no input and no schema of one may have."""
-    left: list[tuple[Path, Any]] = [((), document)]
-    while left:
-        path, value = left.pop()
-        if isinstance(value, dict):
-            left += [((*path, key), inner) for key, inner in value.items()]
-        elif isinstance(value, list):
-            left += [((*path, index), inner) for index, inner in enumerate(value)]
-        elif isinstance(value, int) and value not in NUMBERS:
+    for path, value in values_in(document):
+        if isinstance(value, int) and value not in NUMBERS:
             yield Fault(path, "is beyond 2^53, where readers of JSON lose digits: write it as a text")
 
 

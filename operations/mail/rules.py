@@ -14,7 +14,7 @@ from domain.jobs.failures import Invalid
 from domain.mail.rule_language.rule_context import UNCHECKED
 from domain.mail.rule_language.rule_file import read_rule_document, read_rule_file
 from domain.mail.rule_language.rule_words import WrittenRule
-from domain.mail.triage.rules import Rule
+from domain.mail.rule_language.rules import Rule
 from operations.call import Call
 from operations.mail.accounts import target_of, target_to_write
 from operations.operation import Area, File, Option, Reason, Record, Route

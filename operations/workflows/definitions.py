@@ -61,6 +61,7 @@ class FaultView(BaseModel):
     model_config = ConfigDict(from_attributes=True)
     pointer: str = Field(description="JSON pointer of the value.")
     line: int | None = Field(description="In a YAML file, from 1.")
+    column: int | None = Field(description="In a YAML file, from 1.")
     reason: str
 
 

@@ -40,7 +40,7 @@ from domain.mail.parsing.mail_encoding import decode_transfer, guess_text
 from domain.mail.parsing.mime import parse_message
 from domain.mail.parsing.quoted_text import visible_text
 from domain.mail.rule_language.rule_file import read_rule_file
-from domain.mail.triage.safe_pattern import LONGEST_PATTERN, check_boundaries, compiled, matches_everything
+from domain.mail.rule_language.safe_pattern import LONGEST_PATTERN, check_boundaries, compiled, matches_everything
 from domain.notifications import liquid
 from domain.notifications.channels import Channel
 from domain.notifications.contact_addresses import checked_contact

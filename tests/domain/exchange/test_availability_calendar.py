@@ -68,7 +68,7 @@ def busy(*lines: str) -> list[str]:
     return spans(read(calendar(event(*lines))))
 
 
-def faults(text: str | bytes) -> list[tuple[int, str]]:
+def faults(text: str | bytes) -> list[tuple[int | str, ...]]:
     found = read(text)
     assert found.entries == []
     return [one.path for one in found.faults.listed]

@@ -22,7 +22,7 @@ def read(text: str | bytes, encoding: str = "utf-8", *, needs_collaborator: bool
     return read_table(data, zone=BERLIN, encoding=encoding, needs_collaborator=needs_collaborator)
 
 
-def faults(text: str | bytes, encoding: str = "utf-8") -> list[tuple[int, str, str]]:
+def faults(text: str | bytes, encoding: str = "utf-8") -> list[tuple[int | str, ...]]:
     found = read(text, encoding)
     return [(*one.path, one.value) for one in found.faults.listed]
 
