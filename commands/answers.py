@@ -14,12 +14,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from domain.documents.faults import RefusedDocument
 from domain.instants import written
 from domain.jobs.failures import Failure, Invalid
 from domain.jobs.job import ActorType, JsonObject, Origin
-from domain.mail.rule_language.defects import RefusedRules
 from domain.privacy.redaction import redact, redact_document
-from domain.workflows.faults import Faults
 from observability import logs
 from storage.postgres.execution import DatabaseError, diagnosis_of
 
@@ -60,16 +59,9 @@ def failure_line(error: Failure | DatabaseError) -> str | None:
     diagnosis = diagnosis_of(error)
     if diagnosis is not None:
         return f"PostgreSQL: {diagnosis.finding}; {diagnosis.remedy}"
-    if isinstance(error, RefusedRules):
+    if isinstance(error, RefusedDocument):
         return "\n".join(error.lines)
-    if isinstance(error, Faults):
-        return "\n".join(fault_line(one.pointer, one.line, one.reason) for one in error.faults)
     return f"{error.code}: {error.reason}" if isinstance(error, Failure) else None
-
-
-def fault_line(pointer: str, line: int | None, reason: str) -> str:
-    """A fault of a document with its place."""
-    return f"{'' if line is None else f'line {line}: '}{pointer}: {reason}"
 
 
 def diagnosis_line(failure: Failure) -> str:

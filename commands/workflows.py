@@ -6,7 +6,7 @@ from uuid import UUID
 
 import click
 
-from commands.answers import fault_line, json_option, show_document, shown
+from commands.answers import json_option, show_document, shown
 from commands.operations import AREAS, call_of, file_of
 from domain.jobs.failures import Invalid
 from domain.privacy.redaction import redact
@@ -28,7 +28,8 @@ def validate(context: click.Context, document: IO[bytes], org: str, as_json: boo
     if as_json:
         show_document("workflow", found.model_dump(), as_json=True)
     for one in [] if as_json else found.faults:
-        click.echo(shown(redact(f"{file.name}: {fault_line(one.pointer, one.line, one.reason)}")))
+        where = file.name if one.line is None else f"{file.name}:{one.line}:{one.column}"
+        click.echo(shown(redact(f"{where}: {one.pointer}: {one.reason}")))
     if found.valid and not as_json:
         click.echo(f"{file.name}: {found.name} has {found.nodes} nodes and no fault")
     if not found.valid:

@@ -1,7 +1,8 @@
 """The imports family: files that say when people can (docs: files.md)."""
 
 from collections import Counter
-from dataclasses import asdict, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import NamedTuple
 from uuid import UUID
@@ -55,7 +56,7 @@ def availability(ctx: JobContext, payload: AvailabilityPayload) -> Outcome:
     with ctx.read() as tx:
         changes = compare(imports.stored(tx, asked.project.ref, asked.source, entries), entries)
         for one in imports.too_many(tx, asked.project.ref, Counter(one.collaborator for one in changes.new)):
-            found.faults.add(0, "collaborator", one, f"would have more than {MOST_AVAILABILITIES} times")
+            found.faults.add((0, "collaborator"), f"would have more than {MOST_AVAILABILITIES} times", value=one)
     counts: JsonObject = {"read": found.read, "ignored": dict(found.ignored), "floating": found.floating}
     about = {"source": asked.source, "format": asked.format, **counts}
     if found.faults:
@@ -101,13 +102,14 @@ def _refused(ctx: JobContext, found: FoundAvailability, about: JsonObject, paylo
 
     A dry run has found out what was asked. Any other import has failed: its progress keeps what the output would say.
     """
-    listed = found.faults.listed
-    made = _keep_faults(ctx, found, payload.project_id)
+    rows = [(*one.path, one.value, one.reason) for one in found.faults.listed]
+    more = found.faults.more
+    made = _keep_faults(ctx, [*rows, (0, "", "", f"{more} more faults")] if more else rows, payload.project_id)
     said = {
         "result": "refused",
         **about,
-        "faults": [asdict(one) for one in listed[:MOST_LISTED]],
-        "left_out": max(0, len(listed) - MOST_LISTED) + found.faults.more,
+        "faults": [dict(zip(("row", "column", "value", "why"), one, strict=True)) for one in rows[:MOST_LISTED]],
+        "left_out": max(0, len(rows) - MOST_LISTED) + more,
         **reference_to(made),
     }
     if payload.dry_run:
@@ -115,16 +117,12 @@ def _refused(ctx: JobContext, found: FoundAvailability, about: JsonObject, paylo
     with ctx.tx() as tx:
         record_file(tx, ctx.org_id, made)
     ctx.progress(said)
-    where = ", ".join([f"row {listed[0].row}", *([listed[0].column] if listed[0].column else [])])
-    count = len(listed) + found.faults.more
-    first = redact_text(f"{where}: {listed[0].why}", LONGEST_FIRST)
-    reason = f"nothing was taken; faults: {count}, the first in {first}; artifact {made.artifact_id}"
+    row, column, _, why = rows[0]
+    first = redact_text(f"row {row}{f', {column}' if column else ''}: {why}", LONGEST_FIRST)
+    reason = f"nothing was taken; faults: {len(rows) + more}, the first in {first}; artifact {made.artifact_id}"
     raise Permanent(f"{reason} has all", code="imports.refused")
 
 
-def _keep_faults(ctx: JobContext, found: FoundAvailability, project_id: UUID) -> NewArtifact:
-    rows = [(one.row, one.column, one.value, one.why) for one in found.faults.listed]
-    if found.faults.more:
-        rows.append((0, "", "", f"{found.faults.more} more faults"))
+def _keep_faults(ctx: JobContext, rows: Sequence[Sequence[object]], project_id: UUID) -> NewArtifact:
     facts = ArtifactFacts(kind="import_faults", name="faults.csv", media_type="text/csv")
     return keep_file(ctx, facts, (line.encode() for line in write_lines(FAULTS, rows)), project_id=project_id)

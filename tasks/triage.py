@@ -12,6 +12,7 @@ from domain.jobs.job import Done, JsonObject, Outcome
 from domain.jobs.queues import Queue
 from domain.mail.correspondence import SETTLED, EmailState
 from domain.mail.mailbox import INBOX, ThreadFacts
+from domain.mail.rule_language.rules import Evaluation, RuleMatch, complete, decide_without_model, evaluate_all
 from domain.mail.thread_plan import DraftStanding, ThreadBefore, ThreadPlan, depends_on_draft, plan_thread
 from domain.mail.triage.automation import HUMAN, Automation
 from domain.mail.triage.automation_signals import AutomationKind
@@ -25,7 +26,6 @@ from domain.mail.triage.corrections import correction_lines
 from domain.mail.triage.mail_facts import MailFacts
 from domain.mail.triage.models_asked import decide_by_both, why_ask_again
 from domain.mail.triage.prompts import NO_GUIDANCE, Guidance, LabelChoice, classification_prompt
-from domain.mail.triage.rules import Evaluation, RuleMatch, complete, decide_without_model, evaluate_all
 from domain.mail.triage.safety import SafetyEnforcer
 from domain.payloads.agents import ProcessPayload
 from domain.payloads.drafts import WritePayload

@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from domain.approvals.decision import Refusal, RefusedDecision
+from domain.documents.faults import Fault, Faults, RefusedDocument
 from domain.jobs.failures import (
     Busy,
     ClaimLost,
@@ -27,8 +28,6 @@ from domain.jobs.failures import (
 from domain.jobs.job import ClaimedJob, Origin, State
 from domain.jobs.lifecycle import settlement_of
 from domain.jobs.retry import STANDARD
-from domain.mail.rule_language.defects import RefusedRules
-from domain.workflows.faults import Fault, Faults
 from engine.interrupts import Canceled, Interrupted
 from engine.worker.runner import Bug
 from storage.postgres.execution import ConnectionLost, DatabaseUnavailable, RowLocked, StatementAborted
@@ -55,8 +54,7 @@ RAISED: tuple[Failure, ...] = (
     Forbidden("-"),
     SealBroken("-"),
     Invalid("-", "-"),
-    RefusedRules("-", "-", ()),
-    Faults(Fault("-", "-")),
+    RefusedDocument(Faults(listed=[Fault((), "-")])),
     Uncertain("-"),
     InFlight("-", wait=timedelta(minutes=1)),
     Busy("-", wait=timedelta(minutes=1)),

@@ -12,8 +12,8 @@ from commands.operations import AREAS, call_of, file_of, show
 from domain.jobs.failures import Invalid
 from domain.mail.rule_language.rule_file import write_rule_file
 from domain.mail.rule_language.rule_words import WrittenRule
+from domain.mail.rule_language.rules import Rule
 from domain.mail.rule_language.trial import RuleTrial
-from domain.mail.triage.rules import Rule
 from engine.runtime import runtime
 from operations.mail.accounts import account_of
 from operations.mail.rules import read_rule, reader

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-from domain.exchange.csv_file import Faults
+from domain.documents.faults import Faults
+from domain.exchange.csv_file import MOST_FAULTS
 from domain.jobs.failures import Invalid
 from domain.payloads.zones import zone_names
 from domain.planning.model import Availability
@@ -35,7 +36,7 @@ class FoundAvailability:
     ignored: Counter[str] = field(default_factory=Counter)
     floating: int = 0
     """Times without a zone, which count in the zone of the import."""
-    faults: Faults = field(default_factory=Faults)
+    faults: Faults = field(default_factory=lambda: Faults(MOST_FAULTS))
 
 
 @dataclass(frozen=True, slots=True)

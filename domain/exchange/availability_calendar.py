@@ -36,7 +36,7 @@ def read_calendar(
     found = FoundAvailability()
     reader = _CalendarReader(found, known_zone(zone), Span(now - BEFORE, now + AFTER), options)
     if len(data) > MOST_BYTES:
-        found.faults.add(0, "", "", f"the file has {len(data)} bytes, {MOST_BYTES} at most")
+        found.faults.add((0, ""), f"the file has {len(data)} bytes, {MOST_BYTES} at most")
         return found
     text = decoded(data, encoding, found.faults)
     if text is not None:
@@ -86,14 +86,14 @@ class _CalendarReader:
             raise _TooMuchError(f"the rules until here pass more than {MOST_PASSED} days")
 
     def _fault(self, event: CalendarEvent, column: str, value: str, why: str) -> None:
-        self._found.faults.add(event.row, column, value, why)
+        self._found.faults.add((event.row, column), why, value=value)
 
     def _events(self, roots: list[Component]) -> Iterator[CalendarEvent]:
         file_zones = FileZones(all_components(roots), self._window.ends_at, self._pass)
         for root in roots:
             scale = root.value("CALSCALE") or "GREGORIAN"
             if scale.upper() != "GREGORIAN":
-                self._found.faults.add(root.row, "CALSCALE", scale, "is not taken; what is: GREGORIAN")
+                self._found.faults.add((root.row, "CALSCALE"), "is not taken; what is: GREGORIAN", value=scale)
             zones = Zones(file_zones.find, self._zone, root.value("X-WR-TIMEZONE"))
             for component in all_components([root]):
                 if component.name in NOT_COUNTED:

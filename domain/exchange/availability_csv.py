@@ -43,7 +43,7 @@ def read_table(
         if earlier == record.row:
             found.entries.append(entry)
         elif record.values.get("id", "").strip():
-            found.faults.add(record.row, "id", record.texts["id"], f"stands in row {earlier}, too")
+            found.faults.add((record.row, "id"), f"stands in row {earlier}, too", value=record.texts["id"])
         else:
             found.ignored["repeated"] += 1
     if found.faults:
@@ -65,7 +65,7 @@ def _entry(record: Record, zone: ZoneInfo, found: FoundAvailability, whose: Whos
             who = "" if whose is None else whose(values["collaborator"])
             return AvailabilityEntry(who, values.get("id") or _external_id(availability), availability)
     for column, why in wrong:
-        found.faults.add(record.row, column, record.texts.get(column, ""), why)
+        found.faults.add((record.row, column), why, value=record.texts.get(column, ""))
     return None
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
+from domain.documents.faults import Faults
 from domain.exchange.calendar_file import USED, Component, Property
 from domain.exchange.calendar_times import (
     Length,
@@ -16,7 +17,6 @@ from domain.exchange.calendar_times import (
     read_time,
     until_in,
 )
-from domain.exchange.csv_file import Faults
 from domain.jobs.failures import Invalid
 from domain.scheduling.recurrence import Recurrence
 
@@ -151,7 +151,7 @@ class _EventReader:
 
     def _fault(self, column: str, value: str, why: str) -> None:
         self.has_fault = True
-        self._faults.add(self._component.row, column, value or self._component.value("UID"), why)
+        self._faults.add((self._component.row, column), why, value=value or self._component.value("UID"))
 
 
 def _bounded(length: Length, most: timedelta = LONGEST_REPEATED) -> Length:

@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from domain.exchange.csv_file import Faults, why_no_text
+from domain.documents.faults import Faults
+from domain.exchange.csv_file import why_no_text
 
 MOST_COMPONENTS = 10_000
 DEEPEST = 10
@@ -77,12 +78,12 @@ def read_components(text: str, faults: Faults, ignored: Counter[str]) -> list[Co
         if begun > MOST_COMPONENTS:
             why = f"the file has more than {MOST_COMPONENTS} components"
         if why:
-            faults.add(row, name, found[3], why)
+            faults.add((row, name), why, value=found[3])
             return []
     if not begun:
-        faults.add(0, "", "", why_no_text(text) or "the file has no calendar")
+        faults.add((0, ""), why_no_text(text) or "the file has no calendar")
     elif len(inside) > 1:
-        faults.add(0, "END", inside[-1].name, "is missing for a component: the file is cut off")
+        faults.add((0, "END"), "is missing for a component: the file is cut off", value=inside[-1].name)
     return inside[0].parts
 
 
@@ -107,7 +108,7 @@ def _keep(
     if name not in KEPT:
         ignored.update(["unreadable line"] if found is None else [])
     elif why := "has no value" if found is None else why_no_text(found[0]):
-        faults.add(row, name, "", why)
+        faults.add((row, name), why)
     elif found:
         parameters = {named.upper(): one.strip().strip('"') for named, one in PARAMETER.findall(found[2])}
         component.properties.setdefault(name, []).append(Property(parameters, found[3].strip()))

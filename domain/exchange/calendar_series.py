@@ -88,14 +88,16 @@ class Series:
                 found.ignored["superseded"] += 1
                 continue
             if is_missing and known.is_around(original):
-                found.faults.add(change.row, "RECURRENCE-ID", name.isoformat(), "names no occurrence of the event")
+                found.faults.add(
+                    (change.row, "RECURRENCE-ID"), "names no occurrence of the event", value=name.isoformat()
+                )
             yield Occurrence(change, change.start, change.length, original)
 
     def _without_first(self, found: FoundAvailability) -> Iterator[Occurrence]:
         for name, change in self.changes.items():
             if change.changes_later:
                 why = "changes later occurrences of an event that the file does not have"
-                found.faults.add(change.row, "RECURRENCE-ID", "RANGE=THISANDFUTURE", why)
+                found.faults.add((change.row, "RECURRENCE-ID"), why, value="RANGE=THISANDFUTURE")
             yield Occurrence(change, change.start, change.length, moment_named(name, change.start))
 
 

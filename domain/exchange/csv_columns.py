@@ -58,30 +58,6 @@ class Column:
     """Whether a header has it in any table that can be taken."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """What is wrong with a file: in which row, the header being the first, in which column, with which value, why.
-
-    A row of 0 is the whole file.
-    """
-
-    row: int
-    column: str
-    value: str
-    why: str
-
-
-LONGEST_SHOWN = 100
-"""Characters of a value that a fault shows."""
-
-
-def shown(value: str) -> str:
-    """A value as a fault shows it: cut off, on one line, and what is no printable text in Python's escapes."""
-    cut = value if len(value) <= LONGEST_SHOWN else f"{value[:LONGEST_SHOWN]}…"
-    seen = cut.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode("ascii") for sign in seen)
-
-
 def escape(text: str) -> str:
     """Text that stays text in a spreadsheet."""
     return f"'{text}" if _CALCULATED.match(text) else text

@@ -9,11 +9,12 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from domain.exchange.csv_columns import Column, Fault, read_field, shown
+from domain.documents.faults import Faults
+from domain.exchange.csv_columns import Column, read_field
 from domain.jobs.failures import Invalid
 
 ENCODINGS = {
@@ -51,25 +52,6 @@ MOST_FAULTS = 10_000
 """Faults that are listed. A file with more has one that is everywhere, such as a wrong zone."""
 
 
-@dataclass
-class Faults:
-    """The faults of a file: those listed, and how many more there are."""
-
-    listed: list[Fault] = field(default_factory=list)
-    more: int = 0
-
-    def add(self, row: int, column: str, value: str, why: str) -> None:
-        """One more fault."""
-        if len(self.listed) < MOST_FAULTS:
-            self.listed.append(Fault(row, column, shown(value), why))
-        else:
-            self.more += 1
-
-    def __bool__(self) -> bool:
-        """Whether there is any."""
-        return bool(self.listed)
-
-
 @dataclass(frozen=True, slots=True)
 class Record:
     """One row of a file: its number, the header being the first, and its values by column."""
@@ -104,16 +86,16 @@ def read_records(data: bytes, columns: Sequence[Column], encoding: str, faults: 
     before, header = list(islice(rows, head)), next(rows, None)
     if header is None:
         if not faults:
-            faults.add(0, "", "", "the file is empty")
+            faults.add((0, ""), "the file is empty")
         return
     number, names = header
     if len(names) > MOST_COLUMNS:
-        faults.add(number, "", "", f"the header has {len(names)} fields, {MOST_COLUMNS} at most")
+        faults.add((number, ""), f"the header has {len(names)} fields, {MOST_COLUMNS} at most")
         return
     named = sum(bool(_plain(name)) for name in names)
     found = _header(number, names, columns, faults)
     for row in (row for row, fields in before if sum(bool(one.strip()) for one in fields) > 1):
-        faults.add(row, "", "", f"is before the header in row {number}, and no title: it has more than one value")
+        faults.add((row, ""), f"is before the header in row {number}, and no title: it has more than one value")
     for row, fields in rows:
         record = _record(row, fields, names, found, faults)
         if record is not None and len(found) == named:
@@ -127,14 +109,14 @@ def _says_something(fields: Sequence[str]) -> bool:
 def decoded(data: bytes, encoding: str, faults: Faults) -> str | None:
     """The text, in which bytes that are none are lone surrogates; the fields that have them become faults."""
     if len(data) > MOST_BYTES:
-        faults.add(0, "", "", f"the file has {len(data)} bytes, {MOST_BYTES} at most")
+        faults.add((0, ""), f"the file has {len(data)} bytes, {MOST_BYTES} at most")
         return None
     name, mark = encoding_of(data, encoding)
     wide = name.startswith("utf-16")
     try:
         return data[mark:].decode(name, "strict" if wide else "surrogateescape")
     except UnicodeDecodeError as error:
-        faults.add(0, "", "", f"is not {name}: byte {error.start + mark} fits no character")
+        faults.add((0, ""), f"is not {name}: byte {error.start + mark} fits no character")
         return None
 
 
@@ -177,10 +159,10 @@ def _rows(text: str, delimiter: str, faults: Faults) -> Iterator[tuple[int, list
             why = f"cannot be read ({error}); no row after it was looked at"
             if "field limit" in str(error):
                 why = f"has a field of more than {LONGEST_FIELD} characters; no row after it was looked at"
-            faults.add(row, "", "", why)
+            faults.add((row, ""), why)
             return
         if row > MOST_ROWS + 1:
-            faults.add(row, "", "", f"the file has more than {MOST_ROWS} rows")
+            faults.add((row, ""), f"the file has more than {MOST_ROWS} rows")
             return
         yield row, fields
 
@@ -196,11 +178,11 @@ def _header(row: int, names: Sequence[str], columns: Sequence[Column], faults: F
         column = known.get(_plain(name))
         if column is not None:
             if found.setdefault(column.name, position) != position:
-                faults.add(row, column.name, name, "comes twice in the header")
+                faults.add((row, column.name), "comes twice in the header", value=name)
         elif _plain(name):
             why = _unreadable(name) or f"is no column; there are {', '.join(one.name for one in columns)}"
             # A row that is no header may have anything here, which belongs in no reason of a failure.
-            faults.add(row, f"column {position + 1}", name, why)
+            faults.add((row, f"column {position + 1}"), why, value=name)
     return {position: known[name.casefold()] for name, position in found.items()}
 
 
@@ -209,7 +191,7 @@ def _record(
 ) -> Record | None:
     """A row; fields are looked at where the row has them or the column is known, however wide the header is."""
     if len(fields) > len(names) and _says_something(fields[len(names) :]):
-        faults.add(row, "", "", f"has {len(fields)} fields, and the header {len(names)}")
+        faults.add((row, ""), f"has {len(fields)} fields, and the header {len(names)}")
         return None
     values: dict[str, Any] = {}
     texts: dict[str, str] = {}
@@ -223,11 +205,11 @@ def _record(
         except ValueError as error:
             why = str(error)
         if why:
-            faults.add(row, column.name, text, why)
+            faults.add((row, column.name), why, value=text)
             right = False
     for name, text in zip(names, fields, strict=False):
         if text.strip() and not _plain(name):
-            faults.add(row, "", text, "is in a column without a name")
+            faults.add((row, ""), "is in a column without a name", value=text)
             right = False
     return Record(row, values, texts) if right else None
 

@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from domain.clean_text import UNSTORABLE, clean_text
-from domain.jobs.failures import Invalid
+from domain.documents.faults import Fault, Faults, RefusedDocument, read_source, under
+from domain.documents.paths import Path
+from domain.documents.yaml_source import YamlSource
 from domain.jobs.job import JsonObject
 from domain.jobs.nesting import MOST_LEVELS, nests_too_deep
 from domain.payloads.payload import Payload, payload_types
@@ -26,18 +28,15 @@ from domain.workflows.definition import (
 )
 from domain.workflows.graph import circles, order
 from domain.workflows.inputs import InputCheck, schema_misfits
-from domain.workflows.misfits import Misfit, misfits_of
+from domain.workflows.misfits import misfits_of
 from domain.workflows.node_faults import Surroundings, faults_of_node, faults_of_value
 from domain.workflows.references import texts_in
 from domain.workflows.sub_workflows import FindWorkflow, faults_of_calls
-from domain.yaml_source import Path, UnreadableYaml, YamlSource, as_pointer, read_yaml
 
 LONGEST_JSON = 1024 * 1024
 """Bytes of a text, with its white space."""
 MOST_VALUES = 100_000
 """Of a document in YAML: a thousand nodes of a hundred values."""
-MOST_FAULTS = 100
-"""Nobody mends more before reading the document anew; the last says how many are left out."""
 
 
 class Form(StrEnum):
@@ -47,26 +46,6 @@ class Form(StrEnum):
     JSON = "json"
 
 
-class Fault(NamedTuple):
-    """One fault of a definition."""
-
-    pointer: str
-    """JSON pointer (RFC 6901) of the value; `/` is the whole document."""
-    reason: str
-    line: int | None = None
-    """From 1; None where the document came as values."""
-
-
-class Faults(Invalid):
-    """A definition that is refused, with all its faults in the order of the document."""
-
-    def __init__(self, *faults: Fault) -> None:
-        """The first fault is the failure's own field and reason; `faults` are all."""
-        first, more = faults[0], len(faults) - 1
-        super().__init__(first.pointer, first.reason + (f" (and {more} more)" if more else ""))
-        self.faults = faults
-
-
 class Checked(NamedTuple):
     """A definition without a fault, and the document that is saved."""
 
@@ -74,29 +53,35 @@ class Checked(NamedTuple):
     document: JsonObject
 
 
-def read(text: bytes, form: Form, find: FindWorkflow, types: Registry[type[Payload]] = payload_types) -> Checked:
-    """Read a file; raises `Faults`."""
+def read(
+    text: bytes, form: Form, find: FindWorkflow, types: Registry[type[Payload]] = payload_types, *, name: str = ""
+) -> Checked:
+    """Read a file of this name; raises `RefusedDocument`."""
     if form is Form.JSON:
-        return check(_read_json(text), find, types)
-    try:
-        source = read_yaml(text, most_values=MOST_VALUES)
-    except UnreadableYaml as error:
-        raise Faults(Fault(as_pointer(error.path), error.reason, error.mark.line)) from None
-    return _check(source.value, find, types, source)
+        return _check(_read_json(text, name), find, types, name=name)
+    source = read_source(text, name, most_values=MOST_VALUES)
+    return _check(source.value, find, types, source, name=name)
 
 
 def check(document: object, find: FindWorkflow, types: Registry[type[Payload]] = payload_types) -> Checked:
-    """Check a document that came as JSON values; raises `Faults`."""
-    return _check(document, find, types, None)
+    """Check a document that came as JSON values; raises `RefusedDocument`."""
+    return _check(document, find, types)
 
 
-def _check(document: object, find: FindWorkflow, types: Registry[type[Payload]], source: YamlSource | None) -> Checked:
-    reading = _Reading(document, find, types)
-    found = sorted(dict.fromkeys(reading.faults()), key=lambda misfit: _position(document, misfit.path))
-    if found or not isinstance(document, dict):
-        left_out = len(found) - MOST_FAULTS
-        last = [Misfit((), f"has {left_out + 1} more faults")] if left_out > 0 else found[MOST_FAULTS - 1 :]
-        raise Faults(*(_fault(misfit, source) for misfit in (*found[: MOST_FAULTS - 1], *last)))
+def _check(
+    document: object,
+    find: FindWorkflow,
+    types: Registry[type[Payload]],
+    source: YamlSource | None = None,
+    *,
+    name: str = "",
+) -> Checked:
+    reading, faults = _Reading(document, find, types), Faults()
+    found = sorted(dict.fromkeys(reading.faults()), key=lambda fault: _position(document, fault.path))
+    # A line is that of a key: a fault is often that its value lacks something.
+    faults.extend(fault._replace(of_key=True) for fault in found)
+    if faults or not isinstance(document, dict):
+        raise RefusedDocument(faults, source=source, name=name)
     return Checked(definition_of(document), document)
 
 
@@ -108,7 +93,7 @@ class _Reading:
         self._nodes: dict[str, NodeDocument | None] = {}
         """By name in the order of the document; None for a node that cannot be read."""
 
-    def faults(self) -> Iterator[Misfit]:
+    def faults(self) -> Iterator[Fault]:
         """All of them, in no order."""
         unreadable = list(_unreadable(self._document))
         if unreadable:
@@ -118,7 +103,7 @@ class _Reading:
             yield from self._shapes(self._document)
             yield from self._meanings(self._document)
 
-    def _shapes(self, document: JsonObject) -> Iterator[Misfit]:
+    def _shapes(self, document: JsonObject) -> Iterator[Fault]:
         try:
             read_head(document)
         except ValidationError as error:
@@ -129,21 +114,21 @@ class _Reading:
                 self._nodes[name] = read_node(node)
             except ValidationError as error:
                 self._nodes[name] = None
-                yield from _under(("nodes", name), misfits_of(error))
+                yield from under(("nodes", name), misfits_of(error))
 
-    def _meanings(self, document: JsonObject) -> Iterator[Misfit]:
+    def _meanings(self, document: JsonObject) -> Iterator[Fault]:
         given = document.get("input")
         schema = given if isinstance(given, dict) else NO_INPUT
-        yield from _under(("input",), schema_misfits(schema))
+        yield from under(("input",), schema_misfits(schema))
         needs = {name: _needs(node, self._nodes) for name, node in self._nodes.items()}
         around = circles(needs)
         for nodes in around:
-            yield Misfit(("nodes", nodes[0], "needs"), f"is a circle: {' → '.join(nodes)}")
+            yield Fault(("nodes", nodes[0], "needs"), f"is a circle: {' → '.join(nodes)}")
         is_before = None if around else order(needs)
         surroundings = Surroundings(self._nodes, is_before, schema, cache(self._find_check), self._types)
         for name, node in self._nodes.items():
             if node is not None:
-                yield from _under(("nodes", name), faults_of_node(name, node, surroundings))
+                yield from under(("nodes", name), faults_of_node(name, node, surroundings))
         yield from faults_of_value(document.get("output"), ("output",), surroundings)
         calls = {name: node.workflow for name, node in self._nodes.items() if node is not None and node.workflow}
         yield from faults_of_calls(str(document.get("name")), calls, self._find)
@@ -157,30 +142,26 @@ def _needs(node: NodeDocument | None, nodes: Mapping[str, object]) -> list[str]:
     return [] if node is None else [need for need in node.needs if need in nodes]
 
 
-def _under(path: Path, misfits: Iterator[Misfit]) -> Iterator[Misfit]:
-    return (Misfit((*path, *misfit.path), misfit.reason) for misfit in misfits)
-
-
-def _unreadable(document: object) -> Iterator[Misfit]:
+def _unreadable(document: object) -> Iterator[Fault]:
     """What keeps a document from being looked at any closer."""
     if not isinstance(document, dict):
-        yield Misfit((), "must be a mapping with name and nodes")
+        yield Fault((), "must be a mapping with name and nodes")
     elif nests_too_deep(document):
-        yield Misfit((), f"nests more than {MOST_LEVELS} levels deep")
+        yield Fault((), f"nests more than {MOST_LEVELS} levels deep")
     else:
         for path, text in texts_in(document, keys=True):
             if clean_text(text) != text:
-                yield Misfit(path, UNSTORABLE)
+                yield Fault(path, UNSTORABLE)
         try:
             size = len(json.dumps(document, ensure_ascii=False, allow_nan=False).encode("utf-8", "surrogatepass"))
         except (TypeError, ValueError):
-            yield Misfit((), "holds what is no value of JSON")
+            yield Fault((), "holds what is no value of JSON")
         else:
             if size > LARGEST_DOCUMENT:
-                yield Misfit((), f"has {size} bytes as JSON, {LARGEST_DOCUMENT} at most")
+                yield Fault((), f"has {size} bytes as JSON, {LARGEST_DOCUMENT} at most")
 
 
-def _secrets(document: JsonObject) -> Iterator[Misfit]:
+def _secrets(document: JsonObject) -> Iterator[Fault]:
     """A definition is shown to whoever may read the org's workflows, and becomes payloads."""
     nodes = document.get("nodes")
     parts: list[tuple[Path, object]] = [((key,), value) for key, value in document.items() if key != "nodes"]
@@ -188,7 +169,7 @@ def _secrets(document: JsonObject) -> Iterator[Misfit]:
     for path, part in parts:
         field = secret_in({str(path[-1]): part} if not isinstance(part, dict) else part)
         if field is not None:
-            yield Misfit(path, f"must not carry a secret, and {field[:60]} names or holds one")
+            yield Fault(path, f"must not carry a secret, and {field[:60]} names or holds one")
 
 
 def _position(document: object, path: Path) -> list[int]:
@@ -204,25 +185,23 @@ def _position(document: object, path: Path) -> list[int]:
     return position
 
 
-def _fault(misfit: Misfit, source: YamlSource | None) -> Fault:
-    line = None if source is None else source.mark(misfit.path, key=True).line
-    return Fault(as_pointer(misfit.path), misfit.reason, line)
-
-
-def _read_json(text: bytes) -> object:
-    """The values of a text; raises `Faults`."""
+def _read_json(text: bytes, name: str) -> object:
+    """The values of a text; raises `RefusedDocument`."""
+    line = column = None
     if len(text) > LONGEST_JSON:
-        raise Faults(Fault("/", f"is longer than {LONGEST_JSON} bytes"))
-    try:
-        return json.loads(text, object_pairs_hook=_keys_once, parse_constant=_no_constant)
-    except json.JSONDecodeError as error:
-        raise Faults(Fault("/", f"is no JSON: {error.msg}", error.lineno)) from None
-    except UnicodeDecodeError:
-        raise Faults(Fault("/", "is not UTF-8")) from None
-    except ValueError as error:
-        raise Faults(Fault("/", str(error)[:200])) from None
-    except RecursionError:
-        raise Faults(Fault("/", f"nests more than {MOST_LEVELS} levels deep")) from None
+        reason = f"is longer than {LONGEST_JSON} bytes"
+    else:
+        try:
+            return json.loads(text, object_pairs_hook=_keys_once, parse_constant=_no_constant)
+        except json.JSONDecodeError as error:
+            reason, line, column = f"is no JSON: {error.msg}", error.lineno, error.colno
+        except UnicodeDecodeError:
+            reason = "is not UTF-8"
+        except ValueError as error:
+            reason = str(error)[:200]
+        except RecursionError:
+            reason = f"nests more than {MOST_LEVELS} levels deep"
+    raise RefusedDocument(Faults(listed=[Fault((), reason, line=line, column=column)]), name=name)
 
 
 def _keys_once(pairs: list[tuple[str, Any]]) -> JsonObject:

@@ -6,11 +6,12 @@ from typing import Any
 
 from jsonschema_rs import Draft202012Validator, RegexOptions, ValidationError, ValidationErrorKind
 
+from domain.documents.faults import Fault
+from domain.documents.paths import Path, values_in
 from domain.jobs.failures import Invalid
 from domain.jobs.job import JsonObject
-from domain.workflows.misfits import Misfit, is_left_open
+from domain.workflows.misfits import is_left_open
 from domain.workflows.schema_bounds import LARGEST_PATTERN, inner_schemas, large_numbers, size_misfits, work_misfits
-from domain.yaml_source import Path
 
 PATTERN = RegexOptions(size_limit=LARGEST_PATTERN)
 _SCHEMAS = Draft202012Validator(
@@ -26,7 +27,7 @@ _OF_FIELDS = ("properties", "patternProperties", "additionalProperties")
 _CHOICES = ("anyOf", "oneOf")
 
 
-def schema_misfits(schema: JsonObject) -> Iterator[Misfit]:
+def schema_misfits(schema: JsonObject) -> Iterator[Fault]:
     """What is wrong with a schema."""
     for look in (size_misfits, _references, _shape_misfits, work_misfits, _pattern_misfits):
         found = list(look(schema))
@@ -46,14 +47,14 @@ class InputCheck:
     def _fields(self) -> Draft202012Validator:
         return _compiled({keyword: self._schema[keyword] for keyword in _OF_FIELDS if keyword in self._schema})
 
-    def misfits(self, given: JsonObject) -> Iterator[Misfit]:
+    def misfits(self, given: JsonObject) -> Iterator[Fault]:
         """The first misfit of each field, and of the whole; expressions in it may become whatever fits."""
         found = list(large_numbers(given))
         if not found:
             parts = [(self._fields, {name: value}) for name, value in given.items()]
             errors = [(part, _first(check, part)) for check, part in (*parts, (self._whole, given))]
             found = [
-                Misfit(_path(error), _reason(error))
+                Fault(_path(error), _reason(error))
                 for part, error in errors
                 if error is not None and not is_left_open(part, _path(error), inside=error.kind.name not in STRUCTURAL)
             ]
@@ -100,34 +101,29 @@ def _without_choices(schema: Any) -> Any:  # noqa: ANN401 - JSON
     return {**made, "allOf": [*made.get("allOf", ()), *choices]} if choices else made
 
 
-def _shape_misfits(schema: JsonObject) -> Iterator[Misfit]:
+def _shape_misfits(schema: JsonObject) -> Iterator[Fault]:
     if schema.get("type") != "object":
-        yield Misfit(("type",), "must be object: a run's input has named fields")
+        yield Fault(("type",), "must be object: a run's input has named fields")
     else:
-        yield from (Misfit(_path(error), _reason(error)) for error in _SCHEMAS.iter_errors(schema))
+        yield from (Fault(_path(error), _reason(error)) for error in _SCHEMAS.iter_errors(schema))
 
 
-def _pattern_misfits(schema: JsonObject) -> Iterator[Misfit]:
+def _pattern_misfits(schema: JsonObject) -> Iterator[Fault]:
     try:
         Draft202012Validator(schema, validate_formats=True, offline=True, pattern_options=PATTERN)
     except ValidationError as error:
         size = f"{LARGEST_PATTERN} bytes when compiled"
-        yield Misfit(_path(error), f"is no pattern without look-around and back references, and of at most {size}")
+        yield Fault(_path(error), f"is no pattern without look-around and back references, and of at most {size}")
     except ValueError as error:
-        yield Misfit((), str(error)[:300])
+        yield Fault((), str(error)[:300])
 
 
-def _references(schema: JsonObject) -> Iterator[Misfit]:
-    left: list[tuple[Path, Any]] = [((), schema)]
-    while left:
-        path, value = left.pop()
+def _references(schema: JsonObject) -> Iterator[Fault]:
+    for path, value in values_in(schema):
         if isinstance(value, dict):
             yield from (
-                Misfit((*path, key), "is not taken in the schema of an input") for key in value if key[:1] == "$"
+                Fault((*path, key), "is not taken in the schema of an input") for key in value if key[:1] == "$"
             )
-            left += [((*path, key), inner) for key, inner in value.items()]
-        elif isinstance(value, list):
-            left += [((*path, index), inner) for index, inner in enumerate(value)]
 
 
 def _field(path: Path) -> str:

@@ -2,28 +2,22 @@
 
 import json
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID
 
 from pydantic import BaseModel, ValidationError
 
+from domain.documents.faults import Fault
+from domain.documents.paths import Path
 from domain.jobs.contract import OF_FIELD, OLDEST_VERSION, reason_of
 from domain.jobs.failures import Invalid
 from domain.jobs.job import JsonObject
 from domain.payloads.other_names import rename
 from domain.payloads.payload import Payload
 from domain.workflows.references import expression_in, texts_in
-from domain.yaml_source import Path
 
 STRUCTURAL = frozenset({"missing", "extra_forbidden"})
 """Errors that no value inside an object can mend."""
-
-
-class Misfit(NamedTuple):
-    """A value that does not fit: its path from the top of what was checked, and why."""
-
-    path: Path
-    reason: str
 
 
 def is_left_open(document: object, path: Path, *, inside: bool) -> bool:
@@ -52,24 +46,24 @@ def _inside(value: Any, part: str | int) -> Any:  # noqa: ANN401 - JSON
         return value
 
 
-def misfits_of(error: ValidationError, document: object = None) -> Iterator[Misfit]:
+def misfits_of(error: ValidationError, document: object = None) -> Iterator[Fault]:
     """Pydantic's complaints, without those that expressions in the document may mend."""
     for problem in error.errors(include_url=False, include_input=False):
         path: Path = tuple(part for part in problem["loc"] if part != "[key]")
         if problem["type"] == OF_FIELD:
             path = (*path, *str(problem["ctx"]["field"]).split("."))
         if not is_left_open(document, path, inside=problem["type"] not in STRUCTURAL):
-            yield Misfit(path, reason_of(problem))
+            yield Fault(path, reason_of(problem))
 
 
-def payload_misfits(payload_type: type[Payload], version: int | None, given: JsonObject) -> Iterator[Misfit]:
+def payload_misfits(payload_type: type[Payload], version: int | None, given: JsonObject) -> Iterator[Fault]:
     """What of a `with` does not fit the payload of its job type; expressions in it may become whatever fits."""
     try:
         model, document = _as_checked(payload_type, payload_type.upcast(given, version or OLDEST_VERSION))
     except Invalid as refused:
         field = tuple(refused.field.split("."))
         path = field[1:] if field[0] == "payload" else ()
-        yield Misfit(path, refused.reason.removeprefix(f"{refused.field}: "))
+        yield Fault(path, refused.reason.removeprefix(f"{refused.field}: "))
         return
     try:
         model.model_validate_json(json.dumps(document), strict=True)

@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 
 from domain.access.api_keys import check_job_type
 from domain.access.users import MAY_DECIDE
+from domain.documents.faults import Fault, under
+from domain.documents.paths import Path
 from domain.jobs.failures import Forbidden, Invalid
 from domain.jobs.job import JsonObject
 from domain.payloads.payload import Payload
@@ -14,9 +16,8 @@ from domain.workflows.definition import MOST_ITEMS, NodeDocument, RunIf, WaitDoc
 from domain.workflows.expressions import evaluate
 from domain.workflows.graph import IsBefore
 from domain.workflows.inputs import InputCheck
-from domain.workflows.misfits import Misfit, payload_misfits
+from domain.workflows.misfits import payload_misfits
 from domain.workflows.references import Reading, Reference, expression_in, joined, read, texts_in
-from domain.yaml_source import Path
 
 KINDS = ("job", "workflow", "wait")
 WAITS = ("approval", "event", "until")
@@ -42,14 +43,14 @@ class Surroundings(NamedTuple):
     types: Registry[type[Payload]]
 
 
-def faults_of_node(name: str, node: NodeDocument, around: Surroundings) -> Iterator[Misfit]:
+def faults_of_node(name: str, node: NodeDocument, around: Surroundings) -> Iterator[Fault]:
     """What is wrong with a node; paths begin at the node."""
     yield from _kind(node)
     yield from _needs(node, around)
     yield from _when(node.when)
     yield from _for_each(node)
     if node.wait is not None:
-        yield from _under("wait", _wait(node.wait))
+        yield from under(("wait",), _wait(node.wait))
     if node.job is not None:
         yield from _job(node, around)
     if node.workflow is not None:
@@ -59,95 +60,91 @@ def faults_of_node(name: str, node: NodeDocument, around: Surroundings) -> Itera
         yield from faults_of_value(value, path, around, at=name, has_items=has_items)
 
 
-def _under(key: str, misfits: Iterator[Misfit]) -> Iterator[Misfit]:
-    return (Misfit((key, *misfit.path), misfit.reason) for misfit in misfits)
-
-
-def _kind(node: NodeDocument) -> Iterator[Misfit]:
+def _kind(node: NodeDocument) -> Iterator[Fault]:
     kinds = [kind for kind in KINDS if getattr(node, kind) is not None]
     if len(kinds) != 1:
-        yield Misfit((), f"must have exactly one of job, workflow and wait, and has {' and '.join(kinds) or 'none'}")
+        yield Fault((), f"must have exactly one of job, workflow and wait, and has {' and '.join(kinds) or 'none'}")
         return
     given = node.model_dump(by_alias=True, exclude_unset=True)
     for key, belongs_to in BELONGS_TO.items():
         if given.get(key) is not None and kinds[0] not in belongs_to:
-            yield Misfit((key,), f"belongs to a node with {' or '.join(belongs_to)}, and this has {kinds[0]}")
+            yield Fault((key,), f"belongs to a node with {' or '.join(belongs_to)}, and this has {kinds[0]}")
 
 
-def _needs(node: NodeDocument, around: Surroundings) -> Iterator[Misfit]:
+def _needs(node: NodeDocument, around: Surroundings) -> Iterator[Fault]:
     for index, need in enumerate(node.needs):
         if need not in around.nodes:
-            yield Misfit(("needs", index), f"there is no node {need}")
+            yield Fault(("needs", index), f"there is no node {need}")
         elif need in node.needs[:index]:
-            yield Misfit(("needs", index), f"{need} is there twice")
+            yield Fault(("needs", index), f"{need} is there twice")
     if not node.needs and node.run_if is not RunIf.SUCCEEDED:
-        yield Misfit(("run_if",), "looks at how the needs of the node ended, and it has none")
+        yield Fault(("run_if",), "looks at how the needs of the node ended, and it has none")
 
 
-def _when(when: object) -> Iterator[Misfit]:
+def _when(when: object) -> Iterator[Fault]:
     expression = expression_in(when)
     if when is None:
         return
     if expression is None:
         never = when is False
-        yield Misfit(("when",), "is always false: the node never runs" if never else "must be an expression, as ${…}")
+        yield Fault(("when",), "is always false: the node never runs" if never else "must be an expression, as ${…}")
     elif read(expression).is_constant:
-        yield Misfit(("when",), f"is the same in every run: {_constant(expression)!r}")
+        yield Fault(("when",), f"is the same in every run: {_constant(expression)!r}")
 
 
-def _for_each(node: NodeDocument) -> Iterator[Misfit]:
+def _for_each(node: NodeDocument) -> Iterator[Fault]:
     expression = expression_in(node.for_each)
     given = node.for_each if expression is None else _given(expression)
     if node.for_each is None:
         if node.limit is not None:
-            yield Misfit(("limit",), "belongs to a node with for_each")
+            yield Fault(("limit",), "belongs to a node with for_each")
     elif given is not _OPEN and not isinstance(given, list):
-        yield Misfit(("for_each",), "must be a list, or an expression of a list")
+        yield Fault(("for_each",), "must be a list, or an expression of a list")
     elif isinstance(given, list) and len(given) > MOST_ITEMS:
-        yield Misfit(("for_each",), f"has {len(given)} items, {MOST_ITEMS} at most")
+        yield Fault(("for_each",), f"has {len(given)} items, {MOST_ITEMS} at most")
 
 
-def _wait(wait: WaitDocument) -> Iterator[Misfit]:
+def _wait(wait: WaitDocument) -> Iterator[Fault]:
     kinds = [kind for kind in WAITS if getattr(wait, kind) is not None]
     if len(kinds) != 1:
-        yield Misfit((), f"must have exactly one of approval, event and until, and has {' and '.join(kinds) or 'none'}")
+        yield Fault((), f"must have exactly one of approval, event and until, and has {' and '.join(kinds) or 'none'}")
     for key in ("show", "roles"):
         if wait.approval is None and getattr(wait, key) is not None:
-            yield Misfit((key,), "belongs to an approval")
+            yield Fault((key,), "belongs to an approval")
     for index, role in enumerate(wait.roles or ()):
         if role not in MAY_DECIDE:
-            yield Misfit(("roles", index), f"{role} decides about nothing: {', '.join(sorted(MAY_DECIDE))} may")
+            yield Fault(("roles", index), f"{role} decides about nothing: {', '.join(sorted(MAY_DECIDE))} may")
     if wait.until is not None and expression_in(wait.until) is None:
         try:
             read_until(wait.until)
         except ValueError as error:
-            yield Misfit(("until",), str(error))
+            yield Fault(("until",), str(error))
 
 
-def _job(node: NodeDocument, around: Surroundings) -> Iterator[Misfit]:
+def _job(node: NodeDocument, around: Surroundings) -> Iterator[Fault]:
     payload_type = around.types.find(node.job or "")
     if payload_type is None:
-        yield Misfit(("job",), "there is no job type of this name")
+        yield Fault(("job",), "there is no job type of this name")
         return
     if payload_type is RunPayload:
-        yield Misfit(("job",), "a run inside a run is written as `workflow` with its name, and `with` as its input")
+        yield Fault(("job",), "a run inside a run is written as `workflow` with its name, and `with` as its input")
         return
     try:
         check_job_type(payload_type.declaration)
     except Forbidden as refused:
-        yield Misfit(("job",), refused.reason.removeprefix("job_type: "))
+        yield Fault(("job",), refused.reason.removeprefix("job_type: "))
         return
     newest = payload_type.declaration.version
     if (node.payload_version or newest) > newest:
-        yield Misfit(("payload_version",), f"is newer than the newest, which is {newest}")
+        yield Fault(("payload_version",), f"is newer than the newest, which is {newest}")
         return
-    yield from _under("with", payload_misfits(payload_type, node.payload_version, node.with_ or {}))
+    yield from under(("with",), payload_misfits(payload_type, node.payload_version, node.with_ or {}))
 
 
-def _workflow(node: NodeDocument, around: Surroundings) -> Iterator[Misfit]:
+def _workflow(node: NodeDocument, around: Surroundings) -> Iterator[Fault]:
     check = around.find_check(node.workflow or "")
     if check is not None:
-        yield from _under("with", check.misfits(node.with_ or {}))
+        yield from under(("with",), check.misfits(node.with_ or {}))
 
 
 def _values(node: NodeDocument) -> Iterator[tuple[Path, Any]]:
@@ -161,17 +158,17 @@ def _values(node: NodeDocument) -> Iterator[tuple[Path, Any]]:
 
 def faults_of_value(
     value: object, path: Path, around: Surroundings, *, at: str | None = None, has_items: bool = False
-) -> Iterator[Misfit]:
+) -> Iterator[Fault]:
     """What is wrong with the expressions inside a value; `at` is the node that evaluates them, None the run's end."""
     for inner, text in texts_in(value, path):
         expression = expression_in(text)
         written = joined(text)
         if written is not None:
-            yield Misfit(inner, f"has ${{ inside a text, and an expression is a whole value: {written[:300]}")
+            yield Fault(inner, f"has ${{ inside a text, and an expression is a whole value: {written[:300]}")
         elif expression is not None:
             reading = read(expression)
-            yield from (Misfit(inner, defect) for defect in reading.defects)
-            yield from (Misfit(inner, reason) for reason in _reads(reading, around, at, has_items=has_items))
+            yield from (Fault(inner, defect) for defect in reading.defects)
+            yield from (Fault(inner, reason) for reason in _reads(reading, around, at, has_items=has_items))
 
 
 def _reads(reading: Reading, around: Surroundings, at: str | None, *, has_items: bool) -> Iterator[str]:

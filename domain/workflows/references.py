@@ -12,7 +12,7 @@ from jmespath.exceptions import JMESPathError, ParseError
 from jmespath.functions import Functions
 from jmespath.parser import Parser
 
-from domain.yaml_source import Path
+from domain.documents.paths import Path, values_in
 
 LONGEST_EXPRESSION = 1_000
 """Characters."""
@@ -52,17 +52,11 @@ def _quoted(text: str) -> str:
 
 def texts_in(value: object, path: Path = (), *, keys: bool = False) -> Iterator[tuple[Path, str]]:
     """Every text inside a JSON value, with its path, and every key if wanted; needs no stack."""
-    left = [(path, value)]
-    while left:
-        path, one = left.pop()
+    for at, one in values_in(value, path):
         if isinstance(one, str):
-            yield path, one
-        elif isinstance(one, Mapping):
-            if keys:
-                yield from ((path, name) for name in one)
-            left += [((*path, name), inner) for name, inner in one.items()]
-        elif isinstance(one, list | tuple):
-            left += [((*path, index), inner) for index, inner in enumerate(one)]
+            yield at, one
+        elif keys and isinstance(one, dict):
+            yield from ((at, name) for name in one)
 
 
 @lru_cache(maxsize=4096)

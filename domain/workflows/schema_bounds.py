@@ -7,9 +7,9 @@ input's size is left out: references, what other keywords have left unevaluated,
 from collections.abc import Iterator
 from typing import Any
 
+from domain.documents.faults import Fault
+from domain.documents.paths import Path, values_in
 from domain.jobs.job import JsonObject
-from domain.workflows.misfits import Misfit
-from domain.yaml_source import Path
 
 MOST_VALUES = 5_000
 """Of a schema: it is compiled for each input, in some 10 ms."""
@@ -54,29 +54,23 @@ def inner_schemas(schema: JsonObject) -> Iterator[tuple[Path, Any]]:
             yield from (((keyword, name), inner) for name, inner in value.items())
 
 
-def large_numbers(document: object) -> Iterator[Misfit]:
+def large_numbers(document: object) -> Iterator[Fault]:
     """Whole numbers that no input and no schema of one may have."""
-    left: list[tuple[Path, Any]] = [((), document)]
-    while left:
-        path, value = left.pop()
-        if isinstance(value, dict):
-            left += [((*path, key), inner) for key, inner in value.items()]
-        elif isinstance(value, list):
-            left += [((*path, index), inner) for index, inner in enumerate(value)]
-        elif isinstance(value, int) and value not in NUMBERS:
-            yield Misfit(path, "is beyond 2^53, where readers of JSON lose digits: write it as a text")
+    for path, value in values_in(document):
+        if isinstance(value, int) and value not in NUMBERS:
+            yield Fault(path, "is beyond 2^53, where readers of JSON lose digits: write it as a text")
 
 
-def size_misfits(schema: JsonObject) -> Iterator[Misfit]:
+def size_misfits(schema: JsonObject) -> Iterator[Fault]:
     """What keeps a schema from being looked at any closer."""
     values = _values(schema)
     if values > MOST_VALUES:
-        yield Misfit((), f"has {values} values, {MOST_VALUES} at most")
+        yield Fault((), f"has {values} values, {MOST_VALUES} at most")
     else:
         yield from large_numbers(schema)
 
 
-def work_misfits(schema: JsonObject) -> Iterator[Misfit]:
+def work_misfits(schema: JsonObject) -> Iterator[Fault]:
     """What of a schema that has the right shape is not taken, or takes too long."""
     patterns = 0
     left: list[tuple[Path, Any]] = [((), schema)]
@@ -84,19 +78,19 @@ def work_misfits(schema: JsonObject) -> Iterator[Misfit]:
         path, found = left.pop()
         if isinstance(found, dict):
             for keyword in found.keys() - SCHEMA - SCHEMAS - NAMED_SCHEMAS - SAYS - CHECKS:
-                yield Misfit((*path, keyword), "is not taken in the schema of an input")
+                yield Fault((*path, keyword), "is not taken in the schema of an input")
             if isinstance(found.get("multipleOf"), float):
-                yield Misfit((*path, "multipleOf"), "must be a whole number")
+                yield Fault((*path, "multipleOf"), "must be a whole number")
             patterns += ("pattern" in found) + len(found.get("patternProperties", ()))
             left += [((*path, *below), inner) for below, inner in inner_schemas(found)]
     if patterns > MOST_PATTERNS:
-        yield Misfit((), f"has {patterns} patterns, {MOST_PATTERNS} at most")
-    slow: list[Misfit] = []
+        yield Fault((), f"has {patterns} patterns, {MOST_PATTERNS} at most")
+    slow: list[Fault] = []
     _steps(schema, (), slow, of_many=False)
     yield from slow
 
 
-def _steps(schema: Any, path: Path, slow: list[Misfit], *, of_many: bool) -> int:  # noqa: ANN401 - JSON
+def _steps(schema: Any, path: Path, slow: list[Fault], *, of_many: bool) -> int:  # noqa: ANN401 - JSON
     """Steps for each value in a value that is checked, at most; appends the innermost schemas that take too many.
 
     A value has at most one name, so that of schemas for other names the largest counts. What a value takes beside the
@@ -119,7 +113,7 @@ def _steps(schema: Any, path: Path, slow: list[Misfit], *, of_many: bool) -> int
     steps = max(own, fields, items) + sum(inner[keyword] for keyword in _IN_PLACE)
     steps += sum(PER_LETTER.get(keyword, 0) for keyword in schema)
     if steps > MOST_STEPS:
-        slow.append(Misfit(path, f"takes {steps} steps for each value of an input, {MOST_STEPS} at most"))
+        slow.append(Fault(path, f"takes {steps} steps for each value of an input, {MOST_STEPS} at most"))
         return 0
     return steps
 

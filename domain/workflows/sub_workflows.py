@@ -2,20 +2,20 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
+from domain.documents.faults import Fault
 from domain.workflows.definition import DEEPEST_RUN, Definition
-from domain.workflows.misfits import Misfit
 
 FindWorkflow = Callable[[str], Definition | None]
 """The newest version of another workflow of the org; the same name gives the same answer."""
 
 
-def faults_of_calls(name: str, calls: Mapping[str, str], find: FindWorkflow) -> Iterator[Misfit]:
+def faults_of_calls(name: str, calls: Mapping[str, str], find: FindWorkflow) -> Iterator[Fault]:
     """What is wrong with the workflows that the nodes of the workflow `name` run; `calls` has them by node."""
     reasons = {called: _fault_of(name, called, find) for called in set(calls.values())}
     for node, called in calls.items():
         reason = reasons[called]
         if reason is not None:
-            yield Misfit(("nodes", node, "workflow"), reason)
+            yield Fault(("nodes", node, "workflow"), reason)
 
 
 def _fault_of(name: str, called: str, find: FindWorkflow) -> str | None:

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Request
 
 from domain.jobs.failures import Invalid
 from domain.mail.rule_language.rule_file import read_rule_document
-from domain.mail.triage.rules import Rule
+from domain.mail.rule_language.rules import Rule
 from gateway.api.documents import takes
 from gateway.api.rule_models import RuleTrialView, trial_view
 from gateway.http.bodies import JsonBody

@@ -12,9 +12,9 @@ from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
+from domain.documents.faults import Fault, RefusedDocument
 from domain.jobs.failures import Busy, Conflict, Failure, Forbidden, ForOtherWorker, Gone, Invalid, Throttled, Transient
 from domain.privacy.redaction import redact_text
-from domain.workflows.faults import Fault, Faults
 from observability import logs
 
 log = structlog.get_logger(__name__)
@@ -94,7 +94,7 @@ async def answer_failure(request: Request, failure: Exception) -> Response:
         return problem(request, status, failure.code, headers=_come_again(wait_s))
     headers = _come_again(failure.retry_after.total_seconds()) if isinstance(failure, Throttled) else {}
     field = failure.field if isinstance(failure, Invalid) else None
-    faults = failure.faults if isinstance(failure, Faults) else ()
+    faults = failure.faults if isinstance(failure, RefusedDocument) else ()
     return problem(request, status, failure.code, failure.reason, field=field, faults=faults, headers=headers)
 
 

@@ -7,7 +7,6 @@ from pydantic import Field
 
 from domain.access.api_keys import Role
 from domain.jobs.failures import Gone
-from domain.mail.rule_language.defects import DefectError
 from domain.mail.rule_language.label_names import LabelNames
 from operations.call import Call
 from operations.mail.accounts import account_of, target_to_write
@@ -70,9 +69,9 @@ def describe_label(
     with call.writing() as tx:
         org_id = target_to_write(tx, account_id, call.org_id).org_id
         try:
-            known = LabelNames.of(one.label for one in labels.list_all(tx, account_id)).id_of(label_id, ())
-        except DefectError as error:
-            raise Gone(f"label {error.defects[0].reason}") from None
+            known = LabelNames.of(one.label for one in labels.list_all(tx, account_id)).id_of(label_id)
+        except ValueError as unknown:
+            raise Gone(f"label {unknown}") from None
         after = labels.change_description(tx, account_id, known, description=description, for_classifier=for_classifier)
         call.audit(tx, org_id, {"account_id": str(account_id), "label_id": known, **changes})
     return LabelView(**after.line())

@@ -9,12 +9,12 @@ from uuid import UUID
 from pydantic import Field
 
 from domain.access.api_keys import Role
+from domain.documents.faults import RefusedDocument
 from domain.jobs.failures import Invalid
-from domain.mail.rule_language.defects import RefusedRules
 from domain.mail.rule_language.rule_context import UNCHECKED
 from domain.mail.rule_language.rule_file import read_rule_document, read_rule_file
 from domain.mail.rule_language.rule_words import WrittenRule
-from domain.mail.triage.rules import Rule
+from domain.mail.rule_language.rules import Rule
 from operations.call import Call
 from operations.mail.accounts import target_of, target_to_write
 from operations.operation import Area, File, Option, Reason, Record, Route
@@ -192,11 +192,11 @@ def reader(document: object) -> Read:
     return partial(read_rule_document, document)
 
 
-def _attempt(make: Callable[[], Written]) -> tuple[Written, RefusedRules | None]:
+def _attempt(make: Callable[[], Written]) -> tuple[Written, RefusedDocument | None]:
     """The rules, or why they are refused: a request that was made before is answered all the same."""
     try:
         return make(), None
-    except RefusedRules as refused:
+    except RefusedDocument as refused:
         return (), refused
 
 

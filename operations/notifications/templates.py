@@ -8,12 +8,10 @@ from pydantic import Field
 
 from domain.access.api_keys import Role
 from domain.access.users import check_zone
-from domain.jobs.failures import Invalid
-from domain.mail.rule_language.defects import as_field
+from domain.documents.faults import read_source
 from domain.notifications.built_in import check_replacement
 from domain.notifications.channels import Channel
 from domain.notifications.template import frame, preview, read_template
-from domain.yaml_source import UnreadableYaml, read_yaml
 from operations.call import Call
 from operations.operation import Area, File, Record, Route
 from operations.pages import Page, Window
@@ -130,13 +128,7 @@ def preview_template(
 
 
 def _read(document: object) -> object:
-    if not isinstance(document, File):
-        return document
-    try:
-        return read_yaml(document.data).value
-    except UnreadableYaml as error:
-        where = f"{document.name}:{error.mark.line}:{error.mark.column}"
-        raise Invalid(as_field(error.path), f"{where}: {error.reason}") from None
+    return read_source(document.data, document.name).value if isinstance(document, File) else document
 
 
 def _line(stored: StoredTemplate) -> TemplateLine:

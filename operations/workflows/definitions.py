@@ -10,12 +10,13 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field
 
 from domain.access.api_keys import Role
+from domain.documents.faults import RefusedDocument
 from domain.jobs.failures import Gone
 from domain.jobs.job import JsonObject
 from domain.jobs.job_request import fingerprint
 from domain.payloads.workflows import WorkflowName
 from domain.workflows.definition import Definition, definition_of
-from domain.workflows.faults import Checked, Faults, Form, check, read
+from domain.workflows.faults import Checked, Form, check, read
 from operations.call import Call
 from operations.operation import Area, File, Record, Route
 from operations.pages import Page, Window
@@ -60,6 +61,7 @@ class FaultView(BaseModel):
     model_config = ConfigDict(from_attributes=True)
     pointer: str = Field(description="JSON pointer of the value.")
     line: int | None = Field(description="In a YAML file, from 1.")
+    column: int | None = Field(description="In a YAML file, from 1.")
     reason: str
 
 
@@ -98,7 +100,7 @@ def validate_workflow(call: Call, document: object) -> CheckedWorkflow:
     call.begin(Role.READER, (), is_audited=True, of_org=True)
     try:
         checked = _checked(call, document)
-    except Faults as refused:
+    except RefusedDocument as refused:
         faults = [FaultView.model_validate(one) for one in refused.faults]
         return CheckedWorkflow(valid=False, name=None, nodes=0, faults=faults)
     found = checked.definition
@@ -134,12 +136,12 @@ def found_definition(tx: Transaction, org_id: UUID, name: str, version: int | No
 
 
 def _checked(call: Call, document: object) -> Checked:
-    """The definition of a file or of a request; raises `Faults`."""
+    """The definition of a file or of a request; raises `RefusedDocument`."""
     with call.reading() as tx:
         find = _finder(tx, call.org)
         if isinstance(document, File):
             form = Form.JSON if PurePath(document.name).suffix.lower() == ".json" else Form.YAML
-            return read(document.data, form, find)
+            return read(document.data, form, find, name=document.name)
         return check(document, find)
 
 

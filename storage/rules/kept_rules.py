@@ -11,9 +11,9 @@ from uuid import UUID
 
 from domain.jobs.contract import check_text
 from domain.jobs.failures import Conflict, Forbidden, Gone, Invalid
-from domain.mail.rule_language.rule_words import ToldRule, WrittenRule, write_rule
+from domain.mail.rule_language.rule_words import ToldRule, WrittenRule
+from domain.mail.rule_language.rules import Rule
 from domain.mail.triage.prompts import RuleScope
-from domain.mail.triage.rules import Rule
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
 from storage.rules import rules
@@ -51,7 +51,7 @@ class KeptRule:
     @property
     def document(self) -> Mapping[str, Any] | None:
         """The rule as it is written."""
-        return None if self.rule is None else write_rule(self.rule)
+        return None if self.rule is None else self.rule.document
 
 
 def add(
@@ -182,7 +182,7 @@ def _of(row: Row) -> KeptRule:
 def _rule(row: Row) -> tuple[WrittenRule | None, str | None]:
     if row.kind == "tell":
         scope = RuleScope(row.scope)
-        return ToldRule(row.name, row.content, scope, row.scope_ref, tuple(row.label_ids), row.enabled), None
+        return ToldRule.of(row.name, row.content, scope, row.scope_ref, row.label_ids, enabled=row.enabled), None
     try:
         return rule_of(row), None
     except Invalid as error:

@@ -10,8 +10,8 @@ from psycopg.types.json import Jsonb
 from domain.jobs.failures import Invalid
 from domain.jobs.job import JsonObject
 from domain.mail.parsing.parsed_message import Address
+from domain.mail.rule_language.rules import Rule, parse_rule
 from domain.mail.triage.prompts import Guidance, LanguageRule, RuleScope, rules_in_scope
-from domain.mail.triage.rules import Rule, parse_rule
 from domain.payloads.mail_address import address_key, domain_key
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
@@ -66,7 +66,7 @@ def insert(tx: Transaction, org_id: UUID, columns: Mapping[str, object]) -> UUID
 
 def columns_of_rule(rule: Rule, account_id: UUID | None) -> dict[str, object]:
     """What is stored of a rule with conditions."""
-    definition = rule.model_dump(mode="json", include={"condition", "decision", "stop"}, exclude_none=True)
+    definition = rule.model_dump(mode="json", exclude_defaults=True, include={"condition", "decision", "stop"})
     return {
         "kind": "when",
         "account_id": account_id,
@@ -90,7 +90,7 @@ def columns_of_words(
     enabled: bool = True,
 ) -> dict[str, object]:
     """What is stored of a rule in plain words, or of a direction."""
-    labels: JsonObject = {"labels": [{"label_id": label_id} for label_id in label_ids]} if label_ids else {}
+    labels: JsonObject = {"labels": list(label_ids)} if label_ids else {}
     return {
         "kind": kind,
         "account_id": reach.account_id,
@@ -134,7 +134,8 @@ def rule_of(row: Row) -> Rule:
     """The rule in a row that has the columns of `list_rules`; raises `Invalid`."""
     facts = {"rule_id": str(row.rule_id), "name": row.name, "priority": row.priority, "enabled": row.enabled}
     scope = "org" if row.account_id is None else "account"
-    return parse_rule({**row.definition, **facts, "scope": scope, "disabled_reason": row.disabled_reason})
+    reason = {} if row.disabled_reason is None else {"disabled_reason": row.disabled_reason}
+    return parse_rule({**row.definition, **facts, **reason, "scope": scope})
 
 
 def _in_force(tx: Transaction, account_id: UUID, sender: Address | None, *kinds: RuleKind) -> Sequence[Row]:

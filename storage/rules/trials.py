@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from uuid import UUID
 
+from domain.mail.rule_language.rules import Rule
 from domain.mail.rule_language.trial import PastMail, RuleTrial, TriedMessage, try_rule
-from domain.mail.triage.rules import Rule
 from domain.mail.triage.safety import SafetyEnforcer
 from storage.accounts import accounts
 from storage.postgres.database import Database

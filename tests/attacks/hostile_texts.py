@@ -12,6 +12,8 @@ from zoneinfo import ZoneInfo
 from pydantic_core import from_json
 
 from bench.mail_bombs import BOMBS
+from domain.documents.yaml_source import LONGEST_SOURCE as LONGEST_YAML
+from domain.documents.yaml_source import UnreadableYaml, read_yaml
 from domain.exchange.availability import CalendarOptions
 from domain.exchange.availability_calendar import read_calendar
 from domain.exchange.availability_csv import read_table
@@ -38,7 +40,7 @@ from domain.mail.parsing.mail_encoding import decode_transfer, guess_text
 from domain.mail.parsing.mime import parse_message
 from domain.mail.parsing.quoted_text import visible_text
 from domain.mail.rule_language.rule_file import read_rule_file
-from domain.mail.triage.safe_pattern import LONGEST_PATTERN, check_boundaries, compiled, matches_everything
+from domain.mail.rule_language.safe_pattern import LONGEST_PATTERN, check_boundaries, compiled, matches_everything
 from domain.notifications import liquid
 from domain.notifications.channels import Channel
 from domain.notifications.contact_addresses import checked_contact
@@ -56,8 +58,6 @@ from domain.workflows.definition import read_duration, read_until
 from domain.workflows.expressions import evaluate, facts_of
 from domain.workflows.inputs import InputCheck, schema_misfits
 from domain.workflows.references import LONGEST_EXPRESSION, joined, parsed
-from domain.yaml_source import LONGEST_SOURCE as LONGEST_YAML
-from domain.yaml_source import UnreadableYaml, read_yaml
 from gateway.http.bodies import LONGEST_JSON, MOST_FIELDS
 from gateway.http.receipt_callers import LONGEST_CALLBACK
 from providers.discord import webhook

@@ -5,8 +5,9 @@ from typing import Any
 from uuid import UUID
 
 from domain.mail.actions.action import Action
+from domain.mail.actions.requested_action import parse_action
 from domain.mail.actions.status import ActionStatus
-from domain.mail.triage.rules import parse_rule
+from domain.mail.rule_language.rules import parse_rule
 from domain.mail.triage.safety import CheckedAction
 from domain.payloads.actions import OrderedBy
 from engine.enqueue import enqueue
@@ -90,8 +91,8 @@ def decided_by_rule(env: MailEnvironment, *wanted: dict[str, object]) -> Message
         {
             "rule_id": "x",
             "name": "Anna",
-            "condition": {"kind": "sender", "addresses": ["anna@example.com"]},
-            "decision": {"classification": "fyi", "needs_reply": False, "actions": list(wanted)},
+            "when": {"from": "anna@example.com"},
+            "then": {"class": "fyi", "actions": [parse_action(one) for one in wanted]},
         }
     )
     with env.process.database.ledger() as tx:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from domain.mail.correspondence import EmailState
-from domain.mail.triage.rules import parse_rule
+from domain.mail.rule_language.rules import parse_rule
 from sandbox.emulator.control import MessagePlace
 from storage.accounts import labels
 from storage.actions import actions
@@ -15,12 +15,12 @@ from storage.rules import rules
 from tests.doubles.mail_environment import OWNER, MailEnvironment
 
 QUESTION = "Could you tell me whether noon on Friday suits you? Please reply."
-FROM_ANNA = {"kind": "sender", "addresses": ["anna@example.com"]}
+FROM_ANNA = {"from": "anna@example.com"}
 
 
 def rule(env: MailEnvironment, decision: dict[str, object]) -> None:
     """A rule about Anna's mail."""
-    made = parse_rule({"rule_id": "x", "name": "Anna", "condition": FROM_ANNA, "decision": decision})
+    made = parse_rule({"rule_id": "x", "name": "Anna", "when": FROM_ANNA, "then": decision})
     with env.process.database.ledger() as tx:
         rules.add(tx, env.account.org_id, made, account_id=env.account.account_id)
 
@@ -53,7 +53,7 @@ def classify(env: MailEnvironment, place: MessagePlace, **more: object) -> dict[
 
 
 def test_automated_mail_costs_no_model_and_no_rule_outdoes_it(env: MailEnvironment) -> None:
-    rule(env, {"classification": "needs_response", "needs_reply": True})
+    rule(env, {"class": "needs_response", "needs_reply": True})
     place = take(env, headers={"Auto-Submitted": "auto-replied"})
     found = decided(env, place)
     assert (found.source, found.classification) == ("deterministic", "notification")
@@ -62,7 +62,7 @@ def test_automated_mail_costs_no_model_and_no_rule_outdoes_it(env: MailEnvironme
 
 
 def test_a_rule_decides_the_class_without_the_model(env: MailEnvironment) -> None:
-    rule(env, {"classification": "needs_response", "needs_reply": True})
+    rule(env, {"class": "needs_response", "needs_reply": True})
     place = take(env, text="For your information only.")
     found = decided(env, place)
     assert (found.source, found.classification, found.model) == ("deterministic", "needs_response", None)
@@ -72,7 +72,7 @@ def test_a_rule_decides_the_class_without_the_model(env: MailEnvironment) -> Non
 
 
 def test_a_rule_with_an_action_only_leaves_the_class_to_the_model(env: MailEnvironment) -> None:
-    rule(env, {"actions": [{"kind": "star"}]})
+    rule(env, {"actions": ["star"]})
     place = take(env)
     found = decided(env, place)
     assert (found.source, found.classification) == ("llm", "needs_response")

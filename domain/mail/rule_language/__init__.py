@@ -1,1 +1,1 @@
-"""The language in which people write rules: YAML or JSON in, checked rules out, and back (docs: rule-language.md)."""
+"""The rules that people write: models that are the language, read from YAML or JSON, evaluated, and written back."""

@@ -2,14 +2,21 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import AfterValidator, ValidationError
 
 from domain.clean_text import clean_text
+from domain.documents.language import faults_of
+from domain.documents.paths import as_field
 from domain.jobs.failures import Invalid
-from domain.mail.rule_language.defects import DefectError, as_field, defect
-from domain.mail.rule_language.rule_words import told
-from domain.mail.rule_language.values import addresses, domains, mapping
+from domain.mail.rule_language.rule_context import UNCHECKED
+from domain.mail.rule_language.rule_words import Told, Whose
 from domain.mail.triage.prompts import RuleScope
-from domain.payloads.mail_address import address_key, domain_key
+
+
+class _Direction(Whose):
+    content: Annotated[Told, AfterValidator(clean_text)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,26 +28,15 @@ class WrittenDirection:
     ref: str | None = None
 
 
-def read_direction(value: object, *, of_account: bool) -> WrittenDirection:
+def read_direction(value: Mapping[str, object], *, of_account: bool) -> WrittenDirection:
     """A direction from `content` and at most one of `domain` and `sender`; raises `Invalid(field, reason)`."""
+    given = {word: one for word, one in value.items() if one is not None}
     try:
-        given = mapping(value, (), ("content", "domain", "sender"))
-        content = clean_text(told(given.get("content"), ("content",)))
-        scope, ref = _reach(given, of_account=of_account)
-        if not content:
-            raise defect(("content",), "must not be empty")
-    except DefectError as error:
-        first = error.defects[0]
-        raise Invalid(as_field(first.path) if first.path else "document", first.reason) from None
-    return WrittenDirection(content, scope, ref)
-
-
-def _reach(given: Mapping[str, object], *, of_account: bool) -> tuple[RuleScope, str | None]:
-    domain, sender = given.get("domain"), given.get("sender")
-    if domain is not None and sender is not None:
-        raise Invalid("domain", "goes with no sender: give one of the two")
-    if sender is not None:
-        return RuleScope.SENDER, address_key(addresses(sender, ("sender",))[0])
-    if domain is not None:
-        return RuleScope.DOMAIN, domain_key(domains(domain, ("domain",))[0])
-    return (RuleScope.ACCOUNT if of_account else RuleScope.GLOBAL), None
+        read = _Direction.model_validate(given, context=UNCHECKED)
+    except ValidationError as error:
+        first = next(faults_of(error, given))
+        raise Invalid(as_field(first.path), first.reason) from None
+    if not read.content:
+        raise Invalid("content", "must not be empty")
+    scope, ref = read.narrow or (RuleScope.ACCOUNT if of_account else RuleScope.GLOBAL, None)
+    return WrittenDirection(read.content, scope, ref)

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 
 from domain.mail.correspondence import label_key
 from domain.mail.mailbox import SYSTEM_LABELS, MailboxLabel
-from domain.mail.rule_language.defects import defect
-from domain.yaml_source import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,8 +13,6 @@ class LabelNames:
 
     by_id: Mapping[str, str]
     by_name: Mapping[str, str]
-    any_id: bool = False
-    """Take every text for an id."""
     of_whom: str = "the account"
 
     @classmethod
@@ -30,15 +26,11 @@ class LabelNames:
         """For a rule of a whole org: ids only, since each mailbox has names of its own."""
         return cls({one: one for one in (*SYSTEM_LABELS, *known)}, {}, of_whom="any mailbox of the org, by its id")
 
-    def id_of(self, text: str, path: Path) -> str:
-        """The id of a label, given by id or name."""
-        if self.any_id or text in self.by_id:
+    def id_of(self, text: str) -> str:
+        """The id of a label, given by id or name; raises `ValueError` with the reason."""
+        if text in self.by_id:
             return text
         found = self.by_name.get(label_key(text))
         if found is None:
-            raise defect(path, f"names no label of {self.of_whom}: {text[:60]!r}")
+            raise ValueError(f"names no label of {self.of_whom}: {text[:60]!r}")
         return found
-
-
-AS_GIVEN = LabelNames({}, {}, any_id=True)
-"""Where no account is known, as when a rule is written back: labels are given by id."""

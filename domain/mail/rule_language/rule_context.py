@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
-from domain.mail.rule_language.label_names import AS_GIVEN, LabelNames
+from domain.mail.rule_language.label_names import LabelNames
 from domain.payloads.mail_address import address_key
 
 _TAG = "+"
@@ -18,7 +18,7 @@ class RuleContext:
     Without one of them nothing is checked against it, as for a rule that is written back.
     """
 
-    labels: LabelNames = AS_GIVEN
+    labels: LabelNames | None = None
     own_addresses: frozenset[str] = frozenset()
     now: datetime | None = None
     profiles: frozenset[str] | None = None

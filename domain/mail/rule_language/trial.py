@@ -5,15 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from domain.documents.paths import Path, as_field
 from domain.jobs.job import JsonObject
-from domain.mail.rule_language.condition_texts import write_condition
-from domain.mail.rule_language.defects import as_field
+from domain.mail.rule_language.conditions import All, AnyOf, Condition, Not
+from domain.mail.rule_language.rules import Rule, RuleMatch, complete, decide_without_model, evaluate_all
 from domain.mail.triage.classification import Classification, Decision, DecisionSource
-from domain.mail.triage.conditions import All, AnyOf, Condition, Not
 from domain.mail.triage.mail_facts import MailFacts
-from domain.mail.triage.rules import Rule, RuleMatch, complete, decide_without_model, evaluate_all
 from domain.mail.triage.safety import CheckedAction, SafetyEnforcer
-from domain.yaml_source import Path
 
 LONGEST_REASON = 300
 LONGEST_SUBJECT = 200
@@ -164,9 +162,11 @@ def _who_stops(match: RuleMatch | None, others: Sequence[Rule]) -> str:
 
 def _obstacle(condition: Condition, facts: MailFacts, path: Path) -> str:
     """Bounded by a rule's depth."""
-    if isinstance(condition, All):
-        place, first = next((n, one) for n, one in enumerate(condition.conditions) if not one.matches(facts))
-        return _obstacle(first, facts, (*path, "all", place))
-    word = "not" if isinstance(condition, Not) else "any" if isinstance(condition, AnyOf) else ""
-    here = (*path, word) if word else path
-    return f"{as_field(here)}: {json.dumps(write_condition(condition), ensure_ascii=False)[:200]}"
+    name, part = next((name, part) for name, part in condition.parts() if not part.matches(facts))
+    word = condition.words[name]
+    if isinstance(part, All):
+        number, first = next((number, one) for number, one in enumerate(part.root) if not one.matches(facts))
+        return _obstacle(first, facts, (*path, word, number))
+    here = (*path, word) if isinstance(part, (Not, AnyOf)) else path
+    written = condition.model_dump(mode="json", exclude_defaults=True, include={name})
+    return f"{as_field(here)}: {json.dumps(written, ensure_ascii=False)[:200]}"

@@ -1,131 +1,98 @@
-"""Plain values of a rule's document, each read with a reason that says what was expected."""
+"""Plain values of the language of rules. What no worker needs to look at again is checked when somebody writes them."""
 
 import re
-from collections.abc import Callable, Collection, Mapping
-from typing import TypeVar, cast
+from typing import Annotated
 
-from pydantic import BaseModel, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, ValidationInfo, WithJsonSchema
 
-from domain.mail.rule_language.defects import Defect, DefectError, defect, defects_of
+from domain.documents.language import AS_TEXT, OneOrMany
+from domain.mail.rule_language.rule_context import RuleContext
 from domain.payloads.mail_address import writable_address, writable_domain
-from domain.yaml_source import Path
-
-Made = TypeVar("Made", bound=BaseModel)
 
 LONGEST_LABEL = 225
 """Gmail refuses longer names."""
-_NUMBER = r"(?P<number>[0-9]{1,15}(?:\.[0-9]{1,20})?(?:e[-+]?[0-9]{1,3})?)"
-_DURATION = re.compile(_NUMBER + r"\s*(?P<unit>minute|hour|day|week)s?")
-_SIZE = re.compile(_NUMBER + r"\s*(?P<unit>bytes?|KB|MB)", re.IGNORECASE)
+LONGEST_TEXT = 500
+MOST_ADDRESSES = 500
+LARGEST_SIZE = 1_000_000_000
+"""Bytes, far above any message that Gmail takes."""
+_NUMBER = r"([0-9]{1,15}(?:\.[0-9]{1,20})?(?:e[-+]?[0-9]{1,3})?)"
+_DURATION = rf"^\s*{_NUMBER}\s*(minute|hour|day|week)s?\s*$"
+_SIZE = rf"^\s*{_NUMBER}\s*([bB][yY][tT][eE][sS]?|[kKmM][bB])\s*$"
 _HOURS = {"minute": 1 / 60, "hour": 1.0, "day": 24.0, "week": 168.0}
 _BYTES = {"byte": 1, "bytes": 1, "kb": 1_000, "mb": 1_000_000}
 
 
-def mapping(value: object, path: Path, known: Collection[str]) -> Mapping[str, object]:
-    """A mapping of known keys; every unknown key is a mistake of its own."""
-    if not isinstance(value, Mapping):
-        raise defect(path, f"must be a mapping of {_listed(known)}")
-    odd = [key for key in value if key not in known]
-    if odd:
-        reason = f"is not known here; known are {_listed(known)}"
-        raise DefectError(*(Defect((*path, str(key)), reason, "key") for key in odd))
-    return cast("Mapping[str, object]", value)
+def context_of(info: ValidationInfo) -> RuleContext | None:
+    """What a rule is checked against; None for a rule that was checked when it was saved."""
+    return info.context if isinstance(info.context, RuleContext) else None
 
 
-def text(value: object, path: Path) -> str:
-    """A text that is not empty."""
-    if isinstance(value, bool) or value is None or not isinstance(value, (str, int, float)):
-        raise defect(path, "must be a text; put quotes around a word such as true")
-    if not str(value).strip():
-        raise defect(path, "must not be empty")
-    return str(value)
-
-
-def label(value: object, path: Path) -> str:
-    """The id or name of a label."""
-    found = text(value, path).strip()
-    if len(found) > LONGEST_LABEL:
-        raise defect(path, f"is longer than {LONGEST_LABEL} characters, which no label is")
-    return found
-
-
-def truth(value: object, path: Path) -> bool:
-    """True or false."""
-    if not isinstance(value, bool):
-        raise defect(path, "must be true or false")
-    return value
-
-
-def whole(value: object, path: Path) -> int:
-    """A whole number."""
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise defect(path, "must be a whole number")
-    return value
-
-
-def addresses(value: object, path: Path) -> list[str]:
-    """One address that mail can be sent to, or a list of them."""
-    return _each(value, path, writable_address, "address such as ada@example.com")
-
-
-def domains(value: object, path: Path) -> list[str]:
-    """One domain or a list of them."""
-    return _each(value, path, writable_domain, "domain such as example.com")
-
-
-def _each(value: object, path: Path, check: Callable[[str], str], expected: str) -> list[str]:
-    several = value if isinstance(value, list) else [value]
-    if not several:
-        raise defect(path, "must not be an empty list")
-    found: list[str] = []
-    wrong: list[Defect] = []
-    for place, one in enumerate(several):
-        here = (*path, place) if isinstance(value, list) else path
+def _address(text: str, info: ValidationInfo) -> str:
+    if context_of(info) is not None:
         try:
-            found.append(text(one, here))
-            check(found[-1].replace("*", "\0"))  # A * would be one letter of an address, not any letters.
-        except DefectError as error:
-            wrong.extend(error.defects)
+            writable_address(text.replace("*", "\0"))  # A * would be one letter of an address, not any letters.
         except ValueError:
-            wrong.append(Defect(here, f"is no {expected}"))
-    if wrong:
-        raise DefectError(*wrong)
-    return found
+            raise ValueError("is no address such as ada@example.com") from None
+    return text
 
 
-def hours(value: object, path: Path) -> float:
-    """A duration such as `3 hours`, in hours."""
-    match = _DURATION.fullmatch(value.strip()) if isinstance(value, str) else None
+def _domain(text: str, info: ValidationInfo) -> str:
+    if context_of(info) is not None:
+        try:
+            writable_domain(text.replace("*", "\0"))
+        except ValueError:
+            raise ValueError("is no domain such as example.com") from None
+    return text
+
+
+def _label(text: str, info: ValidationInfo) -> str:
+    context, name = context_of(info), text.strip()
+    return name if context is None or context.labels is None else context.labels.id_of(name)
+
+
+def _hours(value: object) -> float:
+    match = re.fullmatch(_DURATION, value) if isinstance(value, str) else None
     if match is None:
-        raise defect(path, "must be a duration such as 90 minutes, 3 hours, 2 days or 1 week")
-    return float(match["number"]) * _HOURS[match["unit"]]
+        raise ValueError("must be a duration such as 90 minutes, 3 hours, 2 days or 1 week")
+    return float(match[1]) * _HOURS[match[2]]
 
 
-def bytes_of(value: object, path: Path) -> int:
-    """A size such as `5 MB`, or a number of bytes. KB and MB are 1,000 and 1,000,000 bytes, as in Gmail's search."""
+def _bytes(value: object) -> int:
     if isinstance(value, int) and not isinstance(value, bool):
         return value
-    match = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
+    match = re.fullmatch(_SIZE, value) if isinstance(value, str) else None
     if match is None:
-        raise defect(path, "must be a size such as 300 KB or 5 MB, or a number of bytes")
-    # An endless size has no whole number; the condition refuses this one.
-    return round(min(float(match["number"]) * _BYTES[match["unit"].lower()], 1e18))
+        raise ValueError("must be a size such as 300 KB or 5 MB, or a number of bytes")
+    # An endless size has no whole number; the bound refuses this one.
+    return round(min(float(match[1]) * _BYTES[match[2].lower()], 1e18))
 
 
-def made(kind: type[Made], fields: Mapping[str, object], path: Path, places: dict[str, Path] | None = None) -> Made:
-    """A checked value of the domain; what its class refuses is told at the place that it came from."""
-    try:
-        return kind.model_validate(dict(fields))
-    except ValidationError as error:
-        raise defects_of(error, path, places or {}) from error
-
-
-def one_of(value: object, path: Path, choices: Collection[str]) -> str:
-    """One of some words."""
-    if not isinstance(value, str) or value not in choices:
-        raise defect(path, f"must be one of {_listed(choices)}")
-    return value
-
-
-def _listed(words: Collection[str]) -> str:
-    return ", ".join(words)
+Text = Annotated[str, Field(max_length=LONGEST_TEXT), AS_TEXT]
+Address = Annotated[str, Field(max_length=LONGEST_TEXT), AS_TEXT, AfterValidator(_address)]
+Domain = Annotated[str, Field(max_length=LONGEST_TEXT), AS_TEXT, AfterValidator(_domain)]
+Addresses = Annotated[list[Address], Field(min_length=1, max_length=MOST_ADDRESSES), OneOrMany()]
+Domains = Annotated[list[Domain], Field(min_length=1, max_length=MOST_ADDRESSES), OneOrMany()]
+LabelName = Annotated[str, Field(max_length=LONGEST_LABEL), AS_TEXT, AfterValidator(_label)]
+"""The id or the name of a label; read, its id."""
+Hours = Annotated[
+    float,
+    Field(gt=0, le=1_000_000, allow_inf_nan=False),
+    BeforeValidator(_hours),
+    PlainSerializer(lambda hours: f"{hours!r} hours"),
+    WithJsonSchema({"type": "string", "pattern": _DURATION}),
+]
+"""A duration such as `3 hours`."""
+Bytes = Annotated[
+    int,
+    Field(gt=0, le=LARGEST_SIZE),
+    BeforeValidator(_bytes),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "integer", "exclusiveMinimum": 0, "maximum": LARGEST_SIZE},
+                {"type": "string", "pattern": _SIZE},
+            ]
+        }
+    ),
+]
+"""A size such as `5 MB`, or a number of bytes. KB and MB are 1,000 and 1,000,000 bytes, as in Gmail's search."""

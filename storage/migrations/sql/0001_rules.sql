@@ -12,7 +12,7 @@ create table rules (
   scope_ref text check (length(scope_ref) between 1 and 320 and scope_ref = lower(scope_ref collate "pg_c_utf8")),
   name text check (length(name) between 1 and 200),
   priority integer not null default 100 check (priority between 0 and 10000),
-  -- Of 'when': condition, decision and stop, as domain/mail/triage/rules.py reads them. Of 'tell': the labels that the words name.
+  -- Of 'when': when, then and stop, in the words of the language of rules. Of 'tell': the labels that the words name.
   definition jsonb not null default '{}' check (jsonb_typeof(definition) = 'object' and octet_length(definition::text) <= 200000),
   content text check (length(content) between 1 and 4000),
   label_ids text[] not null generated always as (postroom.named_labels(definition)) stored,

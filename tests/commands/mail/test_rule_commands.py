@@ -7,8 +7,8 @@ import pytest
 from psycopg import Connection
 
 from commands import rules
+from domain.documents.yaml_source import LONGEST_SOURCE
 from domain.mail.mailbox import MailboxLabel
-from domain.yaml_source import LONGEST_SOURCE
 from storage.accounts import labels
 from storage.accounts.accounts import Account
 from storage.postgres.database import Database

@@ -68,10 +68,10 @@ def busy(*lines: str) -> list[str]:
     return spans(read(calendar(event(*lines))))
 
 
-def faults(text: str | bytes) -> list[tuple[int, str]]:
+def faults(text: str | bytes) -> list[tuple[int | str, ...]]:
     found = read(text)
     assert found.entries == []
-    return [(one.row, one.column) for one in found.faults.listed]
+    return [one.path for one in found.faults.listed]
 
 
 @pytest.mark.parametrize(
@@ -357,7 +357,7 @@ def test_many_occurrences_are_a_fault_before_they_cost_much() -> None:
     found = read(calendar(*events))
     assert found.entries == []
     assert found.read == MOST_OCCURRENCES + 1
-    assert [one.column for one in found.faults.listed] == ["RRULE"]
+    assert [one.path[1] for one in found.faults.listed] == ["RRULE"]
     assert time.process_time() - begun < 10
 
 

@@ -22,9 +22,9 @@ def read(text: str | bytes, encoding: str = "utf-8", *, needs_collaborator: bool
     return read_table(data, zone=BERLIN, encoding=encoding, needs_collaborator=needs_collaborator)
 
 
-def faults(text: str | bytes, encoding: str = "utf-8") -> list[tuple[int, str, str]]:
+def faults(text: str | bytes, encoding: str = "utf-8") -> list[tuple[int | str, ...]]:
     found = read(text, encoding)
-    return [(one.row, one.column, one.value) for one in found.faults.listed]
+    return [(*one.path, one.value) for one in found.faults.listed]
 
 
 def span(start: str, end: str) -> Span:
@@ -162,7 +162,7 @@ def test_bytes_of_another_encoding_are_a_fault_and_never_other_letters() -> None
 def test_utf_16_without_a_mark_is_a_fault_until_it_is_named() -> None:
     data = GOOD.encode("utf-16-le")
     found = read(data)
-    assert "UTF-16" in found.faults.listed[0].why
+    assert "UTF-16" in found.faults.listed[0].reason
     assert len(read(data, "utf-16-le").entries) == 1
     assert faults(b"\xff\xfe" + data[:-1]) == [(0, "", "")]
 
@@ -209,7 +209,7 @@ FIELDS = st.sampled_from(
 @given(st.lists(st.lists(FIELDS, max_size=5).map(",".join), max_size=5).map("\n".join), st.binary(max_size=20))
 def test_no_file_is_more_than_faults(rows: str, ending: bytes) -> None:
     found = read(f"collaborator,from,until,kind,id\n{rows}\n".encode() + ending)
-    assert all(one.why for one in found.faults.listed)
+    assert all(one.reason for one in found.faults.listed)
     assert not (found.faults.listed and found.entries)
 
 
@@ -259,7 +259,7 @@ def test_a_table_is_read_as_spreadsheets_write_it(text: str, row: int, encoding:
     assert found.faults.listed == []
     assert [one.availability for one in found.entries] == [Availability(TEN_TO_TWELVE, AvailabilityKind.BUSY)]
     wrong = read(text.replace("busy", "bus").encode(encoding), needs_collaborator=False)
-    assert [(one.row, one.column) for one in wrong.faults.listed] == [(row, "kind")]
+    assert [one.path for one in wrong.faults.listed] == [(row, "kind")]
 
 
 @pytest.mark.parametrize(
@@ -283,7 +283,7 @@ def test_a_second_header_is_a_row_that_is_wrong(second: str) -> None:
     """The first row that names what must be there is the header; no row before another one is lost."""
     text = f"from,until\n2026-01-01,2026-01-02\n{second}\n2026-01-03,2026-01-04\n"
     found = read_table(text.encode(), zone=BERLIN, needs_collaborator=False)
-    assert {one.row for one in found.faults.listed} == {3}
+    assert {one.path[0] for one in found.faults.listed} == {3}
     assert found.entries == []
 
 

@@ -9,9 +9,9 @@ import icalendar
 import pytest
 from icalendar.timezone.zoneinfo import ZONEINFO
 
+from domain.documents.faults import Faults
 from domain.exchange.calendar_file import all_components, read_components
 from domain.exchange.calendar_zones import FileZones
-from domain.exchange.csv_file import Faults
 from domain.scheduling.recurrence import uncounted
 from tests.domain.exchange.test_availability_calendar import CUSTOM_ZONE, calendar, event, read, spans
 from tests.domain.exchange.test_shipped_calendars import FILES
@@ -83,7 +83,7 @@ def test_a_zone_that_nobody_knows_is_refused(name: str) -> None:
 def test_a_rule_of_a_time_zone_is_yearly(rule: str, *, is_taken: bool) -> None:
     zone = CUSTOM_ZONE.format(offset="+0530").replace("END:STANDARD", f"RRULE:{rule}\nEND:STANDARD")
     found = read(calendar(zone, event("DTSTART;TZID=Customized Time Zone:20260310T100000", "DURATION:PT1H")))
-    assert [one.column for one in found.faults.listed] == ([] if is_taken else ["DTSTART"])
+    assert [one.path[1] for one in found.faults.listed] == ([] if is_taken else ["DTSTART"])
     assert len(found.entries) == is_taken
 
 

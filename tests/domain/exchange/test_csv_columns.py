@@ -15,8 +15,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from domain.documents.faults import Faults
 from domain.exchange.csv_columns import BOM, Column, ColumnType, escape, read_field, unescape, write_field, write_lines
-from domain.exchange.csv_file import Faults, read_records
+from domain.exchange.csv_file import read_records
 from domain.jobs.failures import Invalid
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))

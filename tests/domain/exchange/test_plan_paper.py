@@ -6,8 +6,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from domain.documents.faults import Faults
 from domain.exchange.csv_columns import write_lines
-from domain.exchange.csv_file import Faults, read_records
+from domain.exchange.csv_file import read_records
 from domain.exchange.plan_paper import (
     COLUMNS,
     MOST_ON_PAPER,

@@ -25,7 +25,7 @@ def test_each_calendar_is_read_or_refused_by_name() -> None:
     read, refused = 0, 0
     for path in FILES:
         found = read_calendar(path.read_bytes(), zone="Europe/Berlin", now=PRESENT, options=CalendarOptions())
-        assert all(fault.why for fault in found.faults.listed), path.name
+        assert all(fault.reason for fault in found.faults.listed), path.name
         assert not (found.faults and not found.faults.listed)
         read, refused = read + (not found.faults), refused + bool(found.faults)
     assert read > 150
@@ -46,4 +46,4 @@ def test_a_damaged_calendar_is_read_or_refused_by_name() -> None:
             lines[index : index + 1] = chance.choice([[lines[index], other], [kept], [name + b":" + value], [other]])
         data = b"\r\n".join(lines)
         found = read_calendar(data, zone="Europe/Berlin", now=PRESENT, options=CalendarOptions())
-        assert all(fault.why for fault in found.faults.listed)
+        assert all(fault.reason for fault in found.faults.listed)

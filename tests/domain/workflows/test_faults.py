@@ -12,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.access.users import UserRole
+from domain.documents.faults import MOST_FAULTS, RefusedDocument
+from domain.documents.yaml_source import LONGEST_SOURCE
 from domain.workflows.definition import (
     MOST_ITEMS,
     MOST_NEEDS,
@@ -27,8 +29,7 @@ from domain.workflows.definition import (
     definition_of,
     hash_of,
 )
-from domain.workflows.faults import MOST_FAULTS, Faults, Form, check, read
-from domain.yaml_source import LONGEST_SOURCE
+from domain.workflows.faults import Form, check, read
 from tests.written_pages import DOCS, Page
 
 ID = "3fa85f64-5717-4562-b3fc-2c963f66afa6"
@@ -68,7 +69,7 @@ def document(**nodes: object) -> dict[str, Any]:
 def places(given_document: object) -> list[str]:
     try:
         check(given_document, SAVED.get)
-    except Faults as faults:
+    except RefusedDocument as faults:
         return [fault.pointer for fault in faults.faults]
     return []
 
@@ -135,7 +136,7 @@ nodes:
   c: {}
 output: ${nodes.d.output}
 """
-    with pytest.raises(Faults) as refused:
+    with pytest.raises(RefusedDocument) as refused:
         read(text, Form.YAML, SAVED.get)
     found = [(fault.pointer, fault.line) for fault in refused.value.faults]
     assert found == [
@@ -164,7 +165,7 @@ def test_a_thousand_nodes_are_read_and_one_more_is_not(form: Form) -> None:
         return (json.dumps(whole) if form is Form.JSON else yaml.safe_dump(whole)).encode()
 
     assert len(read(text(MOST_NODES), form, SAVED.get).definition.nodes) == MOST_NODES
-    with pytest.raises(Faults) as refused:
+    with pytest.raises(RefusedDocument) as refused:
         read(text(MOST_NODES + 1), form, SAVED.get)
     assert [fault.pointer for fault in refused.value.faults] == ["/nodes"]
 
@@ -204,7 +205,7 @@ UNREADABLE: dict[str, tuple[Form, bytes]] = {
 @pytest.mark.parametrize("kind", UNREADABLE)
 def test_a_text_that_was_made_to_hurt_is_refused(kind: str) -> None:
     form, text = UNREADABLE[kind]
-    with pytest.raises(Faults):
+    with pytest.raises(RefusedDocument):
         read(text, form, SAVED.get)
 
 

@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
+from domain.documents.faults import RefusedDocument
 from domain.payloads.payload import Payload
 from domain.payloads.registry import Registry
 from domain.workflows.advance import DENIED, TIMEOUT, Ask, AwaitEvent, Begin, NodeError, RunEnd, RunState, Turn
 from domain.workflows.definition import Definition, WorkflowWork
-from domain.workflows.faults import Faults, check
+from domain.workflows.faults import check
 from tests.domain.workflows.simulated_run import SimulatedRun
 from tests.workflows.known_threads import Round, Thread, names, thread
 
@@ -82,7 +83,7 @@ class Player:
 def test_what_went_wrong_elsewhere_goes_right(name: str, seed: int) -> None:
     told = thread(name)
     if told.faults:
-        with pytest.raises(Faults) as refused:
+        with pytest.raises(RefusedDocument) as refused:
             check(told.workflow, lambda _name: None, TYPES)
         assert [fault.pointer for fault in refused.value.faults] == told.faults
         return

@@ -102,12 +102,19 @@ def test_all_faults_are_said_with_place_and_reason_at_each_entry_point(
     assert (checked["valid"], checked["name"]) == (False, None)
     assert places.keys() > FAULTY
     assert all(one["reason"] and BAD.splitlines()[one["line"] - 1].strip() for one in places.values())
+
+    def where(one: dict[str, Any]) -> str:
+        return f"{file}:{one['line']}:{one['column']}"
+
     as_text = call(workflows, "validate", file, "--org", org)
     assert (as_text.exit_code, as_text.stdout.splitlines()) == (
-        1, [f"{file}: line {one['line']}: {one['pointer']}: {one['reason']}" for one in checked["faults"]]
+        1, [f"{where(one)}: {one['pointer']}: {one['reason']}" for one in checked["faults"]]
     )  # fmt: skip
     saved = refusal(workflows, "save", file, "--org", org).removeprefix("Error: ").splitlines()
-    assert saved == [f"line {one['line']}: {one['pointer']}: {one['reason']}" for one in checked["faults"]]
+    assert len(saved) == len(checked["faults"])
+    for line, one in zip(saved, checked["faults"], strict=True):
+        assert line.startswith(f"{where(one)}: {one['pointer'].split('/')[1]}")
+        assert line.endswith(one["reason"])
     document = yaml.safe_load(BAD)
     over_http = client.post("/v1/workflows/validate", document).json["faults"]
     refused = client.post("/v1/workflows/definitions", document)

@@ -4,7 +4,7 @@ from typing import Any
 
 from domain.mail.correspondence import LabelRole
 from domain.mail.mailbox import MailboxLabel
-from domain.mail.triage.rules import parse_rule
+from domain.mail.rule_language.rules import parse_rule
 from storage.accounts import labels
 from storage.postgres.database import Database
 from storage.rules import kept_rules, rules
@@ -17,10 +17,10 @@ WORK = MailboxLabel("Label_2", "Work", "user")
 
 
 def rule_naming(*label_ids: str, in_condition: bool = False) -> dict[str, Any]:
-    condition = {"kind": "label", "label_id": label_ids[0]} if in_condition else {"kind": "label", "label_id": "INBOX"}
+    condition = {"label": label_ids[0]} if in_condition else {"label": "INBOX"}
     named = [] if in_condition else list(label_ids)
-    actions = [{"kind": "apply_label", "label_id": one} for one in named] or [{"kind": "archive"}]
-    return {"rule_id": "x", "name": "a rule", "condition": condition, "decision": {"actions": actions}}
+    actions: list[Any] = [{"apply_label": one} for one in named] or ["archive"]
+    return {"rule_id": "x", "name": "a rule", "when": condition, "then": {"actions": actions}}
 
 
 def test_a_sync_keeps_what_the_user_said(store: Database) -> None:

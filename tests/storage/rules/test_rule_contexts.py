@@ -9,10 +9,10 @@ from uuid import UUID
 import pytest
 
 from domain.agents.profile import parse_profile
+from domain.documents.faults import RefusedDocument
 from domain.jobs.failures import Gone
 from domain.jobs.job import Origin
 from domain.mail.mailbox import MailboxLabel
-from domain.mail.rule_language.defects import RefusedRules
 from domain.mail.rule_language.rule_context import RuleContext
 from domain.mail.rule_language.rule_file import read_rule_document
 from domain.mail.rule_language.rule_words import WrittenRule
@@ -38,7 +38,7 @@ def account(store: Database) -> Account:
 
 def refused(store: Database, account: Account, action: dict[str, Any], *, of_org: bool) -> str:
     document = {"name": "x", "when": {"subject": "x"}, "then": {"actions": [action]}}
-    with pytest.raises(RefusedRules) as refusal:
+    with pytest.raises(RefusedDocument) as refusal:
         here = None if of_org else account.account_id
         read_checked(store.ledger, account.org_id, here, partial(read_rule_document, document))
     return refusal.value.reason
@@ -61,7 +61,7 @@ def test_names_are_a_mailboxs_own(store: Database, account: Account) -> None:
     other = make_account(store, org="another org")
     with pytest.raises(Gone):
         read_checked(store.ledger, other.org_id, account.account_id, read)
-    with pytest.raises(RefusedRules):
+    with pytest.raises(RefusedDocument):
         read_checked(store.ledger, other.org_id, None, read)
 
 
@@ -103,5 +103,5 @@ def is_taken(store: Database, account: Account, name: str, here: UUID | None) ->
     document = {"name": "x", "when": {"subject": "x"}, "then": {"route": f"agent:{name}"}}
     try:
         return bool(read_checked(store.ledger, account.org_id, here, partial(read_rule_document, document)))
-    except RefusedRules as refusal:
+    except RefusedDocument as refusal:
         return refusal.field != "/then/route"

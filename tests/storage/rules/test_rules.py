@@ -8,8 +8,8 @@ from psycopg.errors import CheckViolation
 
 from domain.jobs.failures import Gone
 from domain.mail.parsing.parsed_message import Address
+from domain.mail.rule_language.rules import Rule, parse_rule
 from domain.mail.triage.prompts import RuleScope
-from domain.mail.triage.rules import Rule, parse_rule
 from storage.postgres.database import Database
 from storage.rules import kept_rules, rules
 from storage.rules.rules import Reach
@@ -19,15 +19,15 @@ ADA = Address("Ada", "Ada@Example.org")
 
 
 def rule_named(name: str, priority: int = 100) -> Rule:
-    condition = {"kind": "label", "label_id": "INBOX"}
+    condition = {"label": "INBOX"}
     return parse_rule(
         {
             "rule_id": "x",
             "name": name,
             "priority": priority,
             "stop": False,
-            "condition": condition,
-            "decision": {"classification": "fyi"},
+            "when": condition,
+            "then": {"class": "fyi"},
         }
     )
 
@@ -58,7 +58,7 @@ def test_a_rule_that_cannot_be_read_does_not_stop_the_others(store: Database, da
     with store.tenant(account.org_id) as tx:
         broken = rules.add(tx, account.org_id, rule_named("old"))
         rules.add(tx, account.org_id, rule_named("good"))
-    database.execute("""update rules set definition = '{"condition": {"kind": "astrology"}}' where name = 'old'""")
+    database.execute("""update rules set definition = '{"when": {"astrology": true}}' where name = 'old'""")
     with store.tenant(account.org_id) as tx:
         found = rules.of_account(tx, account.account_id)
     assert [rule.name for rule in found.rules] == ["good"]

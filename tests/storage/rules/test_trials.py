@@ -13,8 +13,8 @@ from psycopg import Connection
 
 from domain.jobs.failures import Gone
 from domain.mail.rule_language.rule_file import read_rule_document
+from domain.mail.rule_language.rules import Rule
 from domain.mail.rule_language.trial import RuleTrial
-from domain.mail.triage.rules import Rule
 from settings import Settings
 from storage.accounts.accounts import Account
 from storage.postgres.database import Database, TenantTransaction

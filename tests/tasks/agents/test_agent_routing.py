@@ -7,7 +7,7 @@ import pytest
 from domain.agents.loop import RunStatus
 from domain.jobs.job import Origin
 from domain.mail.correspondence import EmailState
-from domain.mail.triage.rules import parse_rule
+from domain.mail.rule_language.rules import parse_rule
 from operations import replays
 from storage.accounts import accounts
 from storage.agents import profiles
@@ -18,10 +18,8 @@ from tests.doubles.mail_environment import MailEnvironment
 
 
 def route(env: MailEnvironment, profile: str = "assistant") -> None:
-    condition = {"kind": "sender", "addresses": ["anna@example.com"]}
-    made = parse_rule(
-        {"rule_id": "x", "name": "Anna", "condition": condition, "decision": {"route": f"agent:{profile}"}}
-    )
+    condition = {"from": "anna@example.com"}
+    made = parse_rule({"rule_id": "x", "name": "Anna", "when": condition, "then": {"route": f"agent:{profile}"}})
     with env.process.database.ledger() as tx:
         rules.add(tx, env.account.org_id, made, account_id=env.account.account_id)
 

@@ -7,8 +7,8 @@ from uuid import uuid4
 import pytest
 
 from domain.mail.correspondence import EmailState, LabelRole, label_name
+from domain.mail.rule_language.rules import Rule, parse_rule
 from domain.mail.triage.prompts import RuleScope
-from domain.mail.triage.rules import Rule, parse_rule
 from engine.context import JobContext
 from providers.google.gmail import GmailMailbox
 from storage.accounts import label_lease, labels
@@ -83,8 +83,8 @@ def test_a_renamed_label_keeps_its_id_and_what_the_user_said(env: MailEnvironmen
 
 
 def about(name: str, label_id: str) -> Rule:
-    condition = {"kind": "label", "label_id": label_id}
-    return parse_rule({"rule_id": "x", "name": name, "condition": condition, "decision": {"classification": "fyi"}})
+    condition = {"label": label_id}
+    return parse_rule({"rule_id": "x", "name": name, "when": condition, "then": {"class": "fyi"}})
 
 
 @pytest.mark.parametrize("name", ["postroom/NEEDS RESPONSE", "Postroom-Needs Response"])

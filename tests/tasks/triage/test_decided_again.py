@@ -7,8 +7,8 @@ import pytest
 
 from domain.access.api_keys import Role
 from domain.mail.actions.status import ActionStatus
+from domain.mail.rule_language.rules import parse_rule
 from domain.mail.triage.prompts import CLASSIFY_TOOL
-from domain.mail.triage.rules import parse_rule
 from domain.payloads.triage import ClassifyPayload
 from engine.enqueue import enqueue
 from sandbox.emulator.control import MessagePlace
@@ -30,8 +30,8 @@ DELETED_BY_RULE = parse_rule(
     {
         "rule_id": "x",
         "name": "Anna",
-        "condition": {"kind": "sender", "addresses": ["anna@example.com"]},
-        "decision": {"actions": [FOR_GOOD]},
+        "when": {"from": "anna@example.com"},
+        "then": {"actions": ["delete"]},
     }
 )
 """The class is the model's to find."""

@@ -5,8 +5,8 @@ from typing import Any
 from domain.mail.account_settings import parse_settings
 from domain.mail.parsing.parsed_message import Address
 from domain.mail.rule_language.rule_file import read_rule_document
+from domain.mail.rule_language.rules import TOO_COSTLY
 from domain.mail.triage.prompts import RuleScope
-from domain.mail.triage.rules import TOO_COSTLY
 from sandbox.emulator.control import MessagePlace
 from storage.accounts import accounts
 from storage.actions import actions

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from domain.mail.rule_language.defects import RefusedRules
-from domain.mail.rule_language.rule_file import read_rule_file
-from domain.yaml_source import (
+from domain.documents.faults import RefusedDocument
+from domain.documents.yaml_source import (
     DEEPEST_VALUE,
     LONGEST_SOURCE,
     MOST_ALIASES,
@@ -16,6 +15,7 @@ from domain.yaml_source import (
     UnreadableYaml,
     read_yaml,
 )
+from domain.mail.rule_language.rule_file import read_rule_file
 
 LAUGHS = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"{after}: &{after} [{', '.join([f'*{before}'] * 9)}]\n" for before, after in zip("abcdefg", "bcdefgh", strict=True)
@@ -47,7 +47,7 @@ HOSTILE = {
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_a_hostile_file_is_refused_with_its_limit(kind: str) -> None:
     data, reason = HOSTILE[kind]
-    with pytest.raises(RefusedRules) as refusal:
+    with pytest.raises(RefusedDocument) as refusal:
         read_rule_file(data, "r.yaml")
     assert reason in refusal.value.lines[0]
     assert refusal.value.lines[0].startswith("r.yaml:")
@@ -56,7 +56,7 @@ def test_a_hostile_file_is_refused_with_its_limit(kind: str) -> None:
 @settings(max_examples=100)
 @given(st.binary(max_size=200) | st.text(max_size=200).map(str.encode))
 def test_no_text_breaks_the_reader(data: bytes) -> None:
-    with suppress(RefusedRules):
+    with suppress(RefusedDocument):
         assert read_rule_file(data, "r.yaml")
 
 

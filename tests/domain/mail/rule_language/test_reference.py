@@ -5,15 +5,13 @@ from typing import Any
 
 import pytest
 
-from domain import yaml_source
+from domain.documents import yaml_source
+from domain.documents.yaml_source import read_yaml
 from domain.mail.actions.kinds import ActionKind
 from domain.mail.actions.requested_action import CLASSES, KINDS
-from domain.mail.rule_language import rule_file
-from domain.mail.rule_language.condition_words import WORDS
+from domain.mail.rule_language import rule_file, rules
+from domain.mail.rule_language.conditions import DEEPEST_CONDITION, MOST_CHILDREN, MOST_CONDITIONS, Condition
 from domain.mail.rule_language.rule_file import read_rule_document, read_rule_file
-from domain.mail.triage import rules
-from domain.mail.triage.conditions import MOST_CHILDREN
-from domain.yaml_source import read_yaml
 from storage.rules import kept_rules
 from tests.written_pages import DOCS, Page
 
@@ -56,7 +54,7 @@ def test_every_action_in_the_table_reads(example: str) -> None:
 
 
 def test_every_word_has_a_row_and_an_example() -> None:
-    assert [word for words, _ in CONDITIONS for word in words] == list(WORDS)
+    assert [word for words, _ in CONDITIONS for word in words] == list(Condition.words.values())
     assert all(examples for _, examples in CONDITIONS)
     assert {word for words, _ in ACTIONS for word in words} == set(KINDS)
 
@@ -85,8 +83,8 @@ def test_the_files_in_the_pages_read(page: Page) -> None:
         ("values in the file, aliases counted as what they stand for", f"{yaml_source.MOST_VALUES:,}"),
         ("aliases", yaml_source.MOST_ALIASES),
         ("rules in a file", rule_file.MOST_RULES_AT_ONCE),
-        ("levels of conditions", rules.DEEPEST_CONDITION),
-        ("conditions of a rule", f"{rules.MOST_CONDITIONS}, and {MOST_CHILDREN} in one list"),
+        ("levels of conditions", DEEPEST_CONDITION),
+        ("conditions of a rule", f"{MOST_CONDITIONS}, and {MOST_CHILDREN} in one list"),
         ("actions of a rule", rules.MOST_ACTIONS),
         ("patterns of a file", rule_file.MOST_PATTERNS_AT_ONCE),
         ("rules of an org", f"{kept_rules.MOST_KEPT:,}"),

@@ -7,25 +7,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from domain.documents.faults import RefusedDocument
 from domain.jobs.failures import Invalid
 from domain.mail.actions.label_actions import ApplyLabel
 from domain.mail.mailbox import MailboxLabel
-from domain.mail.rule_language.defects import MOST_SHOWN, RefusedRules
+from domain.mail.rule_language.conditions import Label
 from domain.mail.rule_language.direction import read_direction
 from domain.mail.rule_language.label_names import LabelNames
 from domain.mail.rule_language.rule_context import RuleContext
-from domain.mail.rule_language.rule_file import MOST_PATTERNS_AT_ONCE, read_rule_document, read_rule_file
-from domain.mail.rule_language.rule_words import forwarded_to, labels_named, write_rule
-from domain.mail.triage.conditions import Label
-from domain.mail.triage.rules import Rule
+from domain.mail.rule_language.rule_file import MOST_PATTERNS_AT_ONCE, MOST_SHOWN, read_rule_document, read_rule_file
+from domain.mail.rule_language.rule_words import forwarded_to, labels_named
+from domain.mail.rule_language.rules import Rule
 
 HEAD = "name: a rule\n"
 WHEN = HEAD + "when: {subject: x}\n"
 THEN = "then: {class: fyi}\n"
 
 
-def refused(text: str) -> RefusedRules:
-    with pytest.raises(RefusedRules) as refusal:
+def refused(text: str) -> RefusedDocument:
+    with pytest.raises(RefusedDocument) as refusal:
         read_rule_file(text.encode(), "r.yaml")
     return refusal.value
 
@@ -38,7 +38,7 @@ BAD = [  # text, line:column, field
     (HEAD + "when:\n  body:\n    matches: (a|aa)+(?<=b)c$\n" + THEN, "4:14", "when.body.matches"),
     (HEAD + "when:\n  from:\n    - a@b.example\n    - nobody\n" + THEN, "5:7", "when.from[1]"),
     (HEAD + "when:\n  domain: a@b.example\n" + THEN, "3:11", "when.domain"),
-    (HEAD + "when:\n  domain: {subdomains: true}\n" + THEN, "3:11", "when.domain.names"),
+    (HEAD + "when:\n  domain: {subdomains: true}\n" + THEN, "3:11", "when.domain"),
     (HEAD + "when:\n  header: {contains: x}\n" + THEN, "3:11", "when.header"),
     (HEAD + "when:\n  header: {name: 'a b'}\n" + THEN, "3:18", "when.header.name"),
     (HEAD + "when:\n  size: {over: huge}\n" + THEN, "3:16", "when.size.over"),
@@ -133,7 +133,7 @@ def test_lines_and_columns_are_counted_from_one(before: int, indent: int) -> Non
     ],
 )  # fmt: skip
 def test_json_is_refused_by_pointer(document: object, pointer: str) -> None:
-    with pytest.raises(RefusedRules) as refusal:
+    with pytest.raises(RefusedDocument) as refusal:
         read_rule_document(document)
     assert refusal.value.field == pointer
     assert not refusal.value.reason.startswith(":")
@@ -145,10 +145,11 @@ def test_labels_are_named_and_kept_by_id() -> None:
     (rule,) = read_rule_file(text.encode(), "r.yaml", RuleContext(labels))
     assert isinstance(rule, Rule)
     assert rule.decision.actions == (ApplyLabel(label_id="Label_7"),)
-    assert [one for one in rule.condition.conditions if one != Label(kind="label", label_id="Label_7")] == []  # type: ignore[union-attr]  # known above
+    assert rule.condition.any_ is not None
+    assert [one.label for one in rule.condition.any_.root] == [Label("Label_7")] * 2
     (told,) = read_rule_file(b"name: x\ntell: x\nlabels: [Receipts]\n", "r.yaml", RuleContext(labels))
     assert told.labels == ("Label_7",)  # type: ignore[union-attr]  # known above
-    with pytest.raises(RefusedRules, match="names no label") as refusal:
+    with pytest.raises(RefusedDocument, match="names no label") as refusal:
         read_rule_file((HEAD + "when:\n  label: Bills\n" + THEN).encode(), "r.yaml", RuleContext(labels))
     assert refusal.value.lines[0].startswith("r.yaml:3:10: when.label: ")
 
@@ -178,7 +179,7 @@ def test_what_only_the_mailbox_and_the_clock_can_tell(
     context: RuleContext, action: str, place: str, reason: str
 ) -> None:
     text = HEAD + f"when: {{subject: x}}\nthen:\n  actions:\n    - {action}\n"
-    with pytest.raises(RefusedRules) as refusal:
+    with pytest.raises(RefusedDocument) as refusal:
         read_rule_file(text.encode(), "r.yaml", context)
     assert refusal.value.lines[0].startswith(f"r.yaml:{place}: then.actions[0].")
     assert reason in refusal.value.lines[0]
@@ -193,7 +194,7 @@ def test_what_only_the_mailbox_and_the_clock_can_tell(
 )
 def test_a_route_names_a_profile_that_there_is(profiles: set[str], reason: str) -> None:
     text = HEAD + "when: {subject: x}\nthen:\n  route: agent:bookkeper\n"
-    with pytest.raises(RefusedRules) as refusal:
+    with pytest.raises(RefusedDocument) as refusal:
         read_rule_file(text.encode(), "r.yaml", RuleContext(profiles=frozenset(profiles)))
     assert refusal.value.lines == (f"r.yaml:4:10: then.route: {reason}",)
     assert read_rule_file(text.encode(), "r.yaml", RuleContext(profiles=frozenset({"bookkeper"})))
@@ -207,7 +208,7 @@ def test_a_route_names_a_profile_that_there_is(profiles: set[str], reason: str) 
 def test_what_is_good_passes(context: RuleContext, action: str) -> None:
     text = HEAD + f"when: {{label: INBOX}}\nthen:\n  actions:\n    - {action}\n"
     (rule,) = read_rule_file(text.encode(), "r.yaml", context)
-    assert read_rule_document(write_rule(rule)) == (rule,)
+    assert read_rule_document(rule.document) == (rule,)
 
 
 @given(local=st.from_regex("[a-z]{1,8}", fullmatch=True), tag=st.from_regex("[a-z+]{0,8}", fullmatch=True))
@@ -224,12 +225,6 @@ def test_what_rules_name_is_found() -> None:
     rules = read_rule_document([{"name": "x", "when": when, "then": then}, told])
     assert labels_named(rules) == {"L1", "L2", "L3", "L4"}
     assert forwarded_to(rules) == {"a@b.example", "c@d.example"}
-
-
-def test_several_words_in_one_condition_must_all_hold() -> None:
-    together = HEAD + "when: {subject: x, from: a@b.example}\n" + THEN
-    apart = HEAD + "when: {all: [{subject: x}, {from: a@b.example}]}\n" + THEN
-    assert read_rule_file(together.encode(), "r") == read_rule_file(apart.encode(), "r")
 
 
 @pytest.mark.parametrize("depth", [9, 15])
@@ -262,7 +257,7 @@ def test_the_number_of_conditions_is_bounded() -> None:
 )
 def test_a_pattern_that_the_engine_does_not_take_is_refused_with_the_reason(pattern: str, reason: str) -> None:
     document = {"name": "x", "when": {"body": {"matches": pattern}}, "then": {"class": "fyi"}}
-    with pytest.raises(RefusedRules) as refusal:
+    with pytest.raises(RefusedDocument) as refusal:
         read_rule_document(document)
     assert refusal.value.field == "/when/body/matches"
     assert reason in refusal.value.reason
@@ -271,14 +266,14 @@ def test_a_pattern_that_the_engine_does_not_take_is_refused_with_the_reason(patt
 def test_the_patterns_of_a_document_are_counted_before_any_is_compiled() -> None:
     condition = {"any": [{"subject": {"matches": "("}}] * 50}
     rule = {"name": "x", "when": {"all": [condition] * 3}, "then": {"class": "fyi"}}
-    with pytest.raises(RefusedRules, match=f"more than {MOST_PATTERNS_AT_ONCE} patterns") as refusal:
+    with pytest.raises(RefusedDocument, match=f"more than {MOST_PATTERNS_AT_ONCE} patterns") as refusal:
         read_rule_document([rule] * 4)
     assert len(refusal.value.lines) == 1
 
 
 def test_a_name_that_looks_like_a_secret_is_refused_where_it_comes_in() -> None:
     for kind in ({"when": {"subject": "x"}, "then": {"class": "fyi"}}, {"tell": "x"}):
-        with pytest.raises(RefusedRules) as refusal:
+        with pytest.raises(RefusedDocument) as refusal:
             read_rule_document({"name": "for AKIAABCDEFGHIJKLMNOP", **kind})
         assert refusal.value.field == "/name"
 
@@ -289,7 +284,7 @@ def test_a_size_that_no_message_has_is_refused(size: str) -> None:
 
 
 def test_a_number_of_bytes_that_no_message_has_is_refused() -> None:
-    with pytest.raises(RefusedRules, match="less than or equal to"):
+    with pytest.raises(RefusedDocument, match="less than or equal to"):
         read_rule_document({"name": "x", "when": {"size": {"under": 10**400}}, "then": {"class": "fyi"}})
 
 
@@ -319,13 +314,13 @@ def test_rules_and_directions_take_the_addresses_that_mail_can_be_sent_to(writte
         if is_taken:
             read()
         else:
-            with pytest.raises((Invalid, RefusedRules)):
+            with pytest.raises((Invalid, RefusedDocument)):
                 read()
 
 
 @pytest.mark.parametrize("pattern", [r"\bщит\b", r"\bcafé\b", r"x\\\bé", r"\b\pL+", r"\Bß"])
 def test_a_word_boundary_beside_other_letters_is_refused_with_the_way_to_write_it(pattern: str) -> None:
-    with pytest.raises(RefusedRules, match=r"at character \d.*\(\^\|\\W\)"):
+    with pytest.raises(RefusedDocument, match=r"at character \d.*\(\^\|\\W\)"):
         read_rule_document({"name": "x", "when": {"subject": {"matches": pattern}}, "then": {"class": "fyi"}})
 
 

@@ -7,7 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.jobs.failures import Invalid
-from domain.mail.triage.safe_pattern import LARGEST_PROGRAM, LONGEST_SEARCHED, compiled, found_in, matches_everything
+from domain.mail.rule_language.safe_pattern import (
+    LARGEST_PROGRAM,
+    LONGEST_SEARCHED,
+    compiled,
+    found_in,
+    matches_everything,
+)
 from domain.spelling.normal_form import normal_pattern, searched_forms
 
 ORDINARY = [

@@ -1,9 +1,9 @@
 """What it costs to try a rule on a message, known before anything is searched."""
 
-from domain.mail.triage.conditions import All, AnyOf, Condition, Not
+from domain.mail.rule_language.conditions import All, AnyOf, Condition, Not, Part
+from domain.mail.rule_language.safe_pattern import LONGEST_SEARCHED, compiled
+from domain.mail.rule_language.text_conditions import TextCondition
 from domain.mail.triage.mail_facts import MailFacts
-from domain.mail.triage.safe_pattern import LONGEST_SEARCHED, compiled
-from domain.mail.triage.text_conditions import Body, Header, Subject
 from domain.spelling.normal_form import normal_pattern, searched_forms
 
 MOST_WORK = 300_000_000
@@ -22,28 +22,21 @@ def work_of(condition: Condition, facts: MailFacts) -> int:
 
     It is an upper bound, for a condition may be decided before all of it is looked at. Bounded by a rule's depth.
     """
-    match condition:
+    return sum(_work_of(part, facts) for _, part in condition.parts())
+
+
+def _work_of(part: Part, facts: MailFacts) -> int:
+    match part:
         case All() | AnyOf():
-            return sum(work_of(one, facts) for one in condition.conditions)
+            return sum(work_of(one, facts) for one in part.root)
         case Not():
-            return work_of(condition.condition, facts)
-        case Subject() | Body() | Header():
-            texts = _texts(condition, facts)
+            return work_of(part.root, facts)
+        case TextCondition():
+            texts = part.texts(facts)
         case _:
             return 0
-    if condition.pattern is None:
+    if part.pattern is None:
         return PLAIN_STEPS * sum(map(len, texts))
-    steps: int = compiled(normal_pattern(condition.pattern)).programsize
+    steps: int = compiled(normal_pattern(part.pattern)).programsize
     letters = sum(min(len(form), LONGEST_SEARCHED) for text in texts for form in searched_forms(text))
     return TO_COMPILE + steps * (TO_COMPILE_STEP + letters)
-
-
-def _texts(condition: Subject | Body | Header, facts: MailFacts) -> tuple[str, ...]:
-    message = facts.message
-    match condition:
-        case Subject():
-            return (message.subject,)
-        case Body():
-            return (message.text,)
-        case Header():
-            return tuple(message.header_values(condition.name.lower()))

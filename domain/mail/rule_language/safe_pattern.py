@@ -2,10 +2,9 @@
 
 import re
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Any
 
 import re2
-from pydantic import StringConstraints
 
 from domain.jobs.failures import Invalid
 
@@ -34,9 +33,6 @@ _WORD = (
 _BOUNDARY = re.compile(r"(?<!\\)(?:\\\\)*+(?P<sign>\\[bB])")
 _PROPERTY = re.compile(r"\\(?:[pP]|x\{)")
 _ANCHORS = (r"\b", r"\B", r"\A", r"\z", "^", "$")
-
-Pattern = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_PATTERN)]
-"""A pattern as it is kept. It is compiled when it is saved, and when it is first used, not when it is read."""
 
 
 def check_boundaries(pattern: str) -> None:

@@ -4,87 +4,131 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictInt,
+    StringConstraints,
+    ValidationError,
+    ValidationInfo,
+    WithJsonSchema,
+    model_validator,
+)
 
+from domain.documents.language import AS_TEXT, Words
 from domain.jobs.failures import Invalid
+from domain.jobs.job import JsonObject
 from domain.mail.actions.kinds import SENDING
 from domain.mail.actions.requested_action import RequestedAction
 from domain.mail.invalid_fields import invalid_from
+from domain.mail.rule_language.conditions import Condition, bounded
+from domain.mail.rule_language.rule_work import MOST_WORK, work_of
+from domain.mail.rule_language.values import Text, context_of
+from domain.mail.rule_language.written_actions import WrittenAction
 from domain.mail.triage.automation import Automation
 from domain.mail.triage.classification import (
     LONGEST_RATIONALE,
+    MODEL_CLASSES,
     Classification,
     Decision,
     DecisionSource,
     decide_by_automation,
     respect_automation,
 )
-from domain.mail.triage.conditions import Condition
 from domain.mail.triage.mail_facts import MailFacts
-from domain.mail.triage.rule_work import MOST_WORK, work_of
-from domain.mail.triage.text_conditions import Text
+from domain.privacy.secrets import looks_secret
 
-DEEPEST_CONDITION = 8
-MOST_CONDITIONS = 200
+UNSAVED = "unsaved"
+"""The id of a rule that has none yet."""
+LONGEST_NAME = 200
 MOST_ACTIONS = 20
+MOST_PROFILES_LISTED = 20
+"""In a refusal: whoever has more knows how to list them."""
 TOO_COSTLY = "it would cost more than is left for the rules of one message: the text is long, or the patterns are large"
-_NESTING = ("conditions", "condition")
 _OTHER_TIERS_WORDS = 400
 """Characters that are kept of another tier's rationale, so that the rules' names still fit."""
-
-
-Route = Annotated[str, StringConstraints(pattern=r"^agent:[a-z0-9][a-z0-9_-]{0,62}$")]
-"""Who takes the message over: `agent:` and the name of an agent's profile."""
+_CLASSES = [str(one) for one in MODEL_CLASSES]
 AGENT = "agent:"
 
 
-class RuleDecision(BaseModel):
+def _class(value: object) -> object:
+    if not isinstance(value, str) or value not in _CLASSES:
+        raise ValueError(f"must be one of {', '.join(_CLASSES)}")
+    return value
+
+
+def _route(route: str, info: ValidationInfo) -> str:
+    context, name = context_of(info), route.removeprefix(AGENT)
+    if context is not None and context.profiles is not None and name not in context.profiles:
+        listed = ", ".join(sorted(context.profiles)[:MOST_PROFILES_LISTED])
+        known = f"known are {listed}" if listed else "there is none"
+        raise ValueError(f"names no agent's profile: {name[:60]!r}; {known}")
+    return route
+
+
+def _name(name: str, info: ValidationInfo) -> str:
+    if context_of(info) is not None and looks_secret(name):
+        raise ValueError("looks like a secret: the audit log shows names")
+    return name
+
+
+Class = Annotated[Classification, BeforeValidator(_class), WithJsonSchema({"enum": _CLASSES})]
+Route = Annotated[str, StringConstraints(pattern=r"^agent:[a-z0-9][a-z0-9_-]{0,62}$"), AfterValidator(_route)]
+"""Who takes the message over: `agent:` and the name of an agent's profile."""
+Name = Annotated[str, Field(max_length=LONGEST_NAME), AS_TEXT, AfterValidator(_name)]
+
+
+class RuleDecision(Words):
     """What a rule decides: a class, actions, a route, or several. Without a class the later tiers still classify."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(
+        json_schema_extra={"anyOf": [{"required": [word]} for word in ("class", "actions", "route")]}
+    )
 
-    classification: Classification | None = None
-    needs_reply: bool = False
-    actions: Annotated[tuple[RequestedAction, ...], Field(max_length=MOST_ACTIONS)] = ()
+    classification: Class | None = Field(None, alias="class")
+    needs_reply: StrictBool = False
+    actions: Annotated[tuple[WrittenAction, ...], Field(max_length=MOST_ACTIONS)] = ()
     route: Route | None = None
 
     @model_validator(mode="after")
     def _decides_something(self) -> Self:
         if self.classification is None and not self.actions and self.route is None:
-            raise ValueError("decides nothing: give a classification, an action or a route")
+            raise ValueError("decides nothing: give a class, an action or a route")
         if self.needs_reply and self.classification is not Classification.NEEDS_RESPONSE:
-            raise ValueError("needs_reply goes with the classification needs_response")
+            raise ValueError("needs_reply goes with the class needs_response")
         return self
 
 
-class Rule(BaseModel):
+class WhenRule(Words):
+    """A rule with conditions, as it is written."""
+
+    name: Name
+    enabled: StrictBool = True
+    priority: Annotated[StrictInt, Field(ge=0, le=10_000)] = 100
+    condition: Annotated[Condition, BeforeValidator(bounded)] = Field(alias="when")
+    decision: RuleDecision = Field(alias="then")
+    stop: StrictBool = True
+
+
+class Rule(WhenRule):
     """One rule. The lowest priority comes first; `stop` ends the evaluation when the rule matched."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    rule_id: Text
-    name: Text
+    rule_id: Text = UNSAVED
     scope: Literal["account", "org"] = "account"
-    priority: Annotated[int, Field(ge=0, le=10_000)] = 100
-    enabled: bool = True
-    condition: Condition
-    decision: RuleDecision
-    stop: bool = True
     disabled_reason: Annotated[str, StringConstraints(max_length=300)] | None = None
 
-    @field_validator("condition", mode="before")
     @classmethod
-    def _bounded(cls, condition: object) -> object:
-        """Look at depth and number before anything recursive does."""
-        level, count = [condition], 0
-        for _ in range(DEEPEST_CONDITION):
-            count += len(level)
-            level = [child for one in level for child in _children(one)]
-        if level:
-            raise ValueError(f"is nested deeper than {DEEPEST_CONDITION} levels")
-        if count > MOST_CONDITIONS:
-            raise ValueError(f"has more than {MOST_CONDITIONS} conditions")
-        return condition
+    def of(cls, written: WhenRule) -> "Rule":
+        """A rule that somebody wrote, and that is not saved."""
+        return cls.model_validate({WhenRule.words[name]: value for name, value in written})
+
+    @property
+    def document(self) -> JsonObject:
+        """The rule as it is written; what is usual is left out."""
+        return self.model_dump(mode="json", exclude_defaults=True, include=set(WhenRule.model_fields))
 
     @property
     def sends(self) -> bool:
@@ -201,15 +245,3 @@ def _merge(matched: list[Rule]) -> RuleMatch | None:
         actions=tuple(dict.fromkeys(action for rule in matched for action in rule.decision.actions)),
         route=next((rule.decision.route for rule in matched if rule.decision.route is not None), None),
     )
-
-
-def _children(condition: object) -> list[object]:
-    """The conditions directly inside one, as data or as models, whatever else it may be."""
-    found: list[object] = []
-    for name in _NESTING:
-        value = condition.get(name) if isinstance(condition, dict) else getattr(condition, name, None)
-        if isinstance(value, (list, tuple)):
-            found.extend(value[: MOST_CONDITIONS + 1])
-        elif value is not None:
-            found.append(value)
-    return found

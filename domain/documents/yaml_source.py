@@ -11,8 +11,7 @@ from typing import Any
 
 import yaml
 
-Path = tuple[str | int, ...]
-"""Keys and places from the top of a document down to a value."""
+from domain.documents.paths import Path
 
 LONGEST_SOURCE = 256 * 1024
 """Bytes. A thousand rules of four lines have a hundred kilobytes."""
@@ -29,12 +28,6 @@ _WORDS = {
     **dict.fromkeys(("false", "False", "FALSE"), False),
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
 }
-
-
-def as_pointer(path: Path) -> str:
-    """A place as a JSON pointer (RFC 6901); the whole document is the empty pointer, written `/`."""
-    parts = (str(part).replace("~", "~0").replace("/", "~1") for part in path)
-    return ("/" + "/".join(parts))[:200]
 
 
 @dataclass(frozen=True, slots=True)
