@@ -1,9 +1,10 @@
 """The payloads of the accounts family."""
 
+from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
-from pydantic import Field
+from pydantic import AwareDatetime, Field
 
 from domain.jobs.uniqueness import while_active
 from domain.payloads.gmail import SyncPayload
@@ -15,12 +16,16 @@ class OnboardPayload(
     Payload,
     job_type="accounts.onboard",
     aliases=("email_processing",),
-    unique=while_active("account_id"),
+    unique=while_active("account_id", "reopened_at"),
     serial_by="account_id",
 ):
-    """Which mailbox was connected; `result_summary` is what an adopted job had found out (docs: adopt-spec026.md)."""
+    """Which mailbox was connected; `result_summary` is what an adopted job had found out (docs: adopt-spec026.md).
+
+    `reopened_at` is when it was connected after a disconnection: what was set up before is set up anew.
+    """
 
     account_id: AccountId
+    reopened_at: AwareDatetime | None = None
     result_summary: Annotated[dict[str, Any] | None, Field(examples=[{"emails": 3}])] = None
 
 
@@ -33,9 +38,11 @@ class LearnVoicePayload(
     again: bool = False
 
 
-def first_jobs(account_id: UUID) -> tuple[Payload, ...]:
+def first_jobs(account_id: UUID, reopened_at: datetime | None = None) -> tuple[Payload, ...]:
     """What connecting a mailbox starts: a sync, which is a full one if history has expired, and the onboarding.
 
-    The sync has a job of its own, so that no mail waits for the rest.
+    The sync has a job of its own, so that no mail waits for the rest. After a disconnection it searches for what jobs
+    that were canceled have left undone.
     """
-    return (SyncPayload(account_id=account_id, reason="connected"), OnboardPayload(account_id=account_id))
+    sync = SyncPayload(account_id=account_id, reason="connected", force_full=reopened_at is not None)
+    return (sync, OnboardPayload(account_id=account_id, reopened_at=reopened_at))

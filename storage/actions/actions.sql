@@ -11,7 +11,7 @@ from actions a
 where a.id = %(action_id)s
 
 -- name: list_actions
--- The actions on a message, in the order they were asked for: the account's, and those of the same Google user's other connections.
+-- The actions on a message, in the order they were asked for.
 select a.id as action_id, a.org_id, a.account_id, a.gmail_message_id as message_id, a.decision_id, a.job_id, a.kind, a.parameters, a.version, a.danger,
        a.reasons, a.state, a.undo_hint, a.error, a.requested_by, a.approver, a.decided_at, a.approval_expires_at, a.approval_reason,
        a.sent_message_id, a.created_at, a.started_at, a.finished_at,
@@ -20,12 +20,7 @@ select a.id as action_id, a.org_id, a.account_id, a.gmail_message_id as message_
        (select k.cause_id from action_links k where k.org_id = a.org_id and k.account_id = a.account_id and k.effect_id = a.id
           and k.relation = 'undo_of') as undone_by
 from actions a
-where a.gmail_message_id = %(message_id)s and a.account_id = any (array(
-  select %(account_id)s::uuid
-  union
-  select o.id
-  from accounts n join accounts o on (o.org_id, o.email, o.google_subject) = (n.org_id, n.email, n.google_subject)
-  where n.id = %(account_id)s))
+where a.account_id = %(account_id)s and a.gmail_message_id = %(message_id)s
 order by a.created_at, a.id
 
 -- name: list_org_actions

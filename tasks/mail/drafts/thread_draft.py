@@ -170,7 +170,7 @@ def find_made(ctx: JobContext, payload: WritePayload | WriteManualPayload | Proc
     """
     _, email_id, token = key.split(":")
     with ctx.read() as tx:
-        account = accounts.reachable(tx, payload.account_id)
+        account = accounts.get(tx, payload.account_id)
         case = read_case(tx, payload.account_id, payload.thread_id)
     if case is not None and str(case.email.email_id) != email_id:
         return CannotTell(OTHER_THREAD)
@@ -185,7 +185,7 @@ def find_draft(ctx: JobContext, payload: InvokePayload, key: str) -> Finding:
         thread_id = None if account_id is None else emails.thread_of(tx, account_id, UUID(email_id))
         if account_id is None or thread_id is None:
             return CannotTell(NO_RECORD)
-        account = accounts.reachable(tx, account_id)
+        account = accounts.get(tx, account_id)
         case = read_case(tx, account_id, thread_id)
     return _find_lost(ctx, account, LostDraft(thread_id, token) if case is None else _sought(case, token, None))
 
