@@ -4,8 +4,9 @@ from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
-from pydantic import AwareDatetime, Field
+from pydantic import Field
 
+from domain.jobs.contract import Instant
 from domain.jobs.uniqueness import while_active
 from domain.payloads.gmail import SyncPayload
 from domain.payloads.other_names import AccountId
@@ -25,7 +26,7 @@ class OnboardPayload(
     """
 
     account_id: AccountId
-    reopened_at: AwareDatetime | None = None
+    reopened_at: Annotated[Instant | None, Field(examples=["2026-11-24T09:00:00Z"])] = None
     result_summary: Annotated[dict[str, Any] | None, Field(examples=[{"emails": 3}])] = None
 
 

@@ -135,7 +135,7 @@ def open_account(
 
 
 def lock_mailbox(tx: Transaction, email: str) -> None:
-    """Let no other transaction connect the mailbox, in any org, until this one ends."""
+    """Let no other transaction connect or disconnect the mailbox, in any org, until this one ends."""
     lock = "select pg_advisory_xact_lock(hashtextextended('postroom mailbox: ' || %(email)s, 0))"
     tx.raw(lock, {"email": address_key(email)})
 

@@ -2,6 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import pytest
 from psycopg import Connection
@@ -12,7 +13,8 @@ from domain.jobs.gate_causes import Cause
 from domain.jobs.job import Origin
 from domain.mail.consent import ConsentRefusal, RefusedConsent
 from domain.mail.replies.voice import accept_voice
-from storage.accounts import accounts, connecting, voices
+from engine.enqueue import enqueue
+from storage.accounts import accounts, connecting, disconnecting, voices
 from storage.accounts.accounts import Consent
 from storage.accounts.connecting import AddedMailbox, OrgMailbox
 from storage.ledger import gates
@@ -76,6 +78,26 @@ def test_a_disconnected_mailbox_is_free_for_another_org_and_another_user(store: 
         assert connect(tx, "second", "117") == RefusedConsent(ConsentRefusal.OTHER_ORG, EMAIL)
         accounts.disconnect(tx, first.account.account_id, "it moves")
         assert isinstance(connect(tx, "second", "118"), AddedMailbox)
+
+
+def test_a_connection_during_a_disconnection_opens_the_account_again(store: Database, database: Connection) -> None:
+    def again() -> AddedMailbox | RefusedConsent:
+        with store.ledger() as tx:
+            return connect(tx, "Acme", "117")
+
+    with store.ledger() as tx:
+        first = connect(tx, "Acme", "117")
+    assert isinstance(first, AddedMailbox)
+    with ThreadPoolExecutor(1) as threads:
+        with store.ledger() as tx:
+            jobs = partial(enqueue, org_id=first.account.org_id)
+            disconnecting.disconnect(tx, first.account.account_id, jobs, reason="left", by=Origin())
+            other = threads.submit(again)
+            until_a_lock_is_waited_for(database, describe="nobody waits for the mailbox")
+        found = other.result(timeout=30)
+    assert isinstance(found, AddedMailbox)
+    assert (found.account.account_id, found.created) == (first.account.account_id, True)
+    assert database.execute("select count(*) from accounts").fetchone() == (1,)
 
 
 @pytest.mark.parametrize(
