@@ -27,7 +27,6 @@ from operations.exchange.attached_files import attached_files
 from operations.mail.accounts import target_to_write
 from operations.operation import Area, Record, Route
 from operations.pages import Page, Window
-from storage.accounts import accounts
 from storage.accounts.accounts import Account
 from storage.actions import actions
 from storage.actions.actions import ActionFilter, ActionPlace, StoredAction
@@ -177,8 +176,7 @@ def undo_action(call: Call, action_id: UUID) -> RequestedUndo:
 
         def make() -> Sequence[UUID]:
             check_undoable(found.kind, found.state, found.undo_hint)
-            # The job takes back what a closed account did by the account that has the mailbox now.
-            target_to_write(tx, accounts.reachable(tx, found.account_id).account_id, found.org_id)
+            target_to_write(tx, found.account_id, found.org_id)
             payload = UndoPayload(account_id=found.account_id, original_action_id=action_id)
             made.extend(call.enqueue_for(found.org_id)(tx, payload))
             return [one.job_id for one in made]

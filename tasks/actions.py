@@ -212,10 +212,10 @@ def _mail(case: ActionCase, action: Forward | AutoReply) -> SendPayload:
 
 @job(
     queue=Queue.CRITICAL, deadline=timedelta(minutes=3), providers=("gmail",),
-    on_end=ON_END, audits=mailbox_session.MAILBOX_AUDITS, holds=mailbox_session.hold_reachable_mailbox,
+    on_end=ON_END, audits=mailbox_session.MAILBOX_AUDITS, holds=mailbox_session.hold_mailbox,
 )  # fmt: skip
 def undo(ctx: JobContext, payload: UndoPayload) -> Outcome:
-    """Take a done action back: restore the labels from before it, in the account that has the mailbox now."""
+    """Take a done action back: restore the labels from before it."""
     undoing = _begin_undo(ctx, payload)
     original, hint, began_at = undoing.original, undoing.hint, ctx.now()
     with mailbox_session.open_mailbox(ctx, undoing.account) as mailbox:
@@ -288,7 +288,7 @@ def _begin_undo(ctx: JobContext, payload: UndoPayload) -> BegunUndo:
     account_id = payload.account_id
     asked_by = f"{ctx.job.origin.actor_type}:{ctx.job.origin.actor_id}"
     with ctx.tx() as tx:
-        account = accounts.reachable(tx, account_id)
+        account = accounts.get(tx, account_id)
         original = actions.get(tx, account_id, payload.original_action_id)
         try:
             hint = check_undoable(original.kind, original.state, original.undo_hint)
@@ -307,14 +307,15 @@ def _begin_undo(ctx: JobContext, payload: UndoPayload) -> BegunUndo:
 
 @job(
     queue=Queue.DEFAULT, retry=PERSISTENT, deadline=timedelta(minutes=3), providers=("gmail",),
-    audits=mailbox_session.MAILBOX_AUDITS, holds=mailbox_session.hold_reachable_mailbox,
+    audits=mailbox_session.MAILBOX_AUDITS, holds=mailbox_session.hold_mailbox,
 )  # fmt: skip
 def unsnooze(ctx: JobContext, payload: UnsnoozePayload) -> Outcome:
     """Bring a snoozed message back to the inbox, unless its person has thrown it away meanwhile."""
     account_id = payload.account_id
     with ctx.read(locks=True) as tx:
         # An undo of another snooze of the message is waited for.
-        account = mailbox_session.reach_mailbox(tx, account_id)
+        accounts.lock(tx, account_id)
+        account = accounts.get(tx, account_id)
         snoozed = actions.get(tx, account_id, payload.action_id)
         hint = snoozing.hint_of(snoozed)
         check_wake(payload, snoozed.kind, snoozed.message_id, hint)

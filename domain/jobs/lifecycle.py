@@ -322,12 +322,9 @@ def _settlement_of_failure(
                 gate=gate,
             )
         case Unauthorised() | CredentialsLost() | OverBudget():
-            # Somebody may open the gate before the cause is gone. A job that works for another account than it names,
-            # as where a closed account left work to the next, is not kept back by the gate: it waits by its own time.
+            # Somebody may open the gate before the cause is gone.
             parking = _parking_gate(job, failure)
-            is_anothers = isinstance(failure, Unauthorised) and failure.account != _gate_key(job, Scope.ACCOUNT, "")
-            until = now + (LONG_WAIT if is_anothers else LEAST_REST)
-            return _requeue(job, until, {"cause": "parked", "error": error}, attempt_delta=-1, gate=parking)
+            return _requeue(job, now + LEAST_REST, {"cause": "parked", "error": error}, attempt_delta=-1, gate=parking)
         case Uncertain() | Invalid():
             return _end(job, State.DEAD, error)
         case Transient() if job.attempt < job.max_attempts:

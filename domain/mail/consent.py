@@ -60,7 +60,7 @@ WORDS: Mapping[ConsentRefusal, str] = {
     ConsentRefusal.OTHER_USER: "The address {detail} belongs to another Google user than the one who connected it"
     " before. An operator must disconnect the mailbox first.",
     ConsentRefusal.UNKNOWN_USER: "A known Google user connected {detail} before, and nobody says that it is the same"
-    " one. Give their id (--google-user), connect it by browser, or disconnect the mailbox first.",
+    " one. Give their id (--google-user), or connect it by browser.",
     ConsentRefusal.OTHER_ORG: "The mailbox {detail} is connected to another organisation. It must be disconnected there"
     " first.",
     ConsentRefusal.NO_MAILBOX: "This Google account has no Gmail mailbox.",
@@ -107,7 +107,9 @@ class MailboxOwners:
     """Who has a mailbox already."""
 
     subject: str | None
-    """The Google user who connected it to this org before; None where nobody knows."""
+    """The Google user by whom it is connected to this org; None where it is not, and where nobody knows."""
+    was_known: bool
+    """Whether anybody knows a Google user who has connected it to this org, or had."""
     is_elsewhere: bool
     """Whether another org has it."""
 
@@ -176,9 +178,10 @@ def refusal_of(expected: Expected, granted: ConsentAnswer) -> RefusedConsent | N
 
 def refusal_for(owners: MailboxOwners, email: str, subject: str | None) -> RefusedConsent | None:
     """Why a mailbox is not connected for this Google user, at any entry point; None when it may be."""
-    if owners.subject is not None and subject != owners.subject:
-        why = ConsentRefusal.UNKNOWN_USER if subject is None else ConsentRefusal.OTHER_USER
-        return RefusedConsent(why, email)
+    if subject is None and owners.was_known:
+        return RefusedConsent(ConsentRefusal.UNKNOWN_USER, email)
+    if owners.subject not in {None, subject}:
+        return RefusedConsent(ConsentRefusal.OTHER_USER, email)
     return RefusedConsent(ConsentRefusal.OTHER_ORG, email) if owners.is_elsewhere else None
 
 

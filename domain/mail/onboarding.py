@@ -27,10 +27,12 @@ class Part(StrEnum):
     WATCH = "watch"
 
 
-def connection_jobs(account_id: UUID, lost_at: datetime | None) -> tuple[Payload, ...]:
+def connection_jobs(
+    account_id: UUID, lost_at: datetime | None, reopened_at: datetime | None = None
+) -> tuple[Payload, ...]:
     """The jobs of a new connection; one that ends a loss of consent also has an alert, once for each loss."""
     told = () if lost_at is None else (payload_of(Alert(AlertKind.CONSENT_BACK, str(account_id), lost_at)),)
-    return (*first_jobs(account_id), *told)
+    return (*first_jobs(account_id, reopened_at), *told)
 
 
 def older_mail_since(created_at: datetime) -> datetime:

@@ -31,7 +31,7 @@ MOST_CORRECTIONS = 1_000
 
 
 class AccountView(Record):
-    """A mailbox that is or was connected, and never its tokens. Each connection is an account of its own."""
+    """A mailbox that is or was connected, and never its tokens. A Google user has one account per mailbox and org."""
 
     plural: ClassVar = "accounts"
     columns: ClassVar = (
@@ -236,12 +236,12 @@ def disconnect_account(
         str, Field(pattern=WORDS, max_length=500, description="Why; it is shown with the account.")
     ] = WITHOUT_REASON,
 ) -> DisconnectedAccount:
-    """Close an account for good and forget its tokens: its jobs are canceled when they would run, and what runs ends.
+    """Close an account and forget its tokens: its jobs are canceled when they would run, and what runs ends.
 
     Actions that wait for approval end, and so do orders of drafts, whether a label or a service gave them. Jobs that
-    wake snoozed messages wait instead. Who connects the mailbox again gets a new account; rules, settings and the like
-    go to it when it is the same Google user. Refused when it is disconnected already. Google keeps the consent until
-    the owner withdraws it there.
+    wake snoozed messages wait instead. When the same Google user connects the mailbox again, the account is opened
+    again, with its mail, rules and settings; another user gets a new one. Refused when it is disconnected already.
+    Google keeps the consent until the owner withdraws it there.
     """
     with call.writing() as tx:
         org_id = account_of(tx, account_id, call.org_id).org_id

@@ -130,7 +130,7 @@ def _work(
     if names_schedule and owner_id is not None and not NAMES_MAILBOX & given.keys():
         given = {**given, "user_id": str(owner_id)}
     named = payload_names.resolve(tx, known, given, org_id=org_id)
-    # As the class writes it: a reconnection finds the schedules of an account by the text of its id.
+    # As the class writes it: a schedule names its account by one text, however its maker wrote the id.
     document = known.read(named, declared.version).document()
     target_to_write(tx, read_uuid(document.get("account_id")), org_id)
     return RequestedJob(declared.job_type, document, declared.version, names_schedule=names_schedule)

@@ -1,6 +1,7 @@
 """The mailboxes: who owns them, whether they may be used, and their settings.
 
-An account is one connection of a mailbox. A disconnection closes it for good; the next connection is another account.
+An account is the mailbox of a Google user in an org. A disconnection closes it; the same user's next connection opens
+it again, another user's is another account.
 """
 
 import re
@@ -52,7 +53,7 @@ class AccountSettings:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """One connection of a mailbox. Its tokens are sealed, and only `get` reads them; `tokens.opened` opens them."""
+    """A mailbox. Its tokens are sealed, and only `get` reads them; `tokens.opened` opens them."""
 
     account_id: UUID
     org_id: UUID
@@ -74,11 +75,13 @@ class Account:
     sealed_refresh_token: bytes | None = field(default=None, repr=False)
     access_expires_at: datetime | None = None
     google_subject: str | None = None
-    """Which Google user connected the mailbox by browser; only `get` reads it."""
+    """Which Google user connected the mailbox; only `get` and `by_email` read it."""
+    reopened_at: datetime | None = None
+    """When the same user connected it again after a disconnection; only `get` reads it."""
 
     @property
     def is_open(self) -> bool:
-        """Whether the mailbox is still connected by this account."""
+        """Whether the mailbox is connected by this account."""
         return self.status != "disconnected"
 
     @property
@@ -114,19 +117,25 @@ def ensure_org(tx: Transaction, name: str) -> UUID:
     return org_id
 
 
-def open_account(tx: Transaction, org_id: UUID, email: str, owner: str) -> tuple[UUID, bool]:
-    """The open account of a mailbox in an org, and whether it is new and has no tokens yet. For the ledger role."""
+def open_account(
+    tx: Transaction, org_id: UUID, email: str, owner: str, subject: str | None = None
+) -> tuple[UUID, bool]:
+    """The open account of a mailbox in an org, and whether it was not open and has no tokens yet. For the ledger role.
+
+    The Google user's own account is opened again; without one, and where nobody knows the user, there is a new one.
+    """
     row = tx.run(
         "open_account",
         org_id=org_id,
         email=check_address("email", email).lower(),
         owner=check_address("owner", owner).lower(),
+        subject=subject,
     )[0]
     return row.id, bool(row.created)
 
 
 def lock_mailbox(tx: Transaction, email: str) -> None:
-    """Let no other transaction connect the mailbox, in any org, until this one ends."""
+    """Let no other transaction connect or disconnect the mailbox, in any org, until this one ends."""
     lock = "select pg_advisory_xact_lock(hashtextextended('postroom mailbox: ' || %(email)s, 0))"
     tx.raw(lock, {"email": address_key(email)})
 
@@ -148,18 +157,8 @@ def connect(tx: Transaction, sealer: Sealer, account_id: UUID, consent: Consent)
     )
 
 
-def inherit(tx: Transaction, account_id: UUID) -> UUID | None:
-    """Give a connection what a person has written about the mailbox, from the same Google user's last connection.
-
-    What the connection has of its own stays. Returns that account; None when the user had none in the org, or nobody
-    knows who they are. For the ledger role.
-    """
-    rows = tx.run("inherit_account", account_id=account_id)
-    return rows[0].id if rows else None
-
-
 def disconnect(tx: Transaction, account_id: UUID, reason: str) -> bool:
-    """Close the account for good and forget its tokens, its watch and a voice that nobody can inherit.
+    """Close the account and forget its tokens, its watch, and the voice of an owner whose Google user nobody knows.
 
     False when it was closed before.
 
@@ -175,26 +174,20 @@ def disconnect(tx: Transaction, account_id: UUID, reason: str) -> bool:
 
 
 def get(tx: Transaction, account_id: UUID) -> Account:
-    """One account; raises `Gone` when there is none that this transaction may see."""
+    """One account; raises `Gone` when there is none that this transaction may see.
+
+    To a job that was last asked for before the account was opened again it is disconnected (docs: mail.md#accounts).
+    """
     return _account(tx.one("get_account", _missing(account_id), account_id=account_id))
 
 
 def lock(tx: Transaction, account_id: UUID) -> Status:
-    """Let no other transaction write for the mailbox until this one ends; returns how the account stands now.
+    """Let no other transaction write for the mailbox until this one ends; returns its status, as `get` does.
 
-    It comes before any other lock of the mailbox's rows (docs: mail.md#locks). Raises `Gone` as `get`.
+    It comes before any other lock of the mailbox's rows (docs: mail.md#locks). Raises as `get`.
     """
     status: Status = tx.one("lock_account", _missing(account_id), account_id=account_id).status
     return status
-
-
-def reachable(tx: Transaction, account_id: UUID) -> Account:
-    """The account; for a closed one the account by which the same Google user has the mailbox connected now, if any.
-
-    For what is still to be seen or undone in the mailbox itself. Raises as `get`.
-    """
-    rows = tx.run("find_successor", account_id=account_id)
-    return get(tx, rows[0].id if rows else account_id)
 
 
 def by_email(tx: Transaction, email: str) -> tuple[Account, ...]:

@@ -28,7 +28,7 @@ class OrgMailbox:
 
 @dataclass(frozen=True, slots=True)
 class AddedMailbox:
-    """The account, and whether it is new."""
+    """The account, and whether it was not connected before."""
 
     account: Account
     created: bool
@@ -38,7 +38,8 @@ class AddedMailbox:
     def first_jobs(self, by: Origin) -> list[NewJob]:
         """What the connection starts."""
         account = self.account
-        return jobs_of(connection_jobs(account.account_id, self.lost_at), org_id=account.org_id, origin=by)
+        jobs = connection_jobs(account.account_id, self.lost_at, account.reopened_at)
+        return jobs_of(jobs, org_id=account.org_id, origin=by)
 
 
 def connect(
@@ -46,33 +47,31 @@ def connect(
 ) -> AddedMailbox | RefusedConsent:
     """Store a consent and let the account's parked jobs go on; its first jobs are the caller's to enqueue.
 
-    A mailbox that is connected keeps its account; after a disconnection there is a new one. It inherits what the same
-    Google user has written, as soon as the user is known. Refuses a mailbox that another org has, or that another
-    Google user connected; then nothing was written. Who connects a mailbox waits for others that do so at the time.
-    For the ledger role.
+    A mailbox keeps its account as long as it is connected, and is given it back when the same Google user connects it
+    after a disconnection. Refuses a mailbox that another org has, that another Google user has connected, or that a
+    known one had where nobody says that it is the same one; then nothing was written. Who connects a mailbox waits for
+    others that do so at the time. For the ledger role.
     """
     accounts.lock_mailbox(tx, mailbox.email)
     refused = refusal_for(_owners(tx, mailbox), mailbox.email, consent.subject)
     if refused is not None:
         return refused
-    account_id, created = accounts.open_account(tx, mailbox.org_id, mailbox.email, mailbox.owner)
+    account_id, created = accounts.open_account(tx, mailbox.org_id, mailbox.email, mailbox.owner, consent.subject)
     before = accounts.get(tx, account_id)
     accounts.connect(tx, sealer, account_id, consent)
-    inherited = accounts.inherit(tx, account_id) if before.google_subject is None else None
     # A person's pause of the account, and a provider's wish to wait, stay.
     gates.open_gate(tx, "account", str(account_id), Cause.CONSENT)
     lost_at = before.status_changed_at if before.status == "needs_reconsent" and not created else None
     facts: JsonObject = {"account_id": str(account_id), "created": created, "regained": lost_at is not None}
-    if inherited is not None:
-        facts["inherited_from"] = str(inherited)
     deeds.record(tx, "account.connected", facts, by=by, org_id=mailbox.org_id)
     return AddedMailbox(accounts.get(tx, account_id), created, lost_at)
 
 
 def _owners(tx: Transaction, mailbox: OrgMailbox) -> MailboxOwners:
-    known = [one for one in accounts.by_email(tx, mailbox.email) if one.is_open]
-    ours = next((accounts.get(tx, one.account_id) for one in known if one.org_id == mailbox.org_id), None)
+    known = accounts.by_email(tx, mailbox.email)
+    ours = [one for one in known if one.org_id == mailbox.org_id]
     return MailboxOwners(
-        subject=ours.google_subject if ours else None,
-        is_elsewhere=any(one.org_id != mailbox.org_id for one in known),
+        subject=next((one.google_subject for one in ours if one.is_open), None),
+        was_known=any(one.google_subject for one in ours),
+        is_elsewhere=any(one.is_open and one.org_id != mailbox.org_id for one in known),
     )

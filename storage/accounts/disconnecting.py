@@ -18,6 +18,8 @@ def disconnect(tx: Transaction, account_id: UUID, enqueue: Enqueue, *, reason: s
 
     Each question of an action shows that it ended. Raises `Conflict` when it is closed already. For the ledger role.
     """
+    # Before the row, as who connects it: a connection at the same time finds the account closed, and opens it again.
+    accounts.lock_mailbox(tx, accounts.get(tx, account_id).email)
     accounts.lock(tx, account_id)
     ended = actions.cancel_waiting(tx, account_id)
     orders = emails.end_orders_by_hand(tx, account_id)

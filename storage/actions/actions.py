@@ -127,7 +127,7 @@ def get(tx: Transaction, account_id: UUID, action_id: UUID) -> StoredAction:
 
 
 def of_message(tx: Transaction, account_id: UUID, message_id: str) -> tuple[StoredAction, ...]:
-    """The actions on a message in the order they were asked for, of the Google user's earlier connections too."""
+    """The actions on a message in the order they were asked for."""
     return tuple(_action(row) for row in tx.run("list_actions", account_id=account_id, message_id=message_id))
 
 

@@ -12,14 +12,9 @@ a.id as action_id, a.org_id, a.account_id, a.gmail_message_id as message_id, a.d
 select columns(action) from actions a where a.id = %(action_id)s
 
 -- name: list_actions
--- The actions on a message, in the order they were asked for: the account's, and those of the same Google user's other connections.
+-- The actions on a message, in the order they were asked for.
 select columns(action) from actions a
-where a.gmail_message_id = %(message_id)s and a.account_id = any (array(
-  select %(account_id)s::uuid
-  union
-  select o.id
-  from accounts n join accounts o on (o.org_id, o.email, o.google_subject) = (n.org_id, n.email, n.google_subject)
-  where n.id = %(account_id)s))
+where a.account_id = %(account_id)s and a.gmail_message_id = %(message_id)s
 order by a.created_at, a.id
 
 -- name: list_org_actions

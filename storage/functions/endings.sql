@@ -156,7 +156,7 @@ begin
   guards as (
     update idempotency_keys k set
       status = case s.state when 'succeeded' then 'succeeded' when 'dead' then 'dead' when 'queued' then 'pending' else 'failed' end,
-      last_seen_at = now(), error_ref = s.error,
+      last_seen_at = case s.state when 'queued' then k.last_seen_at else now() end, error_ref = s.error,
       result_ref = case s.state when 'succeeded' then jsonb_build_object('job_id', s.id) end
     from settled s
     where s.guarded and k.org_id = s.org_id and k.key = s.idempotency_key and k.kind <> 'effect' and k.job_id = s.id

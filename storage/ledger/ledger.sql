@@ -146,7 +146,7 @@ kept as (
   returning case when f.answer = 'freeing' and old.backlog_since is null then pg_notify('postroom_due', '') end
 ),
 guards as (
-  update idempotency_keys k set status = 'running', last_seen_at = now()
+  update idempotency_keys k set status = 'running'
   from claimed c where c.guarded and k.org_id = c.org_id and k.key = c.idempotency_key and k.kind <> 'effect' and k.job_id = c.id
 ),
 audited as (

@@ -44,8 +44,7 @@ def record(  # noqa: PLR0913 - a decision, where it belongs, and where it comes 
     """Record a decision with its checked actions, and set them going.
 
     With `is_newer` the message was decided before: what still waits for a person is asked anew or not at all. Returns
-    the actions that are left out, because a person did not want them, also under an earlier connection of the mailbox,
-    or an earlier job is at them.
+    the actions that are left out, because a person did not want them, or an earlier job is at them.
     """
     if is_newer:
         # First, so that a decision of a person that comes between is seen below.

@@ -55,17 +55,8 @@ def check_connected(account: Account) -> None:
         raise refusal
 
 
-class OfMailbox(Protocol):
-    """What names one account, as the payload of a mail job."""
-
-    @property
-    def account_id(self) -> UUID:
-        """The account's id."""
-        ...
-
-
 class MayHaveMailbox(Protocol):
-    """The same, where a job can do without."""
+    """What names one account, as the payload of a mail job, or none, where a job can do without."""
 
     @property
     def account_id(self) -> UUID | None:
@@ -91,26 +82,6 @@ def hold_mailbox(tx: Transaction, payload: MayHaveMailbox) -> Failure | None:
     if isinstance(refusal, Disconnected):
         raise refusal
     return refusal
-
-
-def reach_mailbox(tx: Transaction, account_id: UUID) -> Account:
-    """Lock the account, and return it; for a closed one the open account of `accounts.reachable`, locked too."""
-    accounts.lock(tx, account_id)
-    account = accounts.reachable(tx, account_id)
-    accounts.lock(tx, account.account_id)
-    return account
-
-
-def hold_reachable_mailbox(tx: Transaction, payload: OfMailbox) -> Failure | None:
-    """As `hold_mailbox`, for what is taken back in the mailbox itself: a closed account's by the one that has it now.
-
-    Nobody else would take it back.
-    """
-    try:
-        account = reach_mailbox(tx, payload.account_id)
-    except Gone:
-        return None
-    return hold_mailbox(tx, account)
 
 
 MAILBOX_AUDITS = ("account.needs_reconsent", "rule.disabled")

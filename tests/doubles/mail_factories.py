@@ -37,10 +37,8 @@ def connect_account(tx: Transaction, sealer: Sealer, org: str, email: str, conse
 
     Two orgs may have one here: each did before the other was refused.
     """
-    account_id, is_new = accounts.open_account(tx, accounts.ensure_org(tx, org), email, email)
+    account_id, _ = accounts.open_account(tx, accounts.ensure_org(tx, org), email, email, consent.subject)
     accounts.connect(tx, sealer, account_id, consent)
-    if is_new:
-        accounts.inherit(tx, account_id)
     return accounts.get(tx, account_id)
 
 

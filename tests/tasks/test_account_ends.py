@@ -24,6 +24,9 @@ MAIL_TYPES = [one for one in fleet() if "gmail" in one.providers]
 WAIT = {"actions.unsnooze": "nobody else would bring the message back, so it waits for the mailbox for a month"}
 """Types whose jobs do not end when the account is disconnected, each with the reason."""
 
+OWED = {"actions.undo", *WAIT}
+"""Types whose jobs take something back in the mailbox, also after its user has connected it again."""
+
 DISCONNECTED = "the account was disconnected"
 
 
@@ -110,6 +113,33 @@ def test_a_job_that_names_a_closed_account_is_not_done_for_the_next_owner(
     assert env.count("select count(*) from jobs") == jobs, "no other job does it"
 
 
+@pytest.mark.parametrize("job_type", MAIL_TYPES, ids=lambda one: one.name)
+def test_a_job_of_an_earlier_connection_is_not_done_in_the_account_that_is_opened_again(
+    env: MailEnvironment, job_type: Job[Any]
+) -> None:
+    know_owner(env)
+    job_id = next(scenarios_of(job_type)).prepare(env)
+    assert connect(env, disconnect(env)).account_id == env.account.account_id
+    called, paid, jobs = len(env.gmail.journal()), len(env.model.journal()), env.count("select count(*) from jobs")
+    ending = env.run(job_id)
+    if job_type.name in OWED:
+        assert ending == "succeeded"
+        return
+    assert (ending, env.job(job_id)["cancel_reason"]) == ("canceled", DISCONNECTED)
+    assert len(env.gmail.journal()) == called, "nothing was asked of the mailbox"
+    assert len(env.model.journal()) == paid, "nothing was paid"
+    assert env.count("select count(*) from jobs") == jobs, "no other job does it"
+
+
+def test_a_job_that_is_asked_for_again_is_the_next_connection_s(env: MailEnvironment) -> None:
+    """The request makes no job of its own, so the job that it finds does what was asked."""
+    know_owner(env)
+    waits, is_left = env.enqueue("gmail.sync"), env.enqueue("gmail.sync_labels")
+    connect(env, disconnect(env))
+    assert env.enqueue("gmail.sync") == waits
+    assert (env.run(waits), env.run(is_left)) == ("succeeded", "canceled")
+
+
 @pytest.mark.parametrize("is_known", [True, False])
 def test_a_rework_of_a_closed_account_orders_no_first_draft(env: MailEnvironment, *, is_known: bool) -> None:
     thread_id = stored_question(env).thread_id
@@ -131,14 +161,19 @@ def test_a_renewed_consent_leaves_the_jobs_that_waited_for_it(env: MailEnvironme
     assert env.run(job_id) == "succeeded"
 
 
-def test_the_first_jobs_of_a_connection_are_its_own(env: MailEnvironment) -> None:
+@pytest.mark.parametrize("is_known", [True, False])
+def test_the_first_jobs_of_a_connection_are_its_own(env: MailEnvironment, *, is_known: bool) -> None:
+    if is_known:
+        know_owner(env)
+    earlier = env.enqueue("accounts.onboard")
     consent = disconnect(env)
     place = OrgMailbox(env.account.org_id, env.account.email, "new.owner@postroom.example")
     with env.process.database.ledger() as tx:
         added = connecting.connect(tx, env.process.sealer, place, consent, by=Origin())
         assert isinstance(added, AddedMailbox)
         onboard = enqueue_jobs(tx, added.first_jobs(Origin()))[1]
-    assert env.run(onboard.job_id) == "succeeded"
+    assert (added.account.account_id == env.account.account_id) == is_known
+    assert (env.run(earlier), env.run(onboard.job_id)) == ("canceled", "succeeded")
 
 
 @pytest.mark.parametrize("sends", [True, False])

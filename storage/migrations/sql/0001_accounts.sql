@@ -1,6 +1,6 @@
 -- Mailboxes and what may be done with them. Every foreign key of a tenant's table carries the org, so that no row of one
 -- org can point at another's; unique keys begin with the org, so that a refusal reveals nothing about another's rows.
--- A row is one connection of a mailbox: it is closed for good when it is disconnected, and the next connection has a row of its own.
+-- A row is the mailbox of a Google user in an org: it is closed when it is disconnected, and opened again when the same user connects it.
 create table accounts (
   id uuid primary key default uuidv7(),
   org_id uuid not null references orgs (id),
@@ -11,6 +11,8 @@ create table accounts (
   status text not null check (status in ('active', 'needs_reconsent', 'disconnected')),
   status_reason text check (length(status_reason) between 1 and 500),
   status_changed_at timestamptz not null default now(),
+  -- When a closed row was opened again: jobs that were last asked for before are of an earlier connection.
+  reopened_at timestamptz,
   -- Sealed by storage/secrets/sealing.py; the seal names this row, so a token copied to another row does not open.
   sealed_access_token bytea check (octet_length(sealed_access_token) between 1 and 20000),
   sealed_refresh_token bytea check (octet_length(sealed_refresh_token) between 1 and 20000),

@@ -25,6 +25,7 @@ create table idempotency_keys (
   job_id uuid not null,
   owner_token uuid,
   first_seen_at timestamptz not null default now(),
+  -- When the job of the key was last asked for, or ended; when something last became of an effect.
   last_seen_at timestamptz not null default now(),
   expires_at timestamptz not null,
   -- For how long the guard of a job stands after the job's end.

@@ -52,6 +52,7 @@ def upgrade() -> None:
         "audit",
         "results",
         "lists",
+        "accounts",
         "actions",
         "agents",
         "approvals",

@@ -60,7 +60,7 @@ def find_reworked(ctx: JobContext, payload: ReworkPayload, key: str) -> Finding:
     """
     _, email_id, token = key.split(":")
     with ctx.read() as tx:
-        account = accounts.reachable(tx, payload.account_id)
+        account = accounts.get(tx, payload.account_id)
         email = emails.get(tx, payload.account_id, payload.thread_id)
     if email is not None and str(email.email_id) != email_id:
         return CannotTell(OTHER_THREAD)

@@ -210,7 +210,7 @@ def find_made(
         thread_id = None if account_id is None else emails.thread_of(tx, account_id, UUID(email_id))
         if account_id is None or thread_id is None:
             return CannotTell(NO_RECORD)
-        account = accounts.reachable(tx, account_id)
+        account = accounts.get(tx, account_id)
         case = read_case(tx, account_id, thread_id)
     lost = LostDraft(thread_id, token) if case is None else _sought(case, token, None)
     with open_mailbox(ctx, account) as mailbox:

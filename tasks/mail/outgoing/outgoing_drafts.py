@@ -37,7 +37,7 @@ def find_outgoing(ctx: JobContext, order: SendPayload, key: str) -> Finding:
     """
     account_id, action_id = order.account_id, UUID(key.rpartition(":")[2])
     with ctx.read() as tx:
-        account = accounts.reachable(tx, account_id)
+        account = accounts.get(tx, account_id)
         mail = outgoing_mails.get(tx, account_id, action_id)
         thread_id = _thread_of_reply(tx, account_id, mail)
     if mail is None:

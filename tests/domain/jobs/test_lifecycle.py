@@ -179,6 +179,7 @@ def test_lost_consent_parks_the_account_until_somebody_opens_it() -> None:
     settlement = settlement_of(held(1), Unauthorised("gone", account="acc"), POLICIES["standard"], NOW, 0.5)
     assert settlement.gate is not None
     assert (settlement.gate.key, settlement.gate.until) == ("acc", None)
+    assert (settlement.attempt_delta, settlement.run_at) == (-1, NOW + LEAST_REST)
 
 
 def test_lost_credentials_park_what_the_org_wants_of_the_provider() -> None:
@@ -190,18 +191,6 @@ def test_lost_credentials_park_what_the_org_wants_of_the_provider() -> None:
     )  # fmt: skip
     assert settlement.gate.key == f"{job.org_id}:resend"
     assert (settlement.state, settlement.attempt_delta, settlement.run_at) == (State.QUEUED, -1, NOW + LEAST_REST)
-
-
-@pytest.mark.parametrize(
-    ("payload", "rest"),
-    [({"account_id": "acc"}, LEAST_REST), ({"account_id": "another"}, LONG_WAIT), ({}, LONG_WAIT)],
-)
-def test_a_job_that_the_account_s_gate_does_not_keep_back_waits_by_its_own_time(
-    payload: JsonObject, rest: timedelta
-) -> None:
-    job = held(1)._replace(payload=payload)
-    settlement = settlement_of(job, Unauthorised("gone", account="acc"), POLICIES["standard"], NOW, 0.5)
-    assert (settlement.attempt_delta, settlement.run_at) == (-1, NOW + rest)
 
 
 @pytest.mark.parametrize(

@@ -44,15 +44,20 @@ def test_a_consent_is_taken_exactly_when_mailbox_and_scopes_fit(
     assert (refusal_of(expected, granted) is None) == fits
 
 
-@given(st.none() | SUBJECTS, st.none() | SUBJECTS, st.booleans())
+@given(st.none() | SUBJECTS, st.booleans(), st.none() | SUBJECTS, st.booleans())
 def test_a_mailbox_stays_with_its_google_user_and_its_org(
-    known: str | None, subject: str | None, elsewhere: bool
+    known: str | None, known_before: bool, subject: str | None, elsewhere: bool
 ) -> None:
-    refused = refusal_for(MailboxOwners(known, elsewhere), "anna@example.com", subject)
-    assert (refused is None) == (known in {None, subject} and not elsewhere)
-    if refused is not None and known is not None and known != subject:
-        unknown = subject is None
-        assert refused.why is (ConsentRefusal.UNKNOWN_USER if unknown else ConsentRefusal.OTHER_USER)
+    was_known = known is not None or known_before
+    refused = refusal_for(MailboxOwners(known, was_known, elsewhere), "anna@example.com", subject)
+    if subject is None and was_known:
+        assert refused is not None
+        assert refused.why is ConsentRefusal.UNKNOWN_USER
+    elif known not in {None, subject}:
+        assert refused is not None
+        assert refused.why is ConsentRefusal.OTHER_USER
+    else:
+        assert (refused is not None) == elsewhere
 
 
 @given(st.text())

@@ -80,7 +80,10 @@ OWN_VALUES: Mapping[str, Mapping[str, st.SearchStrategy[Any]]] = {
         "version": st.none() | st.integers(1, 2**31 - 1),
         "input": st.sampled_from([{}, {"account_id": "a", "readers": ["b", 1, None]}]),
     },
-    "accounts.onboard": {"result_summary": st.sampled_from([None, {}, {"emails": 3, "seen": ["a", None]}])},
+    "accounts.onboard": {
+        "reopened_at": st.none() | INSTANTS,
+        "result_summary": st.sampled_from([None, {}, {"emails": 3, "seen": ["a", None]}]),
+    },
     "maintenance.run_end_hook": {"hook": st.none() | st.text(max_size=63)},
     "reminders.deliver": {"occurrence": st.none() | st.integers(1, 2**31 - 1)},
     "outbound.send": {

@@ -2,17 +2,20 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import pytest
 from psycopg import Connection
 from pydantic import SecretStr
 
+from domain.jobs.failures import Invalid
 from domain.jobs.gate_causes import Cause
 from domain.jobs.job import Origin
 from domain.mail.consent import ConsentRefusal, RefusedConsent
 from domain.mail.replies.voice import accept_voice
-from storage.accounts import accounts, connecting, voices
-from storage.accounts.accounts import Account, Consent
+from engine.enqueue import enqueue
+from storage.accounts import accounts, connecting, disconnecting, voices
+from storage.accounts.accounts import Consent
 from storage.accounts.connecting import AddedMailbox, OrgMailbox
 from storage.ledger import gates
 from storage.ledger.gates import Gate
@@ -26,11 +29,13 @@ VOICE = accept_voice(
 )
 
 
-def connect(tx: Transaction, org: str, subject: str | None = None, email: str = EMAIL) -> AddedMailbox | RefusedConsent:
+def connect(
+    tx: Transaction, org: str, subject: str | None = None, email: str = EMAIL, owner: str = EMAIL
+) -> AddedMailbox | RefusedConsent:
     consent = Consent(
         SecretStr("access"), SecretStr("refresh"), datetime.now(UTC) + timedelta(hours=1), subject=subject
     )
-    mailbox = OrgMailbox(accounts.ensure_org(tx, org), email, EMAIL)
+    mailbox = OrgMailbox(accounts.ensure_org(tx, org), email, owner)
     return connecting.connect(tx, Sealer(["a key"]), mailbox, consent, by=Origin())
 
 
@@ -75,145 +80,105 @@ def test_a_disconnected_mailbox_is_free_for_another_org_and_another_user(store: 
         assert isinstance(connect(tx, "second", "118"), AddedMailbox)
 
 
-INHERITED = {
-    "rules": "(org_id, account_id, kind, scope, content) values (%(org)s, %(account)s, 'direction', 'account', 'x')",
-    "safety_policies": "(org_id, account_id, confidence_floor, approve_from, updated_by)"
-    " values (%(org)s, %(account)s, 0.5, 'safe', 'a test')",
-    "agent_profiles": "(org_id, account_id, name, version, definition, created_by)"
-    " values (%(org)s, %(account)s, 'agent', 1, '{}', 'a test')",
-    "labels": "(org_id, account_id, gmail_label_id, name, kind, description)"
-    " values (%(org)s, %(account)s, 'Label_1', 'Bills', 'user', 'what is to be paid')",
-    "voices": "(org_id, account_id, voice, sampled) values (%(org)s, %(account)s, '{}', 3)",
-}
-"""What a person has written about a mailbox, and how it is inserted."""
+def test_a_connection_during_a_disconnection_opens_the_account_again(store: Database, database: Connection) -> None:
+    def again() -> AddedMailbox | RefusedConsent:
+        with store.ledger() as tx:
+            return connect(tx, "Acme", "117")
 
-LEFT = {
-    "action_links", "actions", "agent_runs", "approval_notices", "automatic_answers", "backfills", "consent_requests",
-    "correspondents", "decisions", "draft_tokens", "emails", "expected_writes", "label_corrections", "llm_calls",
-    "messages", "outgoing_mails", "threads",
-}  # fmt: skip
-"""What belongs to a connection: its mail, and what was done with it; but for drafts that are in the mailbox."""
-
-
-def test_each_table_of_accounts_is_inherited_or_left(database: Connection) -> None:
-    rows = database.execute(
-        "select table_name from information_schema.columns where column_name = 'account_id' and table_schema = 'public'"
-    ).fetchall()
-    assert {name for (name,) in rows} == INHERITED.keys() | LEFT
-
-
-def write_everything(database: Connection, account: Account) -> None:
-    named = {"org": account.org_id, "account": account.account_id}
-    for table, columns in INHERITED.items():
-        database.execute(f"insert into {table} {columns}", named)
-
-
-@pytest.mark.parametrize("is_known", ["at once", "later"])
-@pytest.mark.parametrize(
-    ("org", "subject", "inherits"),
-    [("Acme", "117", True), ("Acme", "118", False), ("Acme", None, False), ("Other", "117", False)],
-)
-def test_the_next_connection_of_a_google_user_has_what_a_person_has_written(
-    store: Database, database: Connection, org: str, subject: str | None, is_known: str, *, inherits: bool
-) -> None:
     with store.ledger() as tx:
         first = connect(tx, "Acme", "117")
     assert isinstance(first, AddedMailbox)
-    account = first.account
-    named = {"org": account.org_id, "account": account.account_id}
-    write_everything(database, account)
-    database.execute(
-        "insert into schedules (org_id, name, job_type, payload, payload_version, cron, zone, missed, next_run_at,"
-        " created_by) values (%(org)s, 'a schedule', 'gmail.sync', jsonb_build_object('account_id', %(account)s::text),"
-        " 1, '0 8 * * *', 'UTC', 'skip', now(), 'a test')",
-        named,
-    )
-    with store.ledger() as tx:
-        accounts.save_settings(tx, account.account_id, {"label_parent": "Mail"})
-        gates.close(tx, Gate("account", str(account.account_id), "a pause", None, "anna"))
-        accounts.disconnect(tx, account.account_id, "left")
-        second = connect(tx, org, subject if is_known == "at once" else None)
-        if is_known == "later":
-            again = connect(tx, org, subject)
-            assert isinstance(again, AddedMailbox)
-            assert not again.created
-        paused = {gate.key for gate in gates.closed(tx)}
-    assert isinstance(second, AddedMailbox)
-    next_id = second.account.account_id
-    assert (second.created, second.lost_at, next_id != account.account_id) == (True, None, True)
-    has = next_id if inherits else account.account_id
-    for table in INHERITED:
-        assert database.execute(f"select account_id from {table}").fetchall() == [(has,)], table
-    assert database.execute("select payload ->> 'account_id' from schedules").fetchall() == [(str(has),)]
-    assert paused == {str(has)}
-    with store.ledger() as tx:
-        settings = accounts.get(tx, next_id).settings
-    assert settings.label_parent == ("Mail" if inherits else "Postroom")
+    with ThreadPoolExecutor(1) as threads:
+        with store.ledger() as tx:
+            jobs = partial(enqueue, org_id=first.account.org_id)
+            disconnecting.disconnect(tx, first.account.account_id, jobs, reason="left", by=Origin())
+            other = threads.submit(again)
+            until_a_lock_is_waited_for(database, describe="nobody waits for the mailbox")
+        found = other.result(timeout=30)
+    assert isinstance(found, AddedMailbox)
+    assert (found.account.account_id, found.created) == (first.account.account_id, True)
+    assert database.execute("select count(*) from accounts").fetchone() == (1,)
 
 
-def test_what_a_connection_has_of_its_own_stays_when_its_google_user_is_known_later(
-    store: Database, database: Connection
+@pytest.mark.parametrize(
+    ("org", "subject", "is_same"),
+    [("Acme", "117", True), ("Acme", "118", False), ("Other", "117", False), ("Other", None, False)],
+)
+def test_a_mailbox_is_the_account_of_its_google_user_in_an_org(
+    store: Database, org: str, subject: str | None, *, is_same: bool
 ) -> None:
+    """With all that names it, as its settings; the owner is whom the latest connection names."""
     with store.ledger() as tx:
         first = connect(tx, "Acme", "117")
         assert isinstance(first, AddedMailbox)
-        accounts.save_settings(tx, first.account.account_id, {"label_parent": "Mail", "send_allowed": True})
-    write_everything(database, first.account)
+        account_id = first.account.account_id
+        accounts.save_settings(tx, account_id, {"label_parent": "Mail"})
+        accounts.disconnect(tx, account_id, "left")
     with store.ledger() as tx:
+        again = connect(tx, org, subject, owner="the.next@example.com")
+        owner = tx.raw("select id from users where email = 'the.next@example.com'")[0].id
+    assert isinstance(again, AddedMailbox)
+    assert (again.created, again.lost_at, again.account.status) == (True, None, "active")
+    assert (again.account.account_id == account_id, again.account.reopened_at is not None) == (is_same, is_same)
+    assert (again.account.user_id, again.account.settings.label_parent) == (owner, "Mail" if is_same else "Postroom")
+
+
+def test_an_account_of_a_known_google_user_is_not_connected_by_nobody_knows_whom(store: Database) -> None:
+    """Nor is it when it is closed: its mail and rules would be lost to its user, or another one would have them."""
+    refused = RefusedConsent(ConsentRefusal.UNKNOWN_USER, EMAIL)
+    with store.ledger() as tx:
+        unknown = connect(tx, "Acme")
+        assert isinstance(unknown, AddedMailbox)
+        accounts.disconnect(tx, unknown.account.account_id, "left")
+        known = connect(tx, "Acme", "117")
+        assert isinstance(known, AddedMailbox)
+        assert known.account.account_id != unknown.account.account_id
+        assert connect(tx, "Acme") == refused
+        accounts.disconnect(tx, known.account.account_id, "left")
+        assert connect(tx, "Acme") == refused
+
+
+@pytest.mark.parametrize("erased", ["of the account", "of the next connection"])
+def test_no_account_is_opened_again_for_whom_an_erasure_is_of(
+    store: Database, database: Connection, erased: str
+) -> None:
+    next_owner = "the.next@example.com"
+    with store.ledger() as tx:
+        first = connect(tx, "Acme", "117")
+        assert isinstance(first, AddedMailbox)
         accounts.disconnect(tx, first.account.account_id, "left")
-        second = connect(tx, "Acme")
-        assert isinstance(second, AddedMailbox)
-        accounts.save_settings(tx, second.account.account_id, {"label_parent": "Post"})
-    write_everything(database, second.account)
-    database.execute("update labels set description = '' where account_id = %s", (second.account.account_id,))
+    database.execute(
+        "insert into users (org_id, email, role) values (%s, %s, 'owner')", (first.account.org_id, next_owner)
+    )
+    whom = EMAIL if erased == "of the account" else next_owner
+    database.execute("update users set erasing_since = now() where email = %s", (whom,))
     with store.ledger() as tx:
-        connect(tx, "Acme", "117")
-    each = {
-        table: database.execute(f"select count(*) from {table} where account_id = %s", (second.account.account_id,))
-        for table in INHERITED
-    }
-    assert {table: found.fetchone() for table, found in each.items()} == dict.fromkeys(INHERITED, (1,)) | {
-        "rules": (2,)
-    }
-    described = "select description from labels where account_id = %s"
-    assert database.execute(described, (second.account.account_id,)).fetchall() == [("what is to be paid",)]
-    with store.ledger() as tx:
-        settings = accounts.get(tx, second.account.account_id).settings
-    assert (settings.label_parent, settings.send_allowed) == ("Post", True)
+        if whom == next_owner:
+            with pytest.raises(Invalid, match="being erased"):
+                connect(tx, "Acme", "117", owner=next_owner)
+        else:
+            again = connect(tx, "Acme", "117", owner=next_owner)
+            assert isinstance(again, AddedMailbox)
+            assert again.account.account_id != first.account.account_id
 
 
 @pytest.mark.parametrize("cause", Cause)
-@pytest.mark.parametrize("own", [None, 1, 3])
-def test_a_pause_and_a_providers_wish_to_wait_go_to_the_next_connection(
-    store: Database, cause: Cause, own: int | None
-) -> None:
-    """Of an own gate of the next connection and the one before, the later end counts."""
-    now = datetime.now(UTC)
-    ends = {hours: now + timedelta(hours=hours) for hours in (1, 2, 3)}
-
-    def gate(account: Account, hours: int) -> Gate:
-        return Gate("account", str(account.account_id), "a reason", ends[hours], "postroom", cause)
-
+def test_gates_of_an_account_stay_but_for_that_of_lost_consent(store: Database, cause: Cause) -> None:
+    ends_at = datetime.now(UTC) + timedelta(hours=1)
     with store.ledger() as tx:
         first = connect(tx, "Acme", "117")
         assert isinstance(first, AddedMailbox)
         account = first.account
         accounts.mark_needs_reconsent(tx, account.account_id, version=account.token_version, reason="it is gone")
-        gates.close(tx, gate(account, 2))
+        gates.close(tx, Gate("account", str(account.account_id), "a reason", ends_at, "postroom", cause))
         accounts.disconnect(tx, account.account_id, "left")
-        second = connect(tx, "Acme", None if own else "117")
-        assert isinstance(second, AddedMailbox)
-        if own:
-            gates.close(tx, gate(second.account, own))
-            connect(tx, "Acme", "117")
+        connect(tx, "Acme", "117")
         closed = [(one.key, one.until) for one in gates.closed(tx)]
-    inherits = cause in {Cause.PAUSE, Cause.SLOW_DOWN}
-    hours = max(own or 0, 2) if inherits else own if cause is not Cause.CONSENT else None
-    assert closed == ([(str(second.account.account_id), ends[hours])] if hours else [])
+    assert closed == ([] if cause is Cause.CONSENT else [(str(account.account_id), ends_at)])
 
 
 @pytest.mark.parametrize("subject", [None, "117"])
-def test_a_disconnection_forgets_a_voice_that_nobody_can_inherit(
+def test_a_disconnection_forgets_the_voice_of_an_unknown_google_user(
     store: Database, database: Connection, subject: str | None
 ) -> None:
     """Also one that is kept while the disconnection waits."""

@@ -1,5 +1,6 @@
 """Removals of labels that a decision of ours had put on are kept, once, and for 90 days."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -13,7 +14,14 @@ from storage.accounts.accounts import Account
 from storage.mail import decisions
 from storage.postgres.database import Database
 from storage.rules import corrections
-from tests.doubles.mail_factories import make_account, make_message, store_message
+from tests.doubles.mail_factories import (
+    SEALER,
+    connect_account,
+    make_account,
+    make_consent,
+    make_message,
+    store_message,
+)
 
 NOW = datetime.now(UTC)
 
@@ -61,10 +69,8 @@ def test_what_a_google_user_corrected_is_told_under_their_next_connection(
     database.execute("update accounts set google_subject = '117'")
     with store.ledger() as tx:
         accounts.disconnect(tx, account.account_id, "left")
-    again = make_account(store)
-    database.execute("update accounts set google_subject = %s where id = %s", (subject, again.account_id))
-    with store.ledger() as tx:
-        accounts.inherit(tx, again.account_id)
+        consent = replace(make_consent(), subject=subject)
+        again = connect_account(tx, SEALER, "an org", account.email, consent)
         found = [(one.label, one.moved_to) for one in corrections.recent(tx, again.account_id, now=NOW)]
     assert found == ([("name of L1", "name of L2")] if subject == "117" else [])
 

@@ -30,10 +30,13 @@ def dead(env: MailEnvironment) -> UUID:
     return job_id
 
 
+@pytest.mark.parametrize("is_known", [True, False])
 @pytest.mark.parametrize(("status", "ending"), [(403, "failed"), (500, "dead")])
-def test_a_job_of_a_closed_account_is_not_done_again_for_the_next_owner(
-    env: MailEnvironment, status: int, ending: str
+def test_a_job_of_a_closed_account_is_done_again_for_its_own_google_user_alone(
+    env: MailEnvironment, status: int, ending: str, *, is_known: bool
 ) -> None:
+    if is_known:
+        know_owner(env)
     env.fail("messages.list", times=None, status=status, reason="domainPolicy")
     job_id = env.enqueue("accounts.learn_voice")
     assert env.drain(only="accounts.%")[-1] == ("accounts.learn_voice", ending)
@@ -41,6 +44,10 @@ def test_a_job_of_a_closed_account_is_not_done_again_for_the_next_owner(
     called = len(env.gmail.journal())
     with env.process.database.ledger() as tx:
         again = replays.retry(tx, job_id, by=BY, reason="it is mended")
+    if is_known:
+        env.gmail.clear_faults()
+        assert env.run(again) == "succeeded"
+        return
     assert (env.run(again), env.job(again)["cancel_reason"]) == ("canceled", DISCONNECTED)
     assert len(env.gmail.journal()) == called
 

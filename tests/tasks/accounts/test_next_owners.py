@@ -27,7 +27,7 @@ from tests.doubles.meanwhile import CONVERSATION, Meanwhile
 from tests.tasks.drafts.reworks import draft_id
 from tests.tasks.drafts.test_orders_by_hand import REFUSED, answers, archived, discarded, drafts, order_in_vain, put
 from tests.tasks.drafts.test_withdrawn_orders import withdraw
-from tests.tasks.test_account_ends import DISCONNECTED, connect, disconnect
+from tests.tasks.test_account_ends import DISCONNECTED, connect, disconnect, know_owner
 from tests.tasks.triage.test_decided_again import DELETED_BY_RULE
 
 AHEAD = timedelta(minutes=10)
@@ -52,10 +52,13 @@ def adopt(env: MailEnvironment, job_type: str, *, made_at: datetime, **payload: 
         return enqueue_jobs(tx, [JobContract.parse(document).new_job()])[0].job_id
 
 
+@pytest.mark.parametrize("is_known", [True, False])
 @pytest.mark.parametrize("made", [-AHEAD, AHEAD], ids=["behind", "ahead"])
-def test_whose_a_service_s_job_is_says_the_account_that_it_names_and_not_its_clock(
-    env: MailEnvironment, made: timedelta
+def test_of_which_connection_a_service_s_job_is_does_not_depend_on_its_clock(
+    env: MailEnvironment, made: timedelta, *, is_known: bool
 ) -> None:
+    if is_known:
+        know_owner(env)
     of_before = adopt(env, "accounts.learn_voice", made_at=datetime.now(UTC) + made)
     env.account = connect(env, disconnect(env))
     of_next = adopt(env, "accounts.learn_voice", made_at=datetime.now(UTC) + made)
