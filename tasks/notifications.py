@@ -3,14 +3,11 @@
 `deliver` decides; a type for each channel sends, so that a provider that is parked delays no other channel.
 """
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from operator import attrgetter
-from typing import TypeVar
-from uuid import UUID
 
 from domain.email.sender import NO_PROVIDER, EmailProvider
 from domain.jobs.effects import CannotTell, Finding, Found
@@ -25,8 +22,8 @@ from domain.notifications.plan import Contact, Planned, Reason, Suppressed
 from domain.notifications.template import Template, Words, words_of
 from domain.payloads.notifications import (
     CloseDigestPayload,
+    CloseOverduePayload,
     DeliverPayload,
-    ForgetPayload,
     SendEmailPayload,
     SendPushPayload,
     SendSmsPayload,
@@ -39,7 +36,7 @@ from storage.ledger import effects
 from storage.notifications import channel_senders, digests, inbox, notifications, people, receipts, templates
 from storage.notifications.digests import Digest, Overdue
 from storage.notifications.email import orders
-from storage.notifications.notifications import Delivery, Notification, Old
+from storage.notifications.notifications import Delivery, Notification
 from storage.postgres.apart import WITHIN_S_OF_JOB, together_or_apart
 from storage.postgres.database import Transaction
 from tasks.senders import due_messages, notification_email, push_sending, sms_sending
@@ -54,14 +51,9 @@ SEND: Mapping[Channel, Callable[..., SendPayload]] = {
     Channel.SMS: SendSmsPayload,
     Channel.PUSH: SendPushPayload,
 }
-KEEP_FOR = timedelta(days=90)
-"""How long notifications are kept, with deliveries and inbox: a quarter of a year is what people look back on."""
 BATCH = 500
 ENDED = "notification_job_ended"
 LONGEST_REASON = 300
-
-
-OfOrg = TypeVar("OfOrg", Old, Overdue)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,35 +176,11 @@ def _close(ctx: JobContext, digest: Digest, reached: tuple[Contact, ...] | Suppr
 
 
 @job(queue=Queue.MAINTENANCE)
-def forget(ctx: JobContext, _payload: ForgetPayload) -> Outcome:
-    """Delete notifications that are older than a quarter of a year, and have digests closed that were left open.
+def close_overdue(ctx: JobContext, _payload: CloseOverduePayload) -> Outcome:
+    """Have digests closed whose own job was canceled or died: they would collect for ever.
 
-    An org of which somebody has locked a row is left to the next tick.
+    An org of which somebody has locked a key is left to the next tick.
     """
-    counts: Counter[str] = Counter(forgotten=0)
-    orgs_put_off: set[UUID] = set()
-
-    def carry_out(old: Sequence[Old]) -> None:
-        with ctx.fleet() as tx:
-            tx.wait_briefly()
-            notifications.forget(tx, old)
-        counts.update(forgotten=len(old))
-
-    def forget_some() -> bool:
-        with ctx.fleet() as tx:
-            old = notifications.old(tx, older_than=KEEP_FOR, besides=orgs_put_off, limit=BATCH)
-            counts.update(receipts_forgotten=receipts.forget_unknown(tx, limit=BATCH))
-            people.forget_codes(tx, limit=BATCH)
-        orgs_put_off.update(one.org_id for one in _apart(old, carry_out))
-        return len(old) == BATCH
-
-    ctx.at_pace(forget_some)
-    counts.update(digests_closed=_close_overdue(ctx))
-    return Done({**counts} | ({"orgs_put_off": len(orgs_put_off)} if orgs_put_off else {}))
-
-
-def _close_overdue(ctx: JobContext) -> int:
-    """Enqueue the closing of digests whose own job was canceled or died: they would collect for ever."""
     with ctx.fleet() as tx:
         overdue = digests.overdue(tx, limit=BATCH)
 
@@ -224,11 +192,8 @@ def _close_overdue(ctx: JobContext) -> int:
                 tx, [CloseDigestPayload(digest_id=one.digest_id).job(org_id=one.org_id, origin=origin) for one in some]
             )
 
-    return len(overdue) - len(_apart(overdue, enqueue))
-
-
-def _apart(items: Sequence[OfOrg], do: Callable[[Sequence[OfOrg]], None]) -> Sequence[OfOrg]:
-    return together_or_apart(items, attrgetter("org_id"), do, within_s=WITHIN_S_OF_JOB)
+    left = together_or_apart(overdue, attrgetter("org_id"), enqueue, within_s=WITHIN_S_OF_JOB)
+    return Done({"digests_closed": len(overdue) - len(left)})
 
 
 def find_email(ctx: JobContext, payload: SendEmailPayload, key: str) -> Finding:
