@@ -35,7 +35,6 @@ from engine.context import JobContext
 from storage.audit import deletion
 from storage.ledger import alerts, audit, end_hooks, invariants, retention
 from storage.money import spending
-from storage.postgres.apart import WITHIN_S_OF_JOB, together_or_apart
 from storage.postgres.database import Transaction
 from storage.postgres.retention import BATCH, Retention
 from storage.retentions import BY_HAND, RETENTIONS
@@ -141,40 +140,33 @@ def purge_expired_keys(ctx: JobContext, _payload: PurgeExpiredKeysPayload) -> Ou
     purged, orgs_put_off = Counter[str](), set[UUID]()
 
     def purge() -> bool:
-        before, full = len(orgs_put_off), False
+        before, put_off_before = purged.copy(), len(orgs_put_off)
         for one in RETENTIONS:
-            gone = _forget(ctx, one, orgs_put_off)
-            purged[one.table] += gone
-            full |= gone >= one.batch
+            _forget(ctx, one, purged, orgs_put_off)
         for name, do in BY_HAND.items():
             with ctx.fleet() as tx:
-                gone = do(tx, batch=BATCH)
-            purged[name] += gone
-            full |= gone == BATCH
-        return full or len(orgs_put_off) > before
+                purged[name] += do(tx, batch=BATCH)
+        most = dict.fromkeys(BY_HAND, BATCH) | {one.table: one.batch for one in RETENTIONS}
+        is_full = any(purged[name] - before[name] >= batch for name, batch in most.items())
+        return is_full or len(orgs_put_off) > put_off_before
 
     is_more = ctx.at_pace(purge)
     output = {**purged} | ({"orgs_put_off": len(orgs_put_off)} if orgs_put_off else {})
     return _go_on(ctx, PurgeExpiredKeysPayload() if is_more else None, output)
 
 
-def _forget(ctx: JobContext, what: Retention, orgs_put_off: set[UUID]) -> int:
-    """Delete a batch; returns how many rows. Adds the orgs of which somebody has locked what goes with a row."""
-    forgotten = 0
+def _forget(ctx: JobContext, what: Retention, purged: Counter[str], orgs_put_off: set[UUID]) -> None:
+    """Delete a batch. Adds the orgs of which somebody has locked what goes with a row."""
+    with ctx.fleet() as tx:
+        if not what.by_org:
+            purged[what.table] += what.forget(tx)
+            return
+        org_ids = what.orgs(tx, besides=orgs_put_off)
 
-    def forget(org_ids: Sequence[UUID] | None = None) -> None:
-        nonlocal forgotten
-        with ctx.fleet() as tx:
-            tx.wait_briefly()
-            forgotten += what.forget(tx, org_ids)
+    def forget(tx: Transaction, some: Sequence[UUID]) -> dict[str, int]:
+        return {what.table: what.forget(tx, some)}
 
-    if what.by_org:
-        with ctx.fleet() as tx:
-            org_ids = what.orgs(tx, besides=orgs_put_off)
-        orgs_put_off.update(together_or_apart(org_ids, lambda org_id: org_id, forget, within_s=WITHIN_S_OF_JOB))
-    else:
-        forget()
-    return forgotten
+    orgs_put_off.update(ctx.for_orgs(org_ids, forget, purged, org_of=lambda org_id: org_id))
 
 
 @job(queue=Queue.MAINTENANCE)

@@ -3,11 +3,11 @@
 `deliver` decides; a type for each channel sends, so that a provider that is parked delays no other channel.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from operator import attrgetter
 
 from domain.email.sender import NO_PROVIDER, EmailProvider
 from domain.jobs.effects import CannotTell, Finding, Found
@@ -37,7 +37,6 @@ from storage.notifications import channel_senders, digests, inbox, notifications
 from storage.notifications.digests import Digest, Overdue
 from storage.notifications.email import orders
 from storage.notifications.notifications import Delivery, Notification
-from storage.postgres.apart import WITHIN_S_OF_JOB, together_or_apart
 from storage.postgres.database import Transaction
 from tasks.senders import due_messages, notification_email, push_sending, sms_sending
 from tasks.senders.due_messages import DueMessage
@@ -184,16 +183,14 @@ def close_overdue(ctx: JobContext, _payload: CloseOverduePayload) -> Outcome:
     with ctx.fleet() as tx:
         overdue = digests.overdue(tx, limit=BATCH)
 
-    def enqueue(some: Sequence[Overdue]) -> None:
-        with ctx.fleet() as tx:
-            tx.wait_briefly()
-            origin = ctx.job.origin
-            enqueue_jobs(
-                tx, [CloseDigestPayload(digest_id=one.digest_id).job(org_id=one.org_id, origin=origin) for one in some]
-            )
+    def enqueue(tx: Transaction, some: Sequence[Overdue]) -> dict[str, int]:
+        payloads = [(CloseDigestPayload(digest_id=one.digest_id), one.org_id) for one in some]
+        enqueue_jobs(tx, [payload.job(org_id=org_id, origin=ctx.job.origin) for payload, org_id in payloads])
+        return {"digests_closed": len(some)}
 
-    left = together_or_apart(overdue, attrgetter("org_id"), enqueue, within_s=WITHIN_S_OF_JOB)
-    return Done({"digests_closed": len(overdue) - len(left)})
+    counts = Counter(digests_closed=0)
+    ctx.for_orgs(overdue, enqueue, counts)
+    return Done({**counts})
 
 
 def find_email(ctx: JobContext, payload: SendEmailPayload, key: str) -> Finding:

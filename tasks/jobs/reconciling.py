@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from operator import attrgetter
 from uuid import UUID
 
 from domain.jobs.effects import CannotTell, Doubt, Finding, conclude, sort_out
@@ -16,7 +15,6 @@ from engine.context import JobContext
 from engine.enqueue import enqueue_jobs
 from storage.doubts import doubts
 from storage.ledger import audit
-from storage.postgres.apart import WITHIN_S_OF_JOB, together_or_apart
 from storage.postgres.database import Transaction
 from storage.postgres.retention import BATCH
 from tasks.mail.mailbox_session import MAILBOX_AUDITS, Disconnected
@@ -29,20 +27,18 @@ AUDITS = ("effect.resolved", *MAILBOX_AUDITS, *SENDER_AUDITS)
 def look(ctx: JobContext, after: tuple[UUID, str], counts: Counter[str]) -> tuple[UUID, str] | None:
     """Look at a batch of effects in doubt; after which to go on, None at the end. Counts those asked and told about."""
 
-    def sort(some: Sequence[Doubt]) -> None:
+    def sort(tx: Transaction, some: Sequence[Doubt]) -> dict[str, int]:
         to_ask, to_tell = sort_out(some, _can_ask)
-        with ctx.fleet() as tx:
-            tx.wait_briefly()
-            answers = enqueue_jobs(tx, [_question(ctx, each) for each in to_ask])
-            # Was asked about before, in vain or just now.
-            in_vain = [each for each, answer in zip(to_ask, answers, strict=True) if not answer.created and each.status]
-            doubts.mark_unknown(tx, to_tell)
-            raised = ctx.enqueue(tx, *[payload_of(one) for one in alerts_of_doubts([*to_tell, *in_vain])])
-        counts.update(asked=sum(one.created for one in answers), told=sum(one.created for one in raised))
+        answers = enqueue_jobs(tx, [_question(ctx, each) for each in to_ask])
+        # Was asked about before, in vain or just now.
+        in_vain = [each for each, answer in zip(to_ask, answers, strict=True) if not answer.created and each.status]
+        doubts.mark_unknown(tx, to_tell)
+        raised = ctx.enqueue(tx, *[payload_of(one) for one in alerts_of_doubts([*to_tell, *in_vain])])
+        return {"asked": sum(one.created for one in answers), "told": sum(one.created for one in raised)}
 
     with ctx.fleet() as tx:
         page = doubts.listed(tx, after=after, batch=BATCH)
-    if left := together_or_apart(page.doubts, attrgetter("org_id"), sort, within_s=WITHIN_S_OF_JOB):
+    if left := ctx.for_orgs(page.doubts, sort, counts):
         counts.update(put_off=len(left))
     return page.place
 
