@@ -14,7 +14,7 @@ EVERY: dict[str, timedelta] = {
     "maintenance.sync_labels": timedelta(hours=1),  # people rename and delete labels
     "maintenance.delete_finished_jobs": timedelta(minutes=1),  # POSTROOM_RETENTION_S (docs: seeds.md#000-96)
     "maintenance.delete_exported_audit": timedelta(hours=1),  # POSTROOM_AUDIT_RETENTION_S; nothing without it
-    "maintenance.purge_expired_keys": timedelta(minutes=1),  # guards past their time (docs: seeds.md#004-28)
+    "maintenance.purge_expired_keys": timedelta(minutes=1),  # storage/retentions.py (docs: seeds.md#004-28)
     "maintenance.expire_artifacts": timedelta(minutes=10),  # and removes what people deleted (docs: artifacts.md#end)
     "maintenance.sweep_artifacts": timedelta(days=1),  # bytes of jobs that died (docs: artifacts.md#bytes-first)
     "audit.catch_up": timedelta(minutes=10),  # changes without details, as after new rules (docs: audit-details.md)
@@ -23,7 +23,6 @@ EVERY: dict[str, timedelta] = {
     "maintenance.check_invariants": timedelta(hours=1),  # what contradicts itself is a bug, and must be heard of
     "maintenance.reconcile_effects": timedelta(hours=1),  # calls whose job ended in the middle (docs: effects.md)
     "approvals.expire": timedelta(minutes=1),  # nobody decided in time; one reminder before (docs: approvals.md#expiry)
-    "notifications.forget": timedelta(hours=1),  # a quarter of a year is kept (docs: notifications.md#retention)
-    "reminders.forget": timedelta(hours=1),  # those that are over, as long (docs: reminders.md#retention)
+    "notifications.close_overdue": timedelta(hours=1),  # left open (docs: notifications.md#digests)
     "maintenance.raise_alerts": timedelta(minutes=1),  # dead letters and refusing providers (docs: alerts.md)
 }

@@ -1,10 +1,12 @@
 """What a handler may do: touch its org's rows under its claim, keep steps, cause effects once, stop when asked."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import cached_property
+from operator import attrgetter
 from threading import Event
 from typing import Any, TypeVar, Unpack
 from uuid import UUID
@@ -24,11 +26,13 @@ from engine.model_budget import ModelBudget
 from engine.runtime import Runtime
 from providers.ports import Meter
 from storage.ledger import effects, ledger
+from storage.postgres.apart import WITHIN_S_OF_JOB, together_or_apart
 from storage.postgres.database import TenantTransaction, Transaction
 from storage.postgres.logins import TENANT_ROLE
 from storage.secrets.sealing import Sealer
 
 T = TypeVar("T")
+ORG_OF: Callable[[Any], UUID] = attrgetter("org_id")
 
 CHECK_EVERY_S = 1.0
 """How long a canceled job goes on at most while it only calculates."""
@@ -293,6 +297,26 @@ class JobContext:
                 return is_more
             Event().wait(pause_after((ended - batch_began).total_seconds()))
             self.check()
+
+    def for_orgs(
+        self,
+        items: Sequence[T],
+        do: Callable[[Transaction, Sequence[T]], Mapping[str, int]],
+        counts: Counter[str],
+        org_of: Callable[[T], UUID] = ORG_OF,
+    ) -> list[T]:
+        """Do what is about many orgs in one transaction of the fleet, and org by org where somebody has locked a row.
+
+        What `do` says of a transaction is added to `counts` when it has committed. Returns the items that were put off.
+        """
+
+        def carry_out(some: Sequence[T]) -> None:
+            with self.fleet() as tx:
+                tx.wait_briefly()
+                done = do(tx, some)
+            counts.update(done)
+
+        return together_or_apart(items, org_of, carry_out, within_s=WITHIN_S_OF_JOB)
 
     def _add_cost(self, microcents: int) -> None:
         if microcents < 0:

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import partial
-from operator import attrgetter
 from uuid import UUID
 
 from domain.approvals.question import Question, outcome_of
@@ -29,7 +28,6 @@ from storage.doubts.approvals import Notice, WaitingAction
 from storage.doubts.subjects import Subject
 from storage.ledger import effects
 from storage.notifications import notifications
-from storage.postgres.apart import WITHIN_S_OF_JOB, together_or_apart
 from storage.postgres.database import Transaction
 
 PROVIDER = "discord"
@@ -197,20 +195,17 @@ def expire(ctx: JobContext, _payload: ExpirePayload) -> Outcome:
     counts: Counter[str] = Counter(expired=0, reminded=0)
     orgs_put_off: set[UUID] = set()
 
-    def carry_out(due: Sequence[WaitingAction]) -> None:
-        with ctx.fleet() as tx:
-            tx.wait_briefly()
-            ended, reminded = approvals.expire(tx, due), approvals.mark_reminders(tx, due)
-            jobs = [_job(ctx, one, ShowOutcomePayload) for one in ended]
-            jobs += [_job(ctx, one, NotifyPayload, reminder=True) for one in reminded]
-            enqueue_jobs(tx, jobs)
-        counts.update(expired=len(ended), reminded=len(reminded))
+    def carry_out(tx: Transaction, due: Sequence[WaitingAction]) -> dict[str, int]:
+        ended, reminded = approvals.expire(tx, due), approvals.mark_reminders(tx, due)
+        jobs = [_job(ctx, one, ShowOutcomePayload) for one in ended]
+        jobs += [_job(ctx, one, NotifyPayload, reminder=True) for one in reminded]
+        enqueue_jobs(tx, jobs)
+        return {"expired": len(ended), "reminded": len(reminded)}
 
     def expire_some() -> bool:
         with ctx.fleet() as tx:
             due = approvals.overdue(tx, besides=orgs_put_off, limit=BATCH)
-        left = together_or_apart(due, attrgetter("org_id"), carry_out, within_s=WITHIN_S_OF_JOB)
-        orgs_put_off.update(one.org_id for one in left)
+        orgs_put_off.update(one.org_id for one in ctx.for_orgs(due, carry_out, counts))
         return len(due) == BATCH
 
     ctx.at_pace(expire_some)

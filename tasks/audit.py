@@ -1,5 +1,6 @@
 """The audit family: say in words what events of the audit log changed, beside the log (docs: audit-details.md)."""
 
+from collections import Counter
 from collections.abc import Sequence
 from uuid import UUID
 
@@ -11,7 +12,8 @@ from engine.catalogue import job
 from engine.context import JobContext
 from engine.enqueue import enqueue_jobs
 from storage.audit import details
-from storage.postgres.apart import WITHIN_S_OF_JOB, together_or_apart
+from storage.audit.details import OrgWithChanges
+from storage.postgres.database import Transaction
 from storage.postgres.logins import AUDITOR_ROLE
 
 BATCH, MOST_BATCHES = 25, 20
@@ -50,25 +52,20 @@ def catch_up(ctx: JobContext, payload: CatchUpPayload) -> Outcome:
 
     Whoever changes something has its own events enriched at once.
     """
-    after, asked = payload.after or FIRST_ID, 0
+    after, counts = payload.after or FIRST_ID, Counter(orgs=0)
 
-    def ask(org_ids: Sequence[UUID]) -> None:
-        nonlocal asked
-        with ctx.fleet() as tx:
-            tx.wait_briefly()
-            jobs = [EnrichPayload().job(org_id=org_id, origin=ctx.job.origin) for org_id in org_ids]
-            asked += sum(made.created for made in enqueue_jobs(tx, jobs))
+    def ask(tx: Transaction, some: Sequence[OrgWithChanges]) -> dict[str, int]:
+        jobs = [EnrichPayload().job(org_id=one.org_id, origin=ctx.job.origin) for one in some]
+        return {"orgs": sum(made.created for made in enqueue_jobs(tx, jobs))}
 
     def look() -> bool:
         nonlocal after
         with ctx.fleet() as tx:
             page = details.orgs_with_changes(tx, after=after, limit=ORGS)
         # An org whose key somebody has locked waits for the next tick.
-        together_or_apart(
-            [one.org_id for one in page if one.is_lacking], lambda org_id: org_id, ask, within_s=WITHIN_S_OF_JOB
-        )
+        ctx.for_orgs([one for one in page if one.is_lacking], ask, counts)
         after = page[-1].org_id if page else after
         return len(page) == ORGS
 
     rest = (CatchUpPayload(after=after),) if ctx.at_pace(look) else ()
-    return Done({"orgs": asked}, children=tuple(one.job(org_id=ctx.org_id) for one in rest))
+    return Done({**counts}, children=tuple(one.job(org_id=ctx.org_id) for one in rest))

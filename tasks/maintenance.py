@@ -1,17 +1,15 @@
 """The maintenance family: bounded, set-based housekeeping of the whole fleet, run by the system org."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
-from operator import attrgetter
+from uuid import UUID
 
-from domain.jobs.effects import CannotTell, Doubt, Finding, conclude, sort_out
-from domain.jobs.failures import Permanent
-from domain.jobs.job import Cancel, Done, JsonObject, NewJob, Outcome
+from domain.jobs.job import Done, JsonObject, Outcome
 from domain.jobs.queues import Queue
 from domain.jobs.retention import FIRST_ID, RUN, follow_up_key, next_place
 from domain.notifications.alerts.alert import payload_of
-from domain.notifications.alerts.due import WINDOW, alerts_due, alerts_of_doubts, look_from
+from domain.notifications.alerts.due import WINDOW, alerts_due, look_from
 from domain.payloads import gmail
 from domain.payloads.maintenance import (
     ChargeLostReservationsPayload,
@@ -32,37 +30,21 @@ from domain.payloads.maintenance import (
     SyncLabelsPayload,
 )
 from domain.payloads.payload import Payload
-from engine.catalogue import catalogue, job
+from engine.catalogue import job
 from engine.context import JobContext
-from engine.enqueue import enqueue_jobs
-from storage.access import api_requests
-from storage.accounts import accounts, consents, expected_writes
 from storage.audit import deletion
-from storage.doubts import doubts
-from storage.ledger import alerts, audit, end_hooks, invariants, refusals, retention
+from storage.ledger import alerts, audit, end_hooks, invariants, retention
 from storage.money import spending
-from storage.notifications.email import orders as email_orders
-from storage.planning import plans
-from storage.postgres.apart import WITHIN_S_OF_JOB, together_or_apart
 from storage.postgres.database import Transaction
-from storage.rules import corrections
-from storage.workflows import runs
+from storage.postgres.retention import BATCH, Retention
+from storage.retentions import BY_HAND, RETENTIONS
 from tasks.exchange.removing import Refused, remove_deleted, remove_orphans, told
+from tasks.jobs import reconciling
+from tasks.mail import push_watch
 from tasks.mail.each_account import each_account
-from tasks.mail.mailbox_session import MAILBOX_AUDITS, Disconnected
-from tasks.senders.email_sending import SENDER_AUDITS
-
-BATCH = 1000
-"""Rows per transaction: a second's work at most, so that no lock is held for long."""
-
-FEW = 100
-"""The same of rows that are large: a proposal's reasons."""
 
 MOST_BATCHES = 100
 """Batches of the newest jobs that are looked through for contradictions."""
-
-WATCH_MUST_BE_YOUNGER_THAN = timedelta(hours=24)
-"""An account whose watch was not renewed within a day must alarm (docs: gmail-push.md#watch)."""
 
 
 @job(queue=Queue.MAINTENANCE)
@@ -89,20 +71,10 @@ def sync_labels(ctx: JobContext, _payload: SyncLabelsPayload) -> Outcome:
     return each_account(ctx, gmail.SyncLabelsPayload)
 
 
-@job(queue=Queue.MAINTENANCE, audits=("watch.lapsed",))
+@job(queue=Queue.MAINTENANCE, audits=push_watch.AUDITS)
 def check_watches(ctx: JobContext, _payload: CheckWatchesPayload) -> Outcome:
     """Raise the alarm for accounts whose watch has expired or was not renewed in time."""
-    with ctx.fleet() as tx:
-        lapsed = accounts.without_watch(tx, ctx.now(), renewal=WATCH_MUST_BE_YOUNGER_THAN, limit=BATCH)
-
-    # With the end of the job: an attempt that dies has raised no alarm.
-    def write(tx: Transaction) -> None:
-        for account in lapsed:
-            audit.append(tx, ctx.job, "watch.lapsed", {"account_id": str(account.account_id)})
-        if lapsed:
-            tx.after_commit(lambda: ctx.log.error("watches_lapsed", accounts=len(lapsed)))
-
-    return Done({"lapsed": len(lapsed)}, writes=write)
+    return push_watch.report_lapsed(ctx)
 
 
 @job(queue=Queue.MAINTENANCE)
@@ -160,30 +132,41 @@ def delete_exported_audit(ctx: JobContext, _payload: DeleteExportedAuditPayload)
 
 @job(queue=Queue.MAINTENANCE)
 def purge_expired_keys(ctx: JobContext, _payload: PurgeExpiredKeysPayload) -> Outcome:
-    """Delete guards, requests, refused messages, corrections, sent mail, proposals and workflows' runs past their time.
+    """Delete what is past its time, table by table, and end what can come to no good any more.
 
-    What is in doubt stays. Requests for consent that nobody finished in time end here, too.
+    What is in doubt stays, and what somebody has locked is left to the next tick: a row, or all of an org where a row
+    takes others with it.
     """
-    purged: Counter[str] = Counter()
+    purged, orgs_put_off = Counter[str](), set[UUID]()
 
     def purge() -> bool:
-        with ctx.fleet() as tx:
-            batch = {
-                "guards": retention.purge_expired_keys(tx, batch=BATCH),
-                "refusals": refusals.purge(tx, batch=BATCH),
-                "expectations": expected_writes.purge(tx, limit=BATCH),
-                "requests": api_requests.purge(tx, batch=BATCH),
-                "corrections": corrections.purge(tx, now=ctx.now(), limit=BATCH),
-                "consents": consents.end_overdue(tx, batch=BATCH),
-                "mails": email_orders.forget(tx, batch=BATCH),
-                "proposals": plans.forget_proposals(tx, batch=FEW),
-                "workflows": runs.forget(tx, batch=BATCH),
-            }
-        purged.update(batch)
-        return max(batch.values()) == BATCH or batch["proposals"] == FEW
+        before, put_off_before = purged.copy(), len(orgs_put_off)
+        for one in RETENTIONS:
+            _forget(ctx, one, purged, orgs_put_off)
+        for name, do in BY_HAND.items():
+            with ctx.fleet() as tx:
+                purged[name] += do(tx, batch=BATCH)
+        most = dict.fromkeys(BY_HAND, BATCH) | {one.table: one.batch for one in RETENTIONS}
+        is_full = any(purged[name] - before[name] >= batch for name, batch in most.items())
+        return is_full or len(orgs_put_off) > put_off_before
 
     is_more = ctx.at_pace(purge)
-    return _go_on(ctx, PurgeExpiredKeysPayload() if is_more else None, {**purged})
+    output = {**purged} | ({"orgs_put_off": len(orgs_put_off)} if orgs_put_off else {})
+    return _go_on(ctx, PurgeExpiredKeysPayload() if is_more else None, output)
+
+
+def _forget(ctx: JobContext, what: Retention, purged: Counter[str], orgs_put_off: set[UUID]) -> None:
+    """Delete a batch. Adds the orgs of which somebody has locked what goes with a row."""
+    with ctx.fleet() as tx:
+        if not what.by_org:
+            purged[what.table] += what.forget(tx)
+            return
+        org_ids = what.orgs(tx, besides=orgs_put_off)
+
+    def forget(tx: Transaction, some: Sequence[UUID]) -> dict[str, int]:
+        return {what.table: what.forget(tx, some)}
+
+    orgs_put_off.update(ctx.for_orgs(org_ids, forget, purged, org_of=lambda org_id: org_id))
 
 
 @job(queue=Queue.MAINTENANCE)
@@ -271,55 +254,25 @@ def reconcile_effects(ctx: JobContext, payload: ReconcileEffectsPayload) -> Outc
     """
     place, counts = (payload.after or FIRST_ID, payload.after_key or ""), Counter(asked=0, told=0)
 
-    def sort(some: Sequence[Doubt]) -> None:
-        to_ask, to_tell = sort_out(some, _can_ask)
-        with ctx.fleet() as tx:
-            tx.wait_briefly()
-            answers = enqueue_jobs(tx, [_question(ctx, each) for each in to_ask])
-            # Was asked about before, in vain or just now.
-            in_vain = [each for each, answer in zip(to_ask, answers, strict=True) if not answer.created and each.status]
-            doubts.mark_unknown(tx, to_tell)
-            raised = ctx.enqueue(tx, *[payload_of(one) for one in alerts_of_doubts([*to_tell, *in_vain])])
-        counts.update(asked=sum(one.created for one in answers), told=sum(one.created for one in raised))
-
     def look() -> bool:
         nonlocal place
-        with ctx.fleet() as tx:
-            page = doubts.listed(tx, after=place, batch=BATCH)
-        if left := together_or_apart(page.doubts, attrgetter("org_id"), sort, within_s=WITHIN_S_OF_JOB):
-            counts.update(put_off=len(left))
-        place = page.place or (FIRST_ID, "")
-        return page.place is not None
+        found = reconciling.look(ctx, place, counts)
+        place = found or (FIRST_ID, "")
+        return found is not None
 
     is_more = ctx.at_pace(look)
     follow_up = ReconcileEffectsPayload(after=place[0], after_key=place[1]) if is_more else None
     return _go_on(ctx, follow_up, {**counts})
 
 
-@job(queue=Queue.MAINTENANCE, audits=("effect.resolved", *MAILBOX_AUDITS, *SENDER_AUDITS))
+@job(queue=Queue.MAINTENANCE, audits=reconciling.AUDITS)
 def resolve_effect(ctx: JobContext, payload: ResolveEffectPayload) -> Outcome:
     """Ask the provider whether an effect happened whose job has ended, and write down the answer.
 
     Runs in the effect's org. Nothing is repeated: a replay of the job finds the answer and goes on from there.
     Where the question is refused for good, nobody can tell.
     """
-    with ctx.tx() as tx:
-        doubt = doubts.read(tx, ctx.job, payload.key)
-    if doubt is None:
-        return Cancel("the effect is not in doubt any more")
-    known = catalogue.find(doubt.job_type)
-    finder = None if known is None else known.finder(doubt.key)
-    if known is None or finder is None:
-        return Cancel("nobody knows how to ask about it")
-    payload_of_job = known.read(doubt.payload, doubt.payload_version)
-    end = conclude(_answer(lambda: finder(ctx, payload_of_job, doubt.key)))
-
-    def write(tx: Transaction) -> None:
-        if doubts.conclude(tx, ctx.job, doubt, end.status, result=end.result, error=end.error):
-            facts = {"key": doubt.key, "status": end.status.value, "job_type": doubt.job_type}
-            audit.append(tx, ctx.job, "effect.resolved", facts)
-
-    return Done({"key": doubt.key, "status": end.status.value}, writes=write)
+    return reconciling.resolve(ctx, payload)
 
 
 @job(queue=Queue.MAINTENANCE)
@@ -334,26 +287,6 @@ def run_end_hook(ctx: JobContext, payload: RunEndHookPayload) -> Outcome:
             ctx.log.warning("no_end_hook_to_run", ended_job=str(payload.job_id))
 
     return Done({"job_id": str(payload.job_id), "cause": payload.cause}, writes=call)
-
-
-def _can_ask(doubt: Doubt) -> bool:
-    known = None if doubt.job_type is None else catalogue.find(doubt.job_type)
-    return known is not None and known.finder(doubt.key) is not None
-
-
-def _answer(ask: Callable[[], Finding]) -> Finding:
-    """What the provider says. Where it refuses the question for good, a person must hear of the doubt."""
-    try:
-        return ask()
-    except (Permanent, Disconnected) as refusal:
-        return CannotTell(f"the question was refused: {refusal.reason}")
-
-
-def _question(ctx: JobContext, doubt: Doubt) -> NewJob:
-    """The job that asks about an effect, in the effect's own org."""
-    return ResolveEffectPayload(key=doubt.key, account_id=doubt.account_id).job(
-        org_id=doubt.org_id, origin=ctx.job.origin
-    )
 
 
 def _go_on(ctx: JobContext, follow_up: Payload | None, output: JsonObject) -> Outcome:

@@ -8,9 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from operator import attrgetter
-from typing import TypeVar
-from uuid import UUID
 
 from domain.email.sender import NO_PROVIDER, EmailProvider
 from domain.jobs.effects import CannotTell, Finding, Found
@@ -26,8 +23,8 @@ from domain.notifications.plan import Contact, Message, Planned, Reason, Suppres
 from domain.notifications.template import Said, Template, words_of
 from domain.payloads.notifications import (
     CloseDigestPayload,
+    CloseOverduePayload,
     DeliverPayload,
-    ForgetPayload,
     SendEmailPayload,
     SendPushPayload,
     SendSmsPayload,
@@ -39,8 +36,7 @@ from engine.enqueue import enqueue_jobs
 from engine.interrupts import Interrupted
 from storage.notifications import channel_senders, digests, inbox, notifications, people, receipts, templates
 from storage.notifications.digests import Digest, Overdue
-from storage.notifications.notifications import Notification, Old
-from storage.postgres.apart import WITHIN_S_OF_JOB, together_or_apart
+from storage.notifications.notifications import Notification
 from storage.postgres.database import Transaction
 from tasks.senders import due_messages, notification_email, push_sending, sms_sending
 from tasks.senders.due_messages import record_taken
@@ -54,14 +50,9 @@ SEND: Mapping[Channel, Callable[..., SendPayload]] = {
     Channel.SMS: SendSmsPayload,
     Channel.PUSH: SendPushPayload,
 }
-KEEP_FOR = timedelta(days=90)
-"""How long notifications are kept, with deliveries and inbox: a quarter of a year is what people look back on."""
 BATCH = 500
 ENDED = "notification_job_ended"
 LONGEST_REASON = 300
-
-
-OfOrg = TypeVar("OfOrg", Old, Overdue)
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,51 +210,22 @@ def _close(
 
 
 @job(queue=Queue.MAINTENANCE)
-def forget(ctx: JobContext, _payload: ForgetPayload) -> Outcome:
-    """Delete notifications that are older than a quarter of a year, and have digests closed that were left open.
+def close_overdue(ctx: JobContext, _payload: CloseOverduePayload) -> Outcome:
+    """Have digests closed whose own job was canceled or died: they would collect for ever.
 
-    An org of which somebody has locked a row is left to the next tick.
+    An org of which somebody has locked a key is left to the next tick.
     """
-    counts: Counter[str] = Counter(forgotten=0)
-    orgs_put_off: set[UUID] = set()
-
-    def carry_out(old: Sequence[Old]) -> None:
-        with ctx.fleet() as tx:
-            tx.wait_briefly()
-            notifications.forget(tx, old)
-        counts.update(forgotten=len(old))
-
-    def forget_some() -> bool:
-        with ctx.fleet() as tx:
-            old = notifications.old(tx, older_than=KEEP_FOR, besides=orgs_put_off, limit=BATCH)
-            counts.update(receipts_forgotten=receipts.forget_unknown(tx, limit=BATCH))
-            people.forget_codes(tx, limit=BATCH)
-        orgs_put_off.update(one.org_id for one in _apart(old, carry_out))
-        return len(old) == BATCH
-
-    ctx.at_pace(forget_some)
-    counts.update(digests_closed=_close_overdue(ctx))
-    return Done({**counts} | ({"orgs_put_off": len(orgs_put_off)} if orgs_put_off else {}))
-
-
-def _close_overdue(ctx: JobContext) -> int:
-    """Enqueue the closing of digests whose own job was canceled or died: they would collect for ever."""
     with ctx.fleet() as tx:
         overdue = digests.overdue(tx, limit=BATCH)
 
-    def enqueue(some: Sequence[Overdue]) -> None:
-        with ctx.fleet() as tx:
-            tx.wait_briefly()
-            origin = ctx.job.origin
-            enqueue_jobs(
-                tx, [CloseDigestPayload(digest_id=one.digest_id).job(org_id=one.org_id, origin=origin) for one in some]
-            )
+    def enqueue(tx: Transaction, some: Sequence[Overdue]) -> dict[str, int]:
+        payloads = [(CloseDigestPayload(digest_id=one.digest_id), one.org_id) for one in some]
+        enqueue_jobs(tx, [payload.job(org_id=org_id, origin=ctx.job.origin) for payload, org_id in payloads])
+        return {"digests_closed": len(some)}
 
-    return len(overdue) - len(_apart(overdue, enqueue))
-
-
-def _apart(items: Sequence[OfOrg], do: Callable[[Sequence[OfOrg]], None]) -> Sequence[OfOrg]:
-    return together_or_apart(items, attrgetter("org_id"), do, within_s=WITHIN_S_OF_JOB)
+    counts = Counter(digests_closed=0)
+    ctx.for_orgs(overdue, enqueue, counts)
+    return Done({**counts})
 
 
 def find_email(ctx: JobContext, payload: SendEmailPayload, key: str) -> Finding:

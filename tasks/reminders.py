@@ -1,6 +1,5 @@
-"""The reminders family: tell a person what they wanted to be reminded of, and forget what is long over."""
+"""The reminders family: tell a person what they wanted to be reminded of."""
 
-from datetime import timedelta
 from functools import partial
 
 from domain.jobs.failures import Transient
@@ -8,7 +7,7 @@ from domain.jobs.job import Done, JsonObject, Outcome
 from domain.jobs.queues import Queue
 from domain.jobs.retry import NOTIFICATIONS
 from domain.notifications.built_in import REMINDER
-from domain.payloads.reminders import DeliverPayload, ForgetPayload
+from domain.payloads.reminders import DeliverPayload
 from domain.scheduling.reminders import CHANGED, Ring, Skipped, ring
 from engine.catalogue import job
 from engine.context import JobContext
@@ -16,10 +15,6 @@ from storage.notifications import notifications
 from storage.notifications.notifications import Request
 from storage.postgres.database import Transaction
 from storage.schedules import reminders
-
-KEEP_FOR = timedelta(days=90)
-"""How long a reminder that is over is kept: as long as the notification that it became."""
-BATCH = 500
 
 
 @job(queue=Queue.NOTIFICATIONS, retry=NOTIFICATIONS, on_end="reminder_job_ended")
@@ -61,20 +56,3 @@ def _tell(decided: Ring, tx: Transaction) -> JsonObject:
 
 def _skipped(reason: str) -> JsonObject:
     return {"skipped": True, "reason": reason}
-
-
-@job(queue=Queue.MAINTENANCE)
-def forget(ctx: JobContext, _payload: ForgetPayload) -> Outcome:
-    """Delete reminders that have been over for a quarter of a year."""
-    forgotten = 0
-
-    def forget_some() -> bool:
-        nonlocal forgotten
-        with ctx.fleet() as tx:
-            tx.wait_briefly()
-            batch = reminders.forget(tx, older_than=KEEP_FOR, limit=BATCH)
-        forgotten += batch
-        return batch == BATCH
-
-    ctx.at_pace(forget_some)
-    return Done({"forgotten": forgotten})

@@ -145,7 +145,7 @@ def is_log_setup(call: ast.Call) -> bool:
     return dotted(call.func) == "structlog.configure"
 
 
-SHARED_STEPS = ["tasks.mail", "tasks.senders", "tasks.exchange", "tasks.runs"]
+SHARED_STEPS = ["tasks.jobs", "tasks.mail", "tasks.senders", "tasks.exchange", "tasks.runs"]
 """Folders of steps that several families share: one for each system outside."""
 
 

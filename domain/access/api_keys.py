@@ -28,7 +28,7 @@ NOTE_USE_EVERY = timedelta(minutes=5)
 """How old `last_used_at` may become: to write it with each request would make each reading request a writing one."""
 
 HOUSEKEEPING = frozenset(
-    {"maintenance", "deadletter", "budgets", "audit"} | {"approvals.expire", "notifications.forget", "reminders.forget"}
+    {"maintenance", "deadletter", "budgets", "audit"} | {"approvals.expire", "notifications.close_overdue"}
 )
 """Families and job types whose jobs the fleet makes for itself. They look across orgs, or end another job's work."""
 

@@ -61,5 +61,5 @@ class SendPushPayload(
     delivery_id: UUID
 
 
-class ForgetPayload(Payload, job_type="notifications.forget"):
+class CloseOverduePayload(Payload, job_type="notifications.close_overdue"):
     """Nothing: the schedule says what and when."""

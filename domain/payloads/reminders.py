@@ -17,7 +17,3 @@ class DeliverPayload(Payload, job_type="reminders.deliver", aliases=("reminder_d
     reminder_id: UUID
     user_id: UUID
     occurrence: Annotated[int | None, Field(ge=1, le=LARGEST_OCCURRENCE)] = None
-
-
-class ForgetPayload(Payload, job_type="reminders.forget"):
-    """Nothing: the schedule says what and when."""

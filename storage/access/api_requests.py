@@ -6,9 +6,12 @@ from datetime import timedelta
 from uuid import UUID
 
 from storage.postgres.database import Transaction
+from storage.postgres.retention import Retention
 
 KEEP_FOR = timedelta(days=30)
 """As long as a job's own key is remembered by default: a client that comes later has not just lost an answer."""
+
+RETENTION = Retention("api_requests", "expires_at")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +40,3 @@ def remember(tx: Transaction, org_id: UUID, key: str, fingerprint: bytes) -> Sto
 def answer(tx: Transaction, org_id: UUID, key: str, made: Sequence[UUID]) -> None:
     """Keep what the request made."""
     tx.run("answer_api_request", org_id=org_id, key=key, made=list(made))
-
-
-def purge(tx: Transaction, *, batch: int) -> int:
-    """Forget requests whose time is over; returns how many."""
-    return len(tx.run("purge_api_requests", batch=batch))

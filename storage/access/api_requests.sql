@@ -17,10 +17,3 @@ where r.org_id = %(org_id)s and r.key = %(key)s
 -- Keeps what a request made.
 update api_requests set made = %(made)s::uuid[]
 where org_id = %(org_id)s and key = %(key)s
-
--- name: purge_api_requests
--- Forgets requests whose time is over.
-delete from api_requests where (org_id, key) in (
-  select org_id, key from api_requests where expires_at < now() order by expires_at limit %(batch)s for update skip locked
-)
-returning key

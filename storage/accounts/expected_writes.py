@@ -12,12 +12,15 @@ from uuid import UUID
 
 from domain.mail.mailbox import Change, ChangeKind
 from storage.postgres.database import Transaction
+from storage.postgres.retention import Retention
 
 KEEP = timedelta(hours=1)
 """History comes within seconds; after an hour an equal change is more likely a person's."""
 
 REMEMBER = timedelta(days=7)
 """How long an order by a label, whose job waits, can tell that we took the label off, and not its person."""
+
+RETENTION = Retention("expected_writes", "expires_at")
 
 OWN_REMOVALS = """
 select from expected_writes
@@ -101,11 +104,6 @@ def took_off(
     values = {"account": account_id, "messages": list(message_ids), "labels": sorted(label_ids)}
     values |= {"since": since, "keep": KEEP}
     return bool(tx.raw(OWN_REMOVALS, values))
-
-
-def purge(tx: Transaction, *, limit: int = 5000) -> int:
-    """Remove expectations whose time is over; for the ledger role."""
-    return len(tx.run("purge_expected_writes", limit=limit))
 
 
 def _labels(change: Change) -> list[str | None]:

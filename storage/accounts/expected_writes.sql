@@ -48,8 +48,3 @@ select m.place, m.label_id, m.is_remembered, m.is_put_back
 from matched m
 where m.gmail_message_id is null
   or m.history_id = (select min(o.history_id) from matched o where o.id = m.id)
-
--- name: purge_expected_writes
--- Expectations whose time is over, a bounded number at a time.
-delete from expected_writes where id in (select id from expected_writes where expires_at <= now() order by expires_at limit %(limit)s for update skip locked)
-returning id

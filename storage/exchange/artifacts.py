@@ -9,6 +9,10 @@ from uuid import UUID
 from domain.exchange.artifacts import REFUSED_FOR, REMEMBER_FOR, ArtifactState, NewArtifact, place_of
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
+from storage.postgres.retention import Retention
+
+RETENTION = Retention("artifacts", "removed_at", REMEMBER_FOR, batch=200)
+"""Rows whose bytes are gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +109,6 @@ def record_refused(tx: Transaction, artifact_ids: Sequence[UUID]) -> None:
 def record_removed(tx: Transaction, artifact_ids: Sequence[UUID]) -> None:
     """Write that the bytes of artifacts are gone."""
     tx.run("record_removed_artifacts", artifact_ids=list(artifact_ids))
-
-
-def forget(tx: Transaction, *, remember_for: timedelta = REMEMBER_FOR, batch: int) -> int:
-    """Delete the rows of artifacts whose bytes went so long ago; returns how many."""
-    return len(tx.run("forget_artifacts", remember_for=remember_for, batch=batch))
 
 
 def known(tx: Transaction, artifact_ids: Sequence[UUID]) -> set[UUID]:

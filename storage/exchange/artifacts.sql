@@ -49,13 +49,6 @@ returning id as artifact_id
 update artifacts set removed_at = now() where id = any (%(artifact_ids)s) and state = 'deleted' and removed_at is null
 returning id as artifact_id
 
--- name: forget_artifacts
--- Deletes the rows of artifacts whose bytes went so long ago.
-delete from artifacts where id in (
-  select a.id from artifacts a where a.removed_at < now() - %(remember_for)s::interval
-  order by a.removed_at limit %(batch)s for update skip locked)
-returning id as artifact_id
-
 -- name: list_known_artifacts
 -- Which of these artifacts have a row, whatever its state.
 select id as artifact_id from artifacts where id = any (%(artifact_ids)s)

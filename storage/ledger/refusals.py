@@ -10,10 +10,12 @@ from domain.jobs.contract import OLDEST_VERSION
 from domain.jobs.failures import Gone, Invalid
 from domain.jobs.job import NewJob
 from storage.postgres.database import Transaction
+from storage.postgres.retention import Retention
 
 KEPT_FOR = timedelta(days=30)
 """As long as the key of a request: a client that is mended sends its messages again by then."""
 
+RETENTION = Retention("refused_messages", "at", KEPT_FOR)
 
 MOST_BYTES = 8 * 1024 * 1024
 """Of contents that a day keeps: over the 30 days a quarter of a gigabyte, whatever a client sends."""
@@ -46,11 +48,6 @@ def sealed_content(tx: Transaction, refusal_id: int) -> bytes | None:
         raise Gone(f"there is no refused message {refusal_id}")
     content = rows[0].sealed_content
     return None if content is None else bytes(content)
-
-
-def purge(tx: Transaction, *, batch: int) -> int:
-    """Delete messages that were refused long ago; returns how many."""
-    return len(tx.run("purge_refused_messages", kept_for=KEPT_FOR, batch=batch))
 
 
 def unknown_types(tx: Transaction, names: Collection[str]) -> frozenset[str]:

@@ -39,11 +39,3 @@ audited as (
   from inserted
 )
 select id from inserted
-
-
--- name: purge_refused_messages
--- Deletes the oldest refused messages whose time is over.
-delete from refused_messages where id in (
-  select id from refused_messages where at < now() - %(kept_for)s::interval order by at limit %(batch)s
-)
-returning id

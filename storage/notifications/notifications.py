@@ -15,8 +15,15 @@ from domain.notifications.plan import Message
 from domain.notifications.template import Said
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
+from storage.postgres.retention import Retention
 
 SYSTEM = Origin()
+
+KEEP_FOR = timedelta(days=90)
+"""How long notifications are kept, with deliveries and inbox: a quarter of a year is what people look back on."""
+
+RETENTION = Retention("notifications", "asked_at", KEEP_FOR, batch=500, by_org=True)
+RETENTION_OF_DIGESTS = Retention("digests", "closed_at", KEEP_FOR, batch=500, by_org=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +69,6 @@ class Notification:
     due_at: datetime | None
     asked_at: datetime
     planned_at: datetime | None
-
-
-class Old(NamedTuple):
-    """A notification or a digest, and whose."""
-
-    source_id: UUID
-    org_id: UUID
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,19 +234,6 @@ def known_provider_ids(tx: Transaction, org_id: UUID, provider_ids: Sequence[str
     """Which of these ids are deliveries' of the org."""
     rows = tx.run("list_known_provider_ids", org_id=org_id, provider_ids=list(provider_ids))
     return frozenset(row.provider_id for row in rows)
-
-
-def old(tx: Transaction, *, older_than: timedelta, besides: Iterable[UUID], limit: int) -> Sequence[Old]:
-    """Old notifications and digests of all orgs but these, the oldest first."""
-    rows = tx.run("list_old_notifications", older_than=older_than, besides=list(besides), limit=limit)
-    return [Old(row.id, row.org_id) for row in rows]
-
-
-def forget(tx: Transaction, old: Sequence[Old]) -> None:
-    """Delete these, with all that hangs on them."""
-    ids = [one.source_id for one in old]
-    tx.run("delete_notifications", ids=ids)
-    tx.run("delete_digests", ids=ids)
 
 
 def _notification(row: Row) -> Notification:

@@ -10,6 +10,7 @@ from domain.notifications.plan import Contact, Person
 from domain.notifications.quiet_hours import QuietHours
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
+from storage.postgres.retention import Retention
 
 MOST_CONTACTS = 50
 """Addresses and devices of one person."""
@@ -20,6 +21,8 @@ CODES_APART = timedelta(minutes=1)
 """Between two codes to one address: each is a message that somebody pays for."""
 MOST_CODES_A_DAY = 10
 """To one address, whoever asks for them: with five tries each, who guesses has one chance in 20,000 a day."""
+RETENTION_OF_CODES = Retention("address_codes", "counted_from", timedelta(days=1), only="t.expires_at < now()")
+"""Codes that are good no more, of a day that is over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,11 +126,6 @@ def try_code(
     """Verify an address by its code; None for a wrong or an old one. Each try counts, and too many void the code."""
     rows = tx.run("try_contact_code", org_id=org_id, contact_id=contact_id, code_hash=code_hash, most_tries=most_tries)
     return contact(tx, org_id, contact_id) if rows else None
-
-
-def forget_codes(tx: Transaction, *, limit: int) -> None:
-    """Delete codes of days that are over, of all orgs."""
-    tx.run("forget_address_codes", limit=limit)
 
 
 def remove_contact(tx: Transaction, org_id: UUID, user_id: UUID, contact_id: UUID) -> ContactPoint:

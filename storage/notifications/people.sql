@@ -76,14 +76,6 @@ update contact_points c set verified_at = now() from tried
 where tried.is_right and c.org_id = %(org_id)s and c.id = tried.id
 returning c.id
 
--- name: forget_address_codes
--- Codes that are good no more, of a day that is over.
-delete from address_codes where (org_id, channel, address_hash) in (
-  select org_id, channel, address_hash from address_codes
-  where counted_from < now() - interval '1 day' and expires_at < now()
-  limit %(limit)s for update skip locked)
-returning 1
-
 -- name: remove_contact_point
 -- An address goes.
 delete from contact_points where org_id = %(org_id)s and user_id = %(user_id)s and id = %(contact_id)s

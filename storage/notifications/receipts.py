@@ -1,11 +1,16 @@
 """What providers say of messages that they have taken, before or after the send is written down."""
 
+from datetime import timedelta
 from uuid import UUID
 
 from domain.notifications.delivery import DeliveryState
 from domain.notifications.receipts import Receipt
 from storage.notifications import notifications, people
 from storage.postgres.database import Transaction
+from storage.postgres.retention import Retention
+
+RETENTION = Retention("email_receipts", "at", timedelta(days=7), only="t.delivery_id is null")
+"""Of mails that nobody knows; the others go with their deliveries."""
 
 
 def record_send(tx: Transaction, org_id: UUID, delivery_id: UUID, provider_id: str) -> Receipt | None:
@@ -40,8 +45,3 @@ def apply(
     if receipt.state is None:
         return False
     return notifications.advance(tx, delivery_id, receipt.state, reason=receipt.reason, provider_id=provider_id)
-
-
-def forget_unknown(tx: Transaction, *, limit: int) -> int:
-    """Delete receipts of mails that nobody knows after a week, of all orgs; returns how many."""
-    return len(tx.run("forget_unknown_receipts", limit=limit))

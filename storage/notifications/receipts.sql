@@ -14,10 +14,3 @@ on conflict (org_id, provider_id) do update set
   reason = case when r.state = 'failed' or excluded.state is null then r.reason else excluded.reason end,
   suppress_for = coalesce(r.suppress_for, excluded.suppress_for)
 returning r.delivery_id
-
--- name: forget_unknown_receipts
--- Receipts of mails that nobody knows after a week.
-delete from email_receipts where (org_id, provider_id) in (
-  select org_id, provider_id from email_receipts where delivery_id is null and at < now() - interval '7 days'
-  limit %(limit)s for update skip locked)
-returning 1

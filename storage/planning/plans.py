@@ -30,6 +30,7 @@ from domain.planning.travel import DETOUR, EARTH_KM, MOST_MINUTES, Place, Travel
 from storage.planning.projects import Project, ProjectRef
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
+from storage.postgres.retention import Retention
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,9 @@ class Suggested:
 KEEP_FOR = timedelta(days=30)
 """How long a proposal is kept, with up to some megabytes of reasons. It is good for the plan that it was made for, and
 after a month that plan has changed, or its days are past."""
+
+RETENTION = Retention("proposals", "created_at", KEEP_FOR, batch=100)
+"""Whether they were applied or not: the audit log says that."""
 
 MOST_FOUND = 10_000
 """Conflicts of each kind that a scan reads. Somebody in 1,500 slots at once has a million of them."""
@@ -176,11 +180,6 @@ def mark_applied(tx: Transaction, org_id: UUID, proposal_id: UUID, by: str) -> d
     """Write down who has applied a proposal, and when; None when somebody did before."""
     rows = tx.run("mark_applied", org_id=org_id, proposal_id=proposal_id, applied_by=by)
     return rows[0].applied_at if rows else None
-
-
-def forget_proposals(tx: Transaction, *, keep_for: timedelta = KEEP_FOR, batch: int) -> int:
-    """Delete proposals that were made so long ago, of all orgs; returns how many. For the ledger role."""
-    return len(tx.run("forget_proposals", keep_for=keep_for, batch=batch))
 
 
 def _slot(row: Row) -> Slot:

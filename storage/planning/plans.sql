@@ -177,15 +177,6 @@ values (%(org_id)s, %(project_id)s, %(job_id)s, %(run_sheet_id)s, %(rank)s, %(we
   %(total)s, %(most)s, %(is_proved)s, %(choices)s, %(reasons)s)
 returning id
 
--- name: forget_proposals
--- Of all orgs, whether they were applied or not: the audit log says that.
-delete from proposals where id in (
-  select id from proposals where created_at < now() - %(keep_for)s::interval
-  order by created_at limit %(batch)s
-  for update skip locked
-)
-returning id
-
 -- name: list_proposals
 -- The newest first.
 select id as proposal_id, org_id, project_id, job_id, run_sheet_id, rank, weights, plan_hash, points, total, most, is_proved,

@@ -23,9 +23,6 @@ LEAST_REST_S, MOST_REST_S = 0.25, 4.0
 """How long it rests besides, twice as long after each vain try: a lock of minutes costs little, and work goes on a few
 seconds after the lock has gone."""
 
-LATE_PARTS = 8
-"""When the time is over an eighth is tried next, not a half: four vain tries decide the first of a thousand items."""
-
 SMALL_SHARE = 0.01
 """Up to which part of a turn an item is small."""
 
@@ -41,12 +38,12 @@ def together_or_apart(
 ) -> list[T]:
     """Do all items; returns those that were put off, as somebody has locked what they need, in the order of a next try.
 
-    `do` is a transaction. Where it raises `StatementAborted`, the items are halved, the orgs before the items of one
-    org, until the locked ones are alone or the time is over. Any other failure is raised.
+    `do` is a transaction. Where it raises `StatementAborted`, each org's items are done by themselves, and at last each
+    item of an org that is locked, until all are decided or the time is over. Any other failure is raised.
     """
     tries = _Tries(items, org_of, do)
     tries.run(within_s, time.monotonic)
-    return tries.left()
+    return [*tries.untried(), *tries.put_off()]
 
 
 class WaitingWork(ABC, Generic[T]):
@@ -116,17 +113,13 @@ class WaitingWork(ABC, Generic[T]):
         elif self._locked:
             self._resting.extend(item for item in items if self.org_of(item) in self._locked)
             items = [item for item in items if self.org_of(item) not in self._locked]
-        tries, before, is_over = _Tries(items, self.org_of, self.do, self.refuse), len(self._resting), False
+        tries, before = _Tries(items, self.org_of, self.do, self.refuse), len(self._resting)
         try:
-            tries.run(WITHIN_S, self._monotonic)
-            is_over = True
+            tries.run(WITHIN_S, self._monotonic, at_once=is_retry)
         finally:
-            left = tries.left()
-            if is_over:
-                self._resting.extend(left)
-                self._locked.update(map(self.org_of, left))
-            else:
-                self._new.extendleft(reversed(left))
+            (self._resting if is_retry else self._new).extendleft(reversed(tries.untried()))
+            self._resting.extend(tries.put_off())
+            self._locked.update(map(self.org_of, tries.put_off()))
         if is_retry or not rested_before:
             self._rest(began)
         return len(self._resting) - before
@@ -153,9 +146,10 @@ class WaitingWork(ABC, Generic[T]):
 
 
 class _Tries(Generic[T]):
-    """What is to be tried, and what came of the tries so far.
+    """What is to be tried, and what was found locked. The tries go on until something is decided, whatever that takes.
 
-    They go on until the first item is decided, whatever that takes: who calls again with what is left comes to each.
+    A lock is waited for, so a batch that waited is done org by org: each org that is locked costs one wait. What is
+    refused is so at once, and is looked for by halves.
     """
 
     def __init__(
@@ -166,43 +160,35 @@ class _Tries(Generic[T]):
         refuse: Callable[[T, Failure | DatabaseError], T | None] | None = None,
     ) -> None:
         self._org_of, self._do, self._refuse = org_of, do, refuse
-        self._items = items
-        self._first: Sequence[T] = items[:1]
-        """Until it is decided."""
         self._todo: deque[Sequence[T]] = deque([items] if items else [])
-        self._parts: deque[Sequence[T]] = deque()
-        """Of orgs in which something is locked; one org is searched after the other, when all others are done."""
+        self._is_decided = False
         self._searched: set[Hashable] = set()
+        """Orgs whose items are tried one by one."""
         self._locked: list[T] = []
 
-    def run(self, within_s: float, monotonic: Callable[[], float]) -> None:
+    def run(self, within_s: float, monotonic: Callable[[], float], *, at_once: bool = False) -> None:
+        """Go on for so long, and until something is decided; search a locked org `at_once`, or after all others."""
         until = monotonic() + within_s
-        while self._todo or self._parts:
-            is_over = monotonic() >= until
-            if is_over and not self._first:
-                break
-            searches = bool(self._parts) and (is_over or not self._todo)
-            source = self._parts if searches else self._todo
-            batch = source[0]
-            parts = self._try(batch, is_over=is_over)
-            source.popleft()
-            if self._first and batch[0] is self._first[0] and (len(batch) == 1 or not parts):
-                self._first = ()
-            if searches:
-                self._searched.add(self._org_of(batch[0]))
-            if not searches and len(parts) > 1 and len(set(map(self._org_of, batch))) == 1:
-                self._parts.extend(parts)
+        while self._todo and (not self._is_decided or monotonic() < until):
+            parts = self._try(self._todo[0])
+            self._todo.popleft()
+            if parts and self._is_searched(parts[0][0]) and not at_once and monotonic() < until:
+                self._todo.extend(parts)
             else:
-                source.extendleft(reversed(parts))
+                self._todo.extendleft(reversed(parts))
 
-    def left(self) -> list[T]:
-        """What is not done, in its order: first that of orgs that were not searched, and last what was found locked."""
-        left = [*chain(*self._todo, *self._parts)]
-        places = {id(item): place for place, item in enumerate(self._items)} if left else {}
-        left.sort(key=lambda item: (self._org_of(item) in self._searched, places.get(id(item), -1)))
-        return left + self._locked
+    def untried(self) -> list[T]:
+        """What is not decided, of orgs that were not found locked."""
+        return [item for item in chain(*self._todo) if not self._is_searched(item)]
 
-    def _try(self, batch: Sequence[T], *, is_over: bool) -> Sequence[Sequence[T]]:
+    def put_off(self) -> list[T]:
+        """What is of orgs that were: first what is not decided."""
+        return [item for item in chain(*self._todo) if self._is_searched(item)] + self._locked
+
+    def _is_searched(self, item: T) -> bool:
+        return self._org_of(item) in self._searched
+
+    def _try(self, batch: Sequence[T]) -> Sequence[Sequence[T]]:
         """Do these; returns what is to be tried in their place."""
         try:
             self._do(batch)
@@ -211,19 +197,24 @@ class _Tries(Generic[T]):
             if is_away(error) or not (is_locked or self._refuse):
                 raise
             if len(batch) > 1:
-                return self._parted(batch, LATE_PARTS if is_over else 2)
+                half = len(batch) // 2
+                return self._apart(batch) if is_locked else [batch[:half], batch[half:]]
             if is_locked or self._refuse is None:
                 self._locked += batch
-                return []
-            instead = self._refuse(batch[0], error)
+                instead = None
+            else:
+                instead = self._refuse(batch[0], error)
+            self._is_decided = True
             return [] if instead is None else [[instead]]
+        self._is_decided = True
         return []
 
-    def _parted(self, batch: Sequence[T], into: int) -> Sequence[Sequence[T]]:
-        """A first part and the rest; the orgs are parted before the items of one org."""
+    def _apart(self, batch: Sequence[T]) -> Sequence[Sequence[T]]:
+        """The items of each org, or the items where they are of one org."""
         groups: dict[Hashable, list[T]] = {}
         for item in batch:
             groups.setdefault(self._org_of(item), []).append(item)
-        parts = list(groups.values()) if len(groups) > 1 else [[item] for item in batch]
-        first = max(1, len(parts) // into)
-        return [list(chain(*parts[:first])), list(chain(*parts[first:]))]
+        if len(groups) > 1:
+            return list(groups.values())
+        self._searched.update(groups)
+        return [[item] for item in batch]

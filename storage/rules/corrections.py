@@ -6,6 +6,16 @@ from uuid import UUID
 
 from domain.mail.triage.corrections import KEPT, MOST_READ, Correction, Removal
 from storage.postgres.database import Transaction
+from storage.postgres.retention import Retention
+
+RETENTION = Retention(
+    "label_corrections",
+    "at",
+    KEPT,
+    only="t.id = any (array(select o.id from label_corrections o order by o.id limit 1000))",
+)
+"""Only so many of the oldest are looked at, by their ids, which are given out in order of time: an index on the time
+would be taken for the lists of an account, too."""
 
 
 def record(tx: Transaction, account_id: UUID, removals: Sequence[Removal]) -> int:
@@ -28,8 +38,3 @@ def recent(tx: Transaction, account_id: UUID, *, now: datetime, limit: int = MOS
     return tuple(
         Correction(row.message_id, row.sender, row.label, row.moved_to, row.classification, row.at) for row in rows
     )
-
-
-def purge(tx: Transaction, *, now: datetime, limit: int) -> int:
-    """Delete corrections that are past their time; how many there were."""
-    return len(tx.run("purge_corrections", since=now - KEPT, limit=limit))

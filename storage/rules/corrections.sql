@@ -44,9 +44,3 @@ where c.org_id = (select org_id from accounts where id = %(account_id)s) and c.a
   and c.at >= %(since)s
 order by c.at desc, c.id desc
 limit %(limit)s
-
--- name: purge_corrections
--- Deletes corrections that are past their time, of all orgs. Only so many of the oldest are looked at: ids are given out in order of time.
-delete from label_corrections
-where at < %(since)s and id in (select id from label_corrections order by id limit %(limit)s for update skip locked)
-returning id

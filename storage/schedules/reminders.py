@@ -15,10 +15,13 @@ from domain.scheduling.reminders import Course, Reminder, ReminderState, Timing
 from storage.ledger import ledger
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
+from storage.postgres.retention import Retention
 
 MOST_OPEN = 1_000
 """Reminders of one person that are still to ring: more than anybody keeps in mind."""
 BY = Origin(actor_id="reminders")
+RETENTION = Retention("reminders", "changed_at", timedelta(days=90), only="t.due_at is null")
+"""One that is over is kept as long as the notification that it became."""
 
 
 class DueReminder(NamedTuple):
@@ -120,11 +123,6 @@ def fire(tx: Transaction, due: Sequence[DueReminder], *, hint_timeout: timedelta
     # The relay, which fires, finds them in the backlog at once.
     ledger.enqueue(tx, jobs, publisher=False, hint_timeout=hint_timeout)
     return len(jobs)
-
-
-def forget(tx: Transaction, *, older_than: timedelta, limit: int) -> int:
-    """Delete reminders of all orgs that are long over; returns how many."""
-    return int(tx.run("forget_reminders", older_than=older_than, limit=limit)[0].forgotten)
 
 
 def _timing(timing: Timing) -> dict[str, object]:

@@ -83,13 +83,3 @@ from (
 ) as due
 where r.id = due.id
 returning r.id as reminder_id, r.org_id, r.user_id, r.occurrence
-
--- name: forget_reminders
--- Reminders that have been over for long.
-with old as (
-  select id from reminders where due_at is null and changed_at < now() - %(older_than)s::interval
-  order by changed_at limit %(limit)s for update skip locked
-), gone as (
-  delete from reminders where id in (select id from old) returning id
-)
-select count(*) as forgotten from gone

@@ -36,7 +36,7 @@ def remove_deleted(ctx: JobContext, removed: Counter[str], refused: Refused) -> 
     """Delete what has expired, remove the bytes of what is deleted, forget old rows; whether there may be more."""
     with ctx.fleet() as tx:
         expired = artifacts.expire(tx, batch=BATCH)
-        forgotten = artifacts.forget(tx, batch=BATCH)
+        forgotten = artifacts.RETENTION.forget(tx)
     removed.update(expired=expired, forgotten=forgotten)
     with ctx.fleet() as tx:
         to_remove = artifacts.to_remove(tx, batch=BATCH)

@@ -1,13 +1,21 @@
 """Gmail's push watch of a mailbox, and the addresses that the account may send as."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from domain.jobs.failures import Conflict
+from domain.jobs.job import Done
+from engine.context import JobContext
 from providers.ports import Mailbox
 from storage.accounts import accounts
 from storage.accounts.accounts import Account
+from storage.ledger import audit
 from storage.postgres.database import Transaction
+from storage.postgres.retention import BATCH
+
+AUDITS = ("watch.lapsed",)
+MUST_BE_YOUNGER_THAN = timedelta(hours=24)
+"""An account whose watch was not renewed within a day must alarm (docs: gmail-push.md#watch)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,3 +42,18 @@ def record(tx: Transaction, account: Account, made: MadeWatch) -> None:
     """Store both."""
     accounts.record_watch(tx, account.account_id, expires_at=made.expires_at)
     accounts.save_own_addresses(tx, account.account_id, made.own_addresses)
+
+
+def report_lapsed(ctx: JobContext) -> Done:
+    """Raise the alarm for accounts of the fleet whose watch has expired or was not renewed in time."""
+    with ctx.fleet() as tx:
+        lapsed = accounts.without_watch(tx, ctx.now(), renewal=MUST_BE_YOUNGER_THAN, limit=BATCH)
+
+    # With the end of the job: an attempt that dies has raised no alarm.
+    def write(tx: Transaction) -> None:
+        for account in lapsed:
+            audit.append(tx, ctx.job, "watch.lapsed", {"account_id": str(account.account_id)})
+        if lapsed:
+            tx.after_commit(lambda: ctx.log.error("watches_lapsed", accounts=len(lapsed)))
+
+    return Done({"lapsed": len(lapsed)}, writes=write)

@@ -230,12 +230,14 @@ SCENARIOS: dict[str, dict[str, Prepare]] = {
     "maintenance.reconcile_effects": {"canceled_in_the_call": effect_in_doubt},
     "maintenance.resolve_effect": {"canceled_in_the_call": effect_to_ask_about},
     "maintenance.run_end_hook": {"missed_hook": missed_hook},
-    "maintenance.purge_expired_keys": {"old_keys": long_finished("maintenance.purge_expired_keys", timedelta(days=31))},
+    "maintenance.purge_expired_keys": {
+        "old_keys": long_finished("maintenance.purge_expired_keys", timedelta(days=31)),
+        "old_notifications": old_notifications,
+        "old_reminders": old_reminders,
+    },
     "notifications.close_digest": {"of_one": digest_of(1), "of_two": digest_of(2)},
     "notifications.deliver": {"everywhere": asked_for, "into_a_digest": asked_for_in_digest},
-    "notifications.forget": {"old": old_notifications},
     "reminders.deliver": {"once": due_reminder(None), "by_rule": due_reminder("FREQ=DAILY")},
-    "reminders.forget": {"old": old_reminders},
     "notifications.send_email": {
         "resend": to_be_sent_by(Channel.EMAIL),
         "graph": to_be_sent_by(Channel.EMAIL, EmailProvider.GRAPH),

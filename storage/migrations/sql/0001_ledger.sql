@@ -52,6 +52,7 @@ create index refused_messages_by_time on refused_messages (at);
 create index refused_contents_by_time on refused_messages (at) where sealed_content is not null;
 call postroom.erasure_rule('refused_messages', org_rows => null);
 grant select, insert, delete on refused_messages to postroom_ledger;
+grant update (at) on refused_messages to postroom_ledger;  -- for the lock of what goes
 
 -- What must not run now, and until when: an operator's pause, a provider's back-off, lost consent. A gate for each cause: what an operator
 -- closed and what the fleet closed by itself stand side by side, and each is opened by its own.

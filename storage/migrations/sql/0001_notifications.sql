@@ -73,6 +73,7 @@ create table address_codes (
   codes smallint not null default 1,
   primary key (org_id, channel, address_hash)
 );
+create index address_codes_age on address_codes (counted_from);
 call postroom.erasure_rule('address_codes');
 grant select, insert, update, delete on address_codes to postroom_ledger;
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Literal, NamedTuple
 from uuid import UUID
 
@@ -17,9 +17,22 @@ from domain.jobs.job import JsonObject
 from domain.payloads.email import EmailOrder
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
+from storage.postgres.retention import Retention
 
 KEEP_FOR = KEEP_EFFECT_FOR
 """How long an order is kept that has ended: as long as its effect's key, which a replay of its job would find."""
+
+RETENTION = Retention(
+    "email_orders",
+    "ended_at",
+    KEEP_FOR,
+    # One that is dead stays while somebody may replay its job, which names it: a delivery's order has its id.
+    only="""t.state <> 'queued' and (t.state <> 'dead' or not exists (
+      select from dead_letters d
+      where d.org_id = t.org_id and d.state = 'open' and (
+        d.job_type = 'email.send' and d.payload ->> 'order_id' = t.id::text
+        or d.job_type = 'notifications.send_email' and d.payload ->> 'delivery_id' = t.id::text)))""",
+)
 
 OrderState = Literal["queued", "sent", "failed", "dead", "canceled"]
 
@@ -128,11 +141,6 @@ def record_sent(tx: Transaction, order_id: UUID, *, provider_id: str, message_id
 def cancel(tx: Transaction, order_id: UUID) -> None:
     """End an order that is not to be sent any more."""
     tx.run("cancel_email_order", order_id=order_id)
-
-
-def forget(tx: Transaction, *, keep_for: timedelta = KEEP_FOR, batch: int) -> int:
-    """Delete orders that ended so long ago, of all orgs; returns how many. For the ledger role."""
-    return len(tx.run("forget_email_orders", keep_for=keep_for, batch=batch))
 
 
 def _order(row: Row) -> StoredOrder:

@@ -36,17 +36,3 @@ returning id
 -- name: cancel_email_order
 -- Ends an order that is not to be sent any more.
 update email_orders set state = 'canceled', error = null, ended_at = now() where id = %(order_id)s and state = 'queued'
-
--- name: forget_email_orders
--- Deletes orders that ended so long ago; one that is dead stays while somebody may replay its job, which names it.
-delete from email_orders where id in (
-  select o.id from email_orders o
-  where o.state <> 'queued' and o.ended_at < now() - %(keep_for)s::interval
-    and (o.state <> 'dead' or not exists (
-      select from dead_letters d
-      where d.org_id = o.org_id and d.state = 'open' and (d.job_type = 'email.send' and d.payload ->> 'order_id' = o.id::text
-        or d.job_type = 'notifications.send_email' and d.payload ->> 'delivery_id' = o.id::text)))
-  order by o.ended_at limit %(batch)s
-  for update skip locked
-)
-returning id

@@ -239,7 +239,7 @@ def test_refused_messages_leave_after_their_time(adoption: Adoption, database: C
     adoption.write()
     database.execute("update refused_messages set at = at - interval '31 days' where id = 1")
     with process.database.ledger() as tx:
-        assert (refusals.purge(tx, batch=10), refusals.purge(tx, batch=10)) == (1, 0)
+        assert (refusals.RETENTION.forget(tx), refusals.RETENTION.forget(tx)) == (1, 0)
     assert len(refused(database)) == 1
 
 

@@ -125,7 +125,7 @@ def test_what_was_settled_is_released_though_the_database_goes_away_within_the_t
     jobs = held(process, loop, org, 4)
     refuse(database, f"new.id = '{jobs[3].job_id}' and new.state = 'succeeded'", sqlstate="55P03")
     loop.deliver([end_of(job) for job in jobs])
-    first, process.database = process.database, Leaving(settings, away_at=2)
+    first, process.database = process.database, Leaving(settings, away_at=3)
     loop.turn()
     assert loop.database_away
     assert states(database, [job.job_id for job in jobs]) == ["succeeded"] * 2 + ["claimed"] * 2

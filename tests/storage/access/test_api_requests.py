@@ -27,5 +27,5 @@ def test_a_request_whose_time_is_over_is_purged(store: Database, org: UUID, data
             api_requests.answer(tx, org, key, [uuid4()])
     database.execute("update api_requests set expires_at = now() - interval '1 second' where key = 'k'")
     with store.ledger() as tx:
-        assert api_requests.purge(tx, batch=10) == 1
+        assert api_requests.RETENTION.forget(tx) == 1
     assert database.execute("select key from api_requests").fetchall() == [("j",)]

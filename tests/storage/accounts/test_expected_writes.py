@@ -89,7 +89,7 @@ def test_expectations_end(store: Database, account: Account, database: Connectio
     )
     assert news(store, account, draft) == (draft,)
     with store.ledger() as tx:
-        assert [expected_writes.purge(tx), expected_writes.purge(tx)] == [1, 0]
+        assert [expected_writes.RETENTION.forget(tx), expected_writes.RETENTION.forget(tx)] == [1, 0]
 
 
 def test_a_label_that_we_took_off_is_remembered_and_answers_nothing(
@@ -103,12 +103,12 @@ def test_a_label_that_we_took_off_is_remembered_and_answers_nothing(
     database.execute(later, {"by": 2 * expected_writes.KEEP})
     assert news(store, account, removal) == (removal,)
     with store.ledger() as tx:
-        assert expected_writes.purge(tx) == 0
+        assert expected_writes.RETENTION.forget(tx) == 0
     expect(store, account, write)
     assert news(store, account, removal) == ()
     database.execute(later, {"by": expected_writes.REMEMBER})
     with store.ledger() as tx:
-        assert expected_writes.purge(tx) == 2
+        assert expected_writes.RETENTION.forget(tx) == 2
 
 
 def test_a_label_that_an_action_took_off_is_no_news_and_is_told_from_what_is_to_be_remembered(
@@ -141,7 +141,7 @@ def test_a_label_that_we_put_on_is_not_remembered(store: Database, account: Acco
     later = "update expected_writes set created_at = created_at - %(by)s, expires_at = expires_at - %(by)s"
     database.execute(later, {"by": expected_writes.KEEP})
     with store.ledger() as tx:
-        expected_writes.purge(tx)
+        expected_writes.RETENTION.forget(tx)
     assert database.execute("select change from expected_writes").fetchall() == [("labels_removed",)]
 
 

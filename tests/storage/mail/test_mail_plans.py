@@ -119,7 +119,6 @@ def _types(node: dict[str, Any]) -> list[str]:
     ("name", "parameters", "index"),
     [
         ("find_accounts_by_email", {"email": "me@example.com"}, "accounts_email"),
-        ("purge_expected_writes", {"limit": 10}, "expected_writes_expiry"),
     ],
 )
 def test_the_fleets_lookups_use_their_index(store: Database, name: str, parameters: dict[str, Any], index: str) -> None:

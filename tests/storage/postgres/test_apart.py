@@ -109,6 +109,16 @@ def test_one_org_that_is_locked_keeps_no_other_from_its_turn(orgs: int, of_each:
     assert set(put_off) == {item for item in items if item.is_locked}
 
 
+@given(st.sets(st.integers(0, ITEMS - 1), min_size=1, max_size=8))
+def test_what_is_of_other_orgs_waits_for_each_lock_once_or_twice_and_never_rests(locked: set[int]) -> None:
+    work = Work()
+    work.add([Item(org, 0, is_locked=org in locked) for org in range(ITEMS)])
+    for _ in range(ITEMS):
+        work.turn()
+    assert {item.org for item in work.done} == {*range(ITEMS)} - locked
+    assert work.now <= (2 * len(locked) + 1) * WAIT_S
+
+
 def test_what_comes_of_a_locked_org_rests_with_it_and_what_comes_of_others_does_not() -> None:
     work = Work()
     work.add([Item(0, 0, is_locked=True)])

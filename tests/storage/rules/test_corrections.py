@@ -83,7 +83,7 @@ def test_corrections_age_out(store: Database, database: Connection) -> None:
         assert corrections.recent(tx, account.account_id, now=NOW) == ()
     record(store, account, Removal("m1", "L2"))
     with store.ledger() as tx:
-        assert corrections.purge(tx, now=NOW, limit=10) == 1
+        assert corrections.RETENTION.forget(tx) == 1
     assert database.execute("select gmail_label_id from label_corrections").fetchall() == [("L2",)]
 
 

@@ -90,7 +90,7 @@ def old_notifications(env: MailEnvironment) -> UUID:
         _ask(env, Channel.INBOX, bucket=bucket)
         env.run(queued(env, "notifications.deliver"))
     env.database.execute("update notifications set asked_at = now() - %s where bucket = 'old'", (timedelta(days=91),))
-    return enqueue(env, "notifications.forget", {}, SYSTEM_ORG)
+    return enqueue(env, "maintenance.purge_expired_keys", {}, SYSTEM_ORG)
 
 
 def due_reminder(rule: str | None) -> Prepare:
@@ -112,4 +112,4 @@ def old_reminders(env: MailEnvironment) -> UUID:
         "update reminders set state = 'sent', due_at = null, changed_at = now() - %s where id = %s",
         (timedelta(days=91), made),
     )
-    return enqueue(env, "reminders.forget", {}, SYSTEM_ORG)
+    return enqueue(env, "maintenance.purge_expired_keys", {}, SYSTEM_ORG)

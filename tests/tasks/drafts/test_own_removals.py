@@ -41,7 +41,7 @@ def pass_hours(env: MailEnvironment, hours: int) -> None:
         for column in columns:
             env.database.execute(f"update {table} set {column} = {column} - make_interval(hours => %s)", (hours,))
     with env.process.database.ledger() as tx:
-        expected_writes.purge(tx)
+        expected_writes.RETENTION.forget(tx)
 
 
 def test_an_order_is_carried_out_although_we_took_its_label_off_before_its_sync_saw_it(env: MailEnvironment) -> None:

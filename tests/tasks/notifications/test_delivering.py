@@ -267,6 +267,6 @@ def test_old_notifications_are_forgotten(told: ToldPeople) -> None:
     told.notify(bucket="new")
     told.database.execute("update notifications set asked_at = now() - interval '91 days' where bucket = ''")
     with told.process.database.ledger() as tx:
-        notifications.forget(tx, notifications.old(tx, older_than=timedelta(days=90), besides=(), limit=100))
+        assert notifications.RETENTION.forget(tx) == 1
     assert told.inbox() == []
     assert told.database.execute("select bucket from notifications").fetchall() == [("new",)]

@@ -11,7 +11,8 @@ from psycopg import connect
 from domain.email.sender import EmailProvider
 from domain.jobs.job import SYSTEM_ORG, Origin
 from domain.notifications.channels import Channel, Choice
-from domain.payloads.notifications import ForgetPayload, SendPushPayload
+from domain.payloads.maintenance import PurgeExpiredKeysPayload
+from domain.payloads.notifications import CloseOverduePayload, SendPushPayload
 from domain.payloads.payload import Payload, jobs_of
 from operations import replays
 from sandbox.emulator.fault_order import FaultOrder
@@ -75,6 +76,7 @@ def test_a_message_that_failed_is_sent_when_its_job_is_replayed(told: ToldPeople
 
 
 def test_a_digest_whose_closing_was_canceled_is_closed_all_the_same(told: ToldPeople) -> None:
+    """By `notifications.close_overdue`."""
     told.add_contact(Channel.SMS, NUMBER)
     told.choose(Channel.SMS, Choice.DIGEST)
     told.notify(bucket="1", channels=(Channel.SMS,))
@@ -85,7 +87,7 @@ def test_a_digest_whose_closing_was_canceled_is_closed_all_the_same(told: ToldPe
     told.notify(bucket="2", channels=(Channel.SMS,))
     told.run_due()
     told.database.execute("update digests set closes_at = now() - interval '11 minutes'")
-    run_forget(told)
+    assert told.run(enqueue(told, CloseOverduePayload(), SYSTEM_ORG)) == "succeeded"
     told.run_due()
     assert told.texts() == ["2 messages about bookings"]
 
@@ -163,8 +165,8 @@ def test_a_digest_that_reaches_nobody_when_it_closes_says_why(told: ToldPeople) 
 
 
 def run_forget(told: ToldPeople) -> dict[str, Any]:
-    """Run the housekeeping of notifications."""
-    job_id = enqueue(told, ForgetPayload(), SYSTEM_ORG)
+    """Run the housekeeping of all tables."""
+    job_id = enqueue(told, PurgeExpiredKeysPayload(), SYSTEM_ORG)
     assert told.run(job_id) == "succeeded"
     ((output,),) = told.database.execute("select output from jobs where id = %s", (job_id,)).fetchall()
     found: dict[str, Any] = output
@@ -250,6 +252,7 @@ def test_a_locked_row_of_one_org_keeps_no_others_notifications(told: ToldPeople,
     told.database.execute("update notifications set asked_at = now() - interval '91 days'")
     with connect(database_url) as holder:
         holder.execute("select from deliveries for no key update")
-        assert run_forget(told) == {"forgotten": 1, "receipts_forgotten": 0, "digests_closed": 0, "orgs_put_off": 1}
+        output = run_forget(told)
+        assert (output["notifications"], output["email_receipts"], output["orgs_put_off"]) == (1, 0, 1)
     assert column(told, "select org_id from notifications") == [told.org_id]
-    assert run_forget(told)["forgotten"] == 1
+    assert run_forget(told)["notifications"] == 1

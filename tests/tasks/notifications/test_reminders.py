@@ -254,6 +254,6 @@ def test_reminders_that_are_long_over_are_forgotten(told: ToldPeople) -> None:
     told.let_ring()
     told.database.execute("update reminders set changed_at = now() - interval '91 days' where id <> %s", (kept,))
     with told.process.database.ledger() as tx:
-        assert reminders.forget(tx, older_than=timedelta(days=90), limit=9) == 1
+        assert reminders.RETENTION.forget(tx) == 1
     assert told.database.execute("select count(*) from reminders where id = %s", (old,)).fetchone() == (0,)
     assert {told.reminder(one).occurrence for one in (kept, coming)} == {1, 2}

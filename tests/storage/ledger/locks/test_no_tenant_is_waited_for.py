@@ -16,6 +16,7 @@ from engine.runtime import Runtime
 from storage.postgres import queries
 from storage.postgres.database import Database, Transaction
 from storage.postgres.execution import DatabaseError, StatementAborted, numbered
+from storage.retentions import RETENTIONS
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type, pass_time
 from tests.storage.postgres.row_makers import fill_every_table
 
@@ -43,8 +44,8 @@ ENDS = ("canceled", "canceled", "dead", "succeeded", "canceled")
 SERVE_ALL = frozenset({
     "claim_jobs", "start_jobs", "end_unclaimed", "lock_free_jobs", "lock_lost_claims", "return_claims", "list_expired",
     "publish_due", "unpark_jobs", "recall_hints", "take_due_schedule", "delete_finished_jobs", "purge_expired_keys",
-    "purge_expected_writes", "purge_api_requests", "purge_corrections", "end_overdue_consents",
-    "list_overdue_approvals", "forget_workers",
+    "expected_writes", "api_requests", "label_corrections", "end_overdue_consents", "list_overdue_approvals",
+    "forget_workers",
 })  # fmt: skip
 """What must have been run to its end, so that the walk shows something."""
 
@@ -196,7 +197,7 @@ def types_of(tx: Transaction, text: str) -> list[str]:
 
 
 def walked_texts(tx: Transaction) -> dict[str, str]:
-    """Each statement of the product, and a call of each function that the ledger may call."""
+    """Each statement of the product, each retention's, and a call of each function that the ledger may call."""
     functions = tx.raw(
         "select 'postroom.' || proname as name, proargnames[1:pronargs] as names,"
         " proargtypes::regtype[]::text[] as types"
@@ -209,7 +210,7 @@ def walked_texts(tx: Transaction) -> dict[str, str]:
         calls[function.name] = (
             f"select * from {function.name}({', '.join(f'%({name})s::{kind}' for name, kind in named)})"
         )
-    return {**queries.statements(), **calls}
+    return {**queries.statements(), **{one.table: one.statement() for one in RETENTIONS}, **calls}
 
 
 def run_undone(store: Database, tenants: Tenants, sql: str, *, for_all: bool) -> str:

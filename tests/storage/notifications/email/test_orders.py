@@ -1,5 +1,6 @@
 """Orders of mail in the database: kept once, ended with their jobs, forgotten in time."""
 
+from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID, uuid4
 
@@ -94,8 +95,8 @@ def test_what_ended_long_ago_is_forgotten_unless_its_dead_letter_is_open(
             (org, uuid4(), job_type, Jsonb(payload)),
         )
     with store.ledger() as tx:
-        assert orders.forget(tx, batch=100) == 3
-        assert orders.forget(tx, keep_for=timedelta(days=31), batch=100) == 0
+        assert replace(orders.RETENTION, age=timedelta(days=32)).forget(tx) == 0
+        assert orders.RETENTION.forget(tx) == 3
     left = {row[0] for row in database.execute("select id from email_orders")}
     assert left == {replayable, told, waiting, young}
 

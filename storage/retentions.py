@@ -1,0 +1,45 @@
+"""What leaves the database when its time is over, in the order in which it goes."""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from storage.access import api_requests
+from storage.accounts import consents, expected_writes
+from storage.ledger import refusals, retention
+from storage.notifications import notifications, people, receipts
+from storage.notifications.email import orders
+from storage.planning import plans
+from storage.postgres.database import Transaction
+from storage.postgres.retention import Retention
+from storage.rules import corrections
+from storage.schedules import reminders
+from storage.workflows import runs
+
+RETENTIONS: tuple[Retention, ...] = (
+    refusals.RETENTION,
+    expected_writes.RETENTION,
+    api_requests.RETENTION,
+    corrections.RETENTION,
+    orders.RETENTION,
+    plans.RETENTION,
+    notifications.RETENTION,
+    notifications.RETENTION_OF_DIGESTS,
+    receipts.RETENTION,
+    people.RETENTION_OF_CODES,
+    reminders.RETENTION,
+)
+
+
+class Purge(Protocol):
+    """Deletes or ends so many at most, of all orgs; returns how many."""
+
+    def __call__(self, tx: Transaction, *, batch: int) -> int:
+        """Do so in this transaction of the ledger role."""
+
+
+BY_HAND: Mapping[str, Purge] = {
+    "idempotency_keys": retention.purge_expired_keys,
+    "workflow_runs": runs.forget,
+    "consent_requests": consents.end_overdue,
+}
+"""What goes by more than its age, or ends instead of going."""

@@ -1,0 +1,1 @@
+"""Steps of jobs that look after other jobs."""
