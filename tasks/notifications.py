@@ -34,7 +34,7 @@ from engine.catalogue import job
 from engine.context import JobContext
 from engine.enqueue import enqueue_jobs
 from engine.interrupts import Interrupted
-from storage.notifications import channel_senders, digests, inbox, notifications, people, receipts, templates
+from storage.notifications import channel_senders, digests, inbox, notifications, people, templates
 from storage.notifications.digests import Digest, Overdue
 from storage.notifications.notifications import Notification
 from storage.postgres.database import Transaction
