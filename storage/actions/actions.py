@@ -253,8 +253,9 @@ def decide(
 
 
 def cancel_waiting(tx: Transaction, account_id: UUID) -> tuple[UUID, ...]:
-    """Cancel what waits for a person in a mailbox that is taken away; returns the actions."""
-    return tuple(row.action_id for row in tx.run("cancel_waiting_actions", account_id=account_id))
+    """Cancel what waits in a mailbox that is taken away, for a person or its job; returns what a person was asked."""
+    rows = tx.run("cancel_waiting_actions", account_id=account_id)
+    return tuple(row.action_id for row in rows if row.was_asked)
 
 
 def _action(row: Row) -> StoredAction:

@@ -79,9 +79,11 @@ where id = %(action_id)s and state = 'approved_pending' and (approval_expires_at
 returning id
 
 -- name: cancel_waiting_actions
--- Ends what waits for a person's approval in a mailbox that is taken away.
-update actions set
+-- Ends what waits for a person or for its job in a mailbox that is taken away, but what takes something back; says what was asked.
+update actions a set
   state = 'canceled', finished_at = now(),
   error = jsonb_build_object('code', 'account.disconnected', 'reason', 'the account was disconnected')
-where account_id = %(account_id)s and state = 'approved_pending'
-returning id as action_id
+where a.account_id = %(account_id)s and a.state in ('queued', 'approved_pending', 'approved')
+  and not exists (
+    select from action_links k where k.org_id = a.org_id and k.account_id = a.account_id and k.effect_id = a.id and k.relation = 'undo_of')
+returning id as action_id, old.state = 'approved_pending' as was_asked

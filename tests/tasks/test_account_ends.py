@@ -1,6 +1,7 @@
 """What becomes of the jobs of an account that waits for consent, or that its owner has taken away: one rule for all."""
 
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -8,8 +9,8 @@ import pytest
 from domain.jobs.job import Origin
 from domain.mail.correspondence import EmailState
 from engine.catalogue import Job
-from engine.enqueue import enqueue_jobs
-from storage.accounts import accounts, connecting, tokens
+from engine.enqueue import enqueue, enqueue_jobs
+from storage.accounts import accounts, connecting, disconnecting, tokens
 from storage.accounts.accounts import Account, Consent
 from storage.accounts.connecting import AddedMailbox, OrgMailbox
 from storage.secrets.sealing import Sealer
@@ -76,6 +77,19 @@ def disconnect(env: MailEnvironment) -> Consent:
     assert had.refresh_token
     ends_at = datetime.now(UTC) + timedelta(hours=1)
     return Consent(had.access_token, had.refresh_token, ends_at, account.scopes, account.google_subject)
+
+
+def leave(env: MailEnvironment) -> Consent:
+    """Take the mailbox away by the common door; returns a consent with which it can be connected again."""
+    account_id, org_id = env.account.account_id, env.account.org_id
+    with env.process.database.ledger() as tx:
+        had, account = tokens.current(tx, env.process.sealer, account_id), accounts.get(tx, account_id)
+        jobs = partial(enqueue, org_id=org_id)
+        disconnecting.disconnect(tx, account_id, jobs, reason="its owner left", by=Origin(actor_id="a test"))
+    assert had.access_token
+    assert had.refresh_token
+    ends_at = datetime.now(UTC) + timedelta(hours=1)
+    return Consent(had.access_token, had.refresh_token, ends_at, subject=account.google_subject)
 
 
 def connect(env: MailEnvironment, consent: Consent) -> Account:

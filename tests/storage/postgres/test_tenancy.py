@@ -308,6 +308,7 @@ FOR_TENANTS = {
     "hold_claim",
     "keep_email_order",  # with the caller's own rights
     "is_channel_of_another",
+    "is_of_earlier_connection",
     "look_at_claim",
     "look_back_at_jobs",  # tells a time, of all orgs
     "looks_secret",  # pure

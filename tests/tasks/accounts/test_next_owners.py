@@ -9,14 +9,11 @@ import pytest
 from domain.approvals.decision import Choice
 from domain.jobs.contract import JobContract
 from domain.jobs.failures import Conflict
-from domain.jobs.job import Origin
 from domain.mail.actions.status import ActionStatus
 from domain.mail.correspondence import EmailState
 from domain.mail.triage.prompts import CLASSIFY_TOOL
 from domain.payloads.actions import OrderedBy
 from engine.enqueue import enqueue, enqueue_jobs
-from storage.accounts import accounts, disconnecting, tokens
-from storage.accounts.accounts import Consent
 from storage.actions import actions
 from storage.rules import rules
 from tests.doubles.agents import give_agent, order_run, store_letter
@@ -27,7 +24,7 @@ from tests.doubles.meanwhile import CONVERSATION, Meanwhile
 from tests.tasks.drafts.reworks import draft_id
 from tests.tasks.drafts.test_orders_by_hand import REFUSED, answers, archived, discarded, drafts, order_in_vain, put
 from tests.tasks.drafts.test_withdrawn_orders import withdraw
-from tests.tasks.test_account_ends import DISCONNECTED, connect, disconnect, know_owner
+from tests.tasks.test_account_ends import DISCONNECTED, connect, disconnect, know_owner, leave
 from tests.tasks.triage.test_decided_again import DELETED_BY_RULE
 
 AHEAD = timedelta(minutes=10)
@@ -76,19 +73,6 @@ def test_an_order_by_label_after_one_of_a_service_whose_clock_is_ahead_is_carrie
     put(env, place)
     env.sync()
     assert drafts(env) == 1
-
-
-def leave(env: MailEnvironment) -> Consent:
-    """Take the mailbox away by the common door; returns a consent with which it can be connected again."""
-    account_id, org_id = env.account.account_id, env.account.org_id
-    with env.process.database.ledger() as tx:
-        had, account = tokens.current(tx, env.process.sealer, account_id), accounts.get(tx, account_id)
-        jobs = partial(enqueue, org_id=org_id)
-        disconnecting.disconnect(tx, account_id, jobs, reason="its owner left", by=Origin(actor_id="a test"))
-    assert had.access_token
-    assert had.refresh_token
-    ends_at = datetime.now(UTC) + timedelta(hours=1)
-    return Consent(had.access_token, had.refresh_token, ends_at, subject=account.google_subject)
 
 
 def written(env: MailEnvironment) -> list[str]:
