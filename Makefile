@@ -77,11 +77,11 @@ soak: $(INSTALLED)  ## a steady load while old jobs leave: make soak SOAK='--min
 hostile: $(INSTALLED)  ## what hostile mail costs: all mutants and bombs, build/hostile_mail.json; H='--every 10'
 	@MALLOC_MMAP_THRESHOLD_=131072 MALLOC_TRIM_THRESHOLD_=131072 $(RUN) -m bench.hostile_mail $(H)
 
-new-job: $(INSTALLED)  ## begin a job type: make new-job F=family J=name
-	@$(RUN) -m tools.new_job "$(F)" "$(J)"
+new-job: $(INSTALLED)  ## begin a job type: make new-job F=family J=name, and S=system of a new family
+	@$(RUN) -m tools.new_job "$(F)" "$(J)" "$(S)"
 
-new-area: $(INSTALLED)  ## begin an area with a table, a list, a deed and a job: make new-area N=name
-	@$(RUN) -m tools.new_area "$(N)"
+new-area: $(INSTALLED)  ## begin an area with a table, a list, a deed and a job: make new-area N=name S=system
+	@$(RUN) -m tools.new_area "$(N)" "$(S)"
 
 rights: $(INSTALLED)  ## write anew what each role may do in the database, for a person to read
 	@$(RUN) -m tests.storage.postgres.rights_table
@@ -89,9 +89,10 @@ rights: $(INSTALLED)  ## write anew what each role may do in the database, for a
 golden: $(INSTALLED)  ## write the golden payloads that are missing, for a person to read
 	@$(RUN) -m tools.golden
 
-docs: $(INSTALLED)  ## write docs/reference and the README's picture of the rooms anew from the code
+docs: $(INSTALLED)  ## write docs/reference, the README's picture of the rooms and the systems' job types anew from the code
 	@$(RUN) -m tools.reference
 	@$(RUN) -m tools.house_picture
+	@$(RUN) -m tools.system_pages
 
 COMPILE = uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --universal --python-version 3.11
 

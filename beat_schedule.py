@@ -22,7 +22,7 @@ EVERY: dict[str, timedelta] = {
     "maintenance.check_watches": timedelta(hours=1),  # a missing watch raises an alarm (docs: gmail-push.md#watch)
     "maintenance.check_invariants": timedelta(hours=1),  # what contradicts itself is a bug, and must be heard of
     "maintenance.reconcile_effects": timedelta(hours=1),  # calls whose job ended in the middle (docs: effects.md)
-    "approvals.expire": timedelta(minutes=1),  # nobody decided in time; one reminder before (docs: approvals.md#expiry)
-    "notifications.close_overdue": timedelta(hours=1),  # left open (docs: notifications.md#digests)
+    "approvals.expire": timedelta(minutes=1),  # one reminder before (docs: questions-and-decisions.md#expiry)
+    "notifications.close_overdue": timedelta(hours=1),  # left open (docs: deliveries.md#digests)
     "maintenance.raise_alerts": timedelta(minutes=1),  # dead letters and refusing providers (docs: alerts.md)
 }

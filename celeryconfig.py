@@ -25,7 +25,7 @@ broker_heartbeat = 6  # AMQP's: a connection without a sign of life for two of t
 broker_transport_options = {
     "socket_connect_timeout": 5,
     # A question that is not answered holds the event loop. Two of them, to connect and to greet, must take less than
-    # the 15 s after which a worker counts as standing still (domain/jobs/liveness.py).
+    # the 15 s after which a worker counts as standing still (domain/jobs/monitoring/liveness.py).
     "socket_timeout": 5,
     "write_timeout": 5,  # AMQP's name for it
     # A request for messages that Redis does not answer is given up after 1 s and this, looked for as often.

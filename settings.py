@@ -10,9 +10,9 @@ from pydantic import AliasChoices, Field, SecretStr, ValidationError, Validation
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from domain.urls.artifact_urls import ArtifactsUrl
-from domain.urls.broker_urls import BrokerUrl, LimitsUrl, QueuePrefix, ResultsUrl, is_rabbitmq, is_redis
-from domain.urls.origins import is_address, origin_of
+from domain.jobs.urls.broker_urls import BrokerUrl, LimitsUrl, QueuePrefix, ResultsUrl, is_rabbitmq, is_redis
+from domain.jobs.urls.origins import is_address, origin_of
+from domain.planning.files.artifact_urls import ArtifactsUrl
 
 CLAIM_MARGIN = 1 / 12
 """The share of the lease that must be left after the longest call, to record its result (of 60 s: 5 s).
@@ -185,7 +185,7 @@ class Settings(BaseSettings):
     rate_limits: dict[str, int] = Field(
         {},
         description="Your own figures for the limits of providers, as JSON, by the names of"
-        ' `domain/scheduling/limits.py`: `{"gmail.user": 15000, "anthropic.requests": 4000}`.',
+        ' `domain/jobs/scheduling/limits.py`: `{"gmail.user": 15000, "anthropic.requests": 4000}`.',
     )
 
     api_requests_per_minute: int = Field(

@@ -34,14 +34,14 @@ from domain.mail.parsing.quoted_text import visible_text
 from domain.mail.triage.automation import detect_automation
 from sandbox.servers.postgres_server import PostgresServer
 from settings import Settings
-from storage.accounts import accounts, connecting
-from storage.accounts.accounts import Account, Consent
-from storage.accounts.connecting import OrgMailbox
 from storage.mail import messages
+from storage.mail.accounts import accounts, connecting
+from storage.mail.accounts.accounts import Account, Consent
+from storage.mail.accounts.connecting import OrgMailbox
 from storage.mail.messages import Message
+from storage.orgs.secrets.sealing import Sealer
 from storage.postgres.database import Database
 from storage.postgres.migrate import upgrade
-from storage.secrets.sealing import Sealer
 
 ROOT = Path(__file__).resolve().parent.parent
 CORPUS = ROOT / "tests" / "mail"

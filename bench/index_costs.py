@@ -23,9 +23,9 @@ from domain.jobs.job import NewJob, Origin, State
 from domain.jobs.lifecycle import Settlement
 from sandbox.servers.postgres_server import PostgresServer
 from settings import Settings
-from storage.ledger import job_types, ledger
-from storage.ledger.job_types import JobType
-from storage.ledger.ledger import Worker
+from storage.jobs import job_types, ledger
+from storage.jobs.job_types import JobType
+from storage.jobs.ledger import Worker
 from storage.postgres.database import Database, Transaction
 from storage.postgres.migrate import upgrade
 

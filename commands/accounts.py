@@ -18,12 +18,12 @@ from domain.payloads.mail_address import check_address
 from engine.enqueue import enqueue, enqueue_jobs
 from engine.runtime import runtime
 from operations.mail.accounts import account_of, target_to_write
-from storage.accounts import accounts as stored
-from storage.accounts import connecting, tokens
-from storage.accounts.accounts import Consent
-from storage.accounts.connecting import OrgMailbox
 from storage.mail import backfills
-from storage.secrets.sealing import Sealer
+from storage.mail.accounts import accounts as stored
+from storage.mail.accounts import connecting, tokens
+from storage.mail.accounts.accounts import Consent
+from storage.mail.accounts.connecting import OrgMailbox
+from storage.orgs.secrets.sealing import Sealer
 
 BACKFILL_COLUMNS = (
     "backfill_id",

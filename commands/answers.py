@@ -18,7 +18,7 @@ from domain.documents.faults import RefusedDocument
 from domain.instants import written
 from domain.jobs.failures import Failure, Invalid
 from domain.jobs.job import ActorType, JsonObject, Origin
-from domain.privacy.redaction import redact, redact_document
+from domain.orgs.privacy.redaction import redact, redact_document
 from observability import logs
 from storage.postgres.execution import DatabaseError, diagnosis_of
 

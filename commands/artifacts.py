@@ -8,7 +8,9 @@ import click
 
 from commands.answers import json_option, operator_option, show_document
 from commands.operations import AREAS, call_of
-from domain.exchange.artifacts import (
+from domain.jobs.failures import Failure, Invalid
+from domain.planning.files.artifact_urls import MARK
+from domain.planning.files.artifacts import (
     ANY_BYTES,
     UPLOAD,
     ArtifactFacts,
@@ -17,10 +19,8 @@ from domain.exchange.artifacts import (
     checked_facts,
     place_of,
 )
-from domain.jobs.failures import Failure, Invalid
-from domain.urls.artifact_urls import MARK
 from operations.call import Call
-from operations.exchange.artifacts import ArtifactView, keep_artifact
+from operations.planning.exchange.artifacts import ArtifactView, keep_artifact
 from providers.artifacts.obstore_store import ObstoreArtifacts
 from settings import Settings
 from storage.postgres.readiness import Check

@@ -13,7 +13,7 @@ from commands.operations import AREAS
 from domain.jobs.contract import parse_time
 from domain.jobs.failures import Conflict, Invalid, Transient
 from engine.runtime import runtime
-from storage.audit import counting, exports
+from storage.jobs.audit_log import counting, exports
 
 LOOK_EVERY_S = 0.2
 EXPORTED = ("file", "events", "sha256")

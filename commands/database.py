@@ -13,8 +13,8 @@ from engine.app import write_catalogue
 from engine.catalogue import catalogue
 from engine.runtime import runtime
 from observability.on_demand import on_demand
-from storage.accounts import spec026
-from storage.accounts.spec026 import Adopted
+from storage.mail.accounts import spec026
+from storage.mail.accounts.spec026 import Adopted
 from storage.postgres.database import Transaction
 from storage.postgres.readiness import newest_revision
 

@@ -7,7 +7,7 @@ import click
 from commands.answers import json_object, json_option, operator_option
 from commands.operations import AREAS, call_of, do_each
 from domain.jobs.failures import Invalid
-from operations.dead_letters import MENDED, replay_dead_letter, rulings_of
+from operations.jobs.dead_letters import MENDED, replay_dead_letter, rulings_of
 
 deadletters: click.Group = AREAS.deadletters
 

@@ -27,13 +27,14 @@ from engine.runtime import Runtime, runtime
 from observability import logs
 from observability.connection_diagnosis import diagnosis_of
 from settings import Settings
-from storage.accounts import accounts, pushes
-from storage.audit import exports
-from storage.ledger import alerts, gates, refusals
-from storage.money import model_calls
+from storage.jobs import gates, refusals
+from storage.jobs.audit_log import exports
+from storage.mail.accounts import accounts, pushes
+from storage.models.money import model_calls
+from storage.notifications import alerts
+from storage.orgs.secrets import other_keys
 from storage.postgres.execution import DatabaseError
 from storage.postgres.readiness import Check, database_checks, installation_checks, not_answered
-from storage.secrets import other_keys
 
 LARGEST_CLOCK_DIFFERENCE_S = 5.0
 """Jobs go by the database's clock, logs and providers' tokens by the machine's; one that is this far off is broken."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from domain.jobs.failures import Invalid
-from storage.audit.exports import Line, Range
+from storage.jobs.audit_log.exports import Line, Range
 
 PART = ".part"
 """The end of the name of a file that is being written."""

@@ -14,8 +14,9 @@ from domain.jobs.job import KeysOf
 from engine.catalogue import catalogue
 from engine.enqueue import enqueue_jobs
 from engine.runtime import runtime
-from operations.jobs import show_job
-from storage.ledger import orgs, payload_names
+from operations.jobs.jobs import show_job
+from storage.jobs import payload_names
+from storage.orgs import orgs
 
 jobs: click.Group = AREAS.jobs
 

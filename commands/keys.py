@@ -7,12 +7,12 @@ from uuid import UUID
 import click
 
 from commands.answers import FleetGroup, json_option, operator, operator_option, show_document, show_rows
-from domain.access.api_keys import NOISE, Role, make_key
 from domain.jobs.contract import parse_time
+from domain.orgs.access.api_keys import NOISE, Role, make_key
 from engine.runtime import runtime
-from storage.access import api_keys
-from storage.access.api_keys import KeyOptions
-from storage.ledger import orgs
+from storage.orgs import orgs
+from storage.orgs.access import api_keys
+from storage.orgs.access.api_keys import KeyOptions
 
 LINE = ("key_id", "org_id", "name", "role", "prefix", "created_at", "expires_at", "revoked_at", "last_used_at")
 

@@ -20,9 +20,9 @@ from commands.answers import (
     show_document,
     show_rows,
 )
-from domain.access.api_keys import Role
 from domain.instants import written
 from domain.jobs.failures import Failure
+from domain.orgs.access.api_keys import Role
 from engine.enqueue import enqueue
 from engine.runtime import runtime
 from operations.areas import areas
@@ -31,7 +31,7 @@ from operations.mail.accounts import account_of
 from operations.operation import DOCUMENT, Area, File, Operation, Option, checked
 from operations.pages import Page, Window
 from providers.artifacts.obstore_store import ObstoreArtifacts
-from storage.ledger import orgs
+from storage.orgs import orgs
 
 MOST_ROWS = 10_000
 MOST_READ = 1024 * 1024

@@ -7,7 +7,7 @@ import click
 
 from commands.artifacts import store_file
 from commands.operations import AREAS, call_of, command_of
-from domain.exchange.artifacts import ANY_BYTES, UPLOAD, checked_facts
+from domain.planning.files.artifacts import ANY_BYTES, UPLOAD, checked_facts
 from operations.planning.files import import_availability
 
 planning: click.Group = AREAS.planning

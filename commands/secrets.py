@@ -8,9 +8,9 @@ from pydantic import SecretStr
 from commands.answers import FleetGroup, json_option, operator, operator_option, show_document, show_rows
 from domain.jobs.failures import Invalid
 from engine.runtime import runtime
-from storage.ledger import orgs
-from storage.secrets import org_secrets
-from storage.secrets.sealing import SecretPlace
+from storage.orgs import orgs
+from storage.orgs.secrets import org_secrets
+from storage.orgs.secrets.sealing import SecretPlace
 
 LINE = ("org_id", "name", "key_id", "created_at", "updated_at")
 org_option = click.option("--org", required=True, help="The org's id or name.")

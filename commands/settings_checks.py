@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from celery.app.utils import Settings as CelerySettings
 
+from domain.jobs.urls.one_broker import REMEDY, trouble_with_broker
 from domain.mail.consent import missing_settings
-from domain.urls.one_broker import REMEDY, trouble_with_broker
 from observability.on_demand import EXTRAS, Extra, missing_packages
 from settings import DEVELOPMENT_SEALING_KEY, Settings, misspelt_settings
 from storage.postgres.readiness import Check

@@ -9,7 +9,7 @@ import click
 from commands.answers import json_option, show_document, shown
 from commands.operations import AREAS, call_of, file_of
 from domain.jobs.failures import Invalid
-from domain.privacy.redaction import redact
+from domain.orgs.privacy.redaction import redact
 from operations.workflows.definitions import validate_workflow
 from operations.workflows.runs import draw_run, draw_workflow
 

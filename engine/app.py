@@ -8,8 +8,8 @@ from celery.bootsteps import StartStopStep
 
 import celeryconfig
 from domain.jobs.failures import Invalid
+from domain.jobs.urls.one_broker import REMEDY, trouble_with_broker
 from domain.payloads import payload_types
-from domain.urls.one_broker import REMEDY, trouble_with_broker
 from engine.catalogue import Job, catalogue
 from engine.celery_patches.default_pool import take_threads
 from engine.celery_patches.fleet_connection import FleetAmqp
@@ -23,7 +23,7 @@ from engine.runtime import runtime
 from engine.worker import execution
 from engine.worker.probes import WorkerProbes
 from engine.worker.worker import FleetWorker
-from storage.ledger import job_types
+from storage.jobs import job_types
 from storage.postgres.database import Transaction
 
 

@@ -11,14 +11,14 @@ from pydantic import ValidationError
 from domain.jobs.contract import first_problem
 from domain.jobs.failures import Failure
 from domain.jobs.job import SYSTEM_ORG, Origin
+from domain.jobs.scheduling.ticks import LATE_AFTER
 from domain.payloads import payload_types
 from domain.payloads.payload import Payload
-from domain.scheduling.ticks import LATE_AFTER
 from engine.enqueue import enqueue_jobs
 from engine.runtime import runtime
 from observability.health import Finding, Health
 from observability.probes import show
-from storage.schedules import ticks
+from storage.jobs.schedules import ticks
 
 log = structlog.get_logger(__name__)
 

@@ -19,7 +19,7 @@ from domain.payloads.payload import Payload
 from domain.payloads.registry import Registry
 from domain.payloads.shape import shape_of
 from engine.context import JobContext
-from storage.ledger.job_types import JobType
+from storage.jobs.job_types import JobType
 from storage.postgres.database import Transaction
 from storage.postgres.logins import TENANT_ROLE
 

@@ -25,11 +25,11 @@ from engine.interrupts import Canceled, Interrupted
 from engine.model_budget import ModelBudget
 from engine.runtime import Runtime
 from providers.ports import Meter
-from storage.ledger import effects, ledger
+from storage.jobs import effects, ledger
+from storage.orgs.secrets.sealing import Sealer
 from storage.postgres.apart import WITHIN_S_OF_JOB, together_or_apart
 from storage.postgres.database import TenantTransaction, Transaction
 from storage.postgres.logins import TENANT_ROLE
-from storage.secrets.sealing import Sealer
 
 T = TypeVar("T")
 ORG_OF: Callable[[Any], UUID] = attrgetter("org_id")

@@ -26,8 +26,8 @@ from engine.database_away import retry_while_away
 from engine.interrupts import Canceled, Interrupted
 from engine.runtime import Runtime
 from providers.ports.time_limit import calls_within
-from storage.ledger import audit, effects
-from storage.ledger.effects import Intent
+from storage.jobs import audit, effects
+from storage.jobs.effects import Intent
 from storage.postgres.database import Transaction
 
 Call = Callable[[], JsonObject]

@@ -17,8 +17,8 @@ from domain.payloads.payload import JobOptions, Payload, checked, jobs_of
 from engine.database_away import retry_while_away
 from engine.runtime import Runtime, runtime
 from observability.job_spans import enqueue_spans
-from storage.ledger import ledger, payload_names
-from storage.ledger.requests import Requests, as_requests
+from storage.jobs import ledger, payload_names
+from storage.jobs.requests import Requests, as_requests
 from storage.postgres.database import Transaction
 
 BULK = 1000

@@ -25,10 +25,10 @@ from providers.ports.language_model import (
     ModelRequest,
     Usage,
 )
-from storage.ledger import audit
-from storage.money import model_calls, spending
-from storage.money.model_calls import KeptAnswer, ModelCall
-from storage.money.spending import BudgetRefusal, Reserved
+from storage.jobs import audit
+from storage.models.money import model_calls, spending
+from storage.models.money.model_calls import KeptAnswer, ModelCall
+from storage.models.money.spending import BudgetRefusal, Reserved
 from storage.postgres.database import Transaction
 
 REFUSED = "refused"

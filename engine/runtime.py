@@ -11,16 +11,16 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 from uuid import uuid4
 
 from domain.jobs.queues import BrokerNames
-from domain.scheduling.limits import check_amounts
+from domain.jobs.scheduling.limits import check_amounts
 from engine.broker.metering import Meters
 from engine.broker.publisher import Publisher
 from engine.clocks import DatabaseClock, TurnAge, steady
 from observability import traces
 from settings import CLAIM_MARGIN, Settings, load
-from storage.ledger.ledger import Worker, read_time
+from storage.jobs.ledger import Worker, read_time
+from storage.orgs.secrets.sealing import Sealer
 from storage.postgres.database import Database
 from storage.postgres.shared_double import SharedDouble
-from storage.secrets.sealing import Sealer
 
 NODE_ID = uuid4()
 """One worker command and the children it forks; inherited over the fork."""

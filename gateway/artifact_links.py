@@ -13,19 +13,19 @@ from fastapi import APIRouter, Depends, Request, Response, status
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
-from domain.exchange.digests import written
-from domain.exchange.links import ArtifactLink, disposition, read_until
-from domain.exchange.ranges import ByteRange, wanted_range
 from domain.jobs.failures import Gone
+from domain.planning.calendars.ranges import ByteRange, wanted_range
+from domain.planning.files.digests import written
+from domain.planning.files.links import ArtifactLink, disposition, read_until
 from gateway.http.problems import RefusedPart
 from gateway.http.request_ids import origin_of
 from gateway.http.resources import Resources, resources_of
-from operations.exchange.artifacts import record_download
+from operations.planning.exchange.artifacts import record_download
 from providers.ports.artifact_store import AsyncArtifactStore
-from storage.exchange import artifacts
-from storage.exchange.artifacts import StoredArtifact
-from storage.ledger import ledger
-from storage.secrets.sealing import Sealer
+from storage.jobs import ledger
+from storage.orgs.secrets.sealing import Sealer
+from storage.planning import artifacts
+from storage.planning.artifacts import StoredArtifact
 
 router = APIRouter()
 

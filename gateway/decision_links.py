@@ -15,24 +15,24 @@ from uuid import UUID
 import structlog
 from fastapi import APIRouter, Depends, Request, Response
 
-from domain.access.api_keys import Role
 from domain.approvals.decision import Choice, Refusal
 from domain.approvals.links import DecisionLink
 from domain.approvals.question import Question, outcome_of, refusal_words
 from domain.clean_text import clean_text
 from domain.jobs.job import ActorType
-from domain.privacy.redaction import redact
+from domain.orgs.access.api_keys import Role
+from domain.orgs.privacy.redaction import redact
 from gateway.http.bodies import PressedForm, form_fields
 from gateway.http.org_slots import in_slot_of_org
 from gateway.http.request_ids import origin_of
 from gateway.http.resources import resources_of
 from gateway.oauth.pages import page
-from operations.approvals import Presser, Refused, decide_in_person, refused_to
-from storage.access import users
-from storage.doubts import subjects
-from storage.doubts.subjects import Subject
+from operations.approvals.approvals import Presser, Refused, decide_in_person, refused_to
+from storage.approvals import subjects
+from storage.approvals.subjects import Subject
+from storage.orgs.access import users
+from storage.orgs.secrets.sealing import Sealer
 from storage.postgres.database import Transaction
-from storage.secrets.sealing import Sealer
 
 log = structlog.get_logger(__name__)
 router = APIRouter()

@@ -17,7 +17,7 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from domain.jobs.failures import Failure, Forbidden, Gone, Invalid
-from domain.privacy.redaction import redact_document
+from domain.orgs.privacy.redaction import redact_document
 from gateway.http.callers import Reader, key_holder
 from gateway.http.problems import problems
 from gateway.http.resources import resources_of

@@ -1,6 +1,6 @@
 """Presses on Approve and Deny: judged and decided in one short transaction, answered within Discord's 3 seconds.
 
-(docs: approvals.md#presses)
+(docs: questions-and-decisions.md#presses)
 """
 
 import asyncio
@@ -11,20 +11,20 @@ from uuid import UUID
 import structlog
 from fastapi import APIRouter, Request
 
-from domain.access.api_keys import Role
 from domain.approvals.decision import Refusal
 from domain.approvals.question import WORDS, refusal_words
 from domain.jobs.failures import Busy, Transient
 from domain.jobs.job import ActorType, Origin
+from domain.orgs.access.api_keys import Role
 from gateway.http.callers import DiscordCaller
 from gateway.http.request_ids import origin_of
 from gateway.http.resources import Resources, resources_of
-from operations.approvals import Presser, Refused, decide_in_person
+from operations.approvals.approvals import Presser, Refused, decide_in_person
 from providers.discord.interactions import Interaction, Kind, edited, parse, pong, whispered
 from providers.discord.messages import Press, ended_content, plain
-from storage.access import users
-from storage.doubts import approvals, subjects
-from storage.doubts.subjects import Subject
+from storage.approvals import approvals, subjects
+from storage.approvals.subjects import Subject
+from storage.orgs.access import users
 from storage.postgres.database import Transaction
 
 log = structlog.get_logger(__name__)

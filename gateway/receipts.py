@@ -9,15 +9,15 @@ from uuid import UUID
 import structlog
 from fastapi import APIRouter, Request, Response
 
-from domain.access.api_keys import Role
 from domain.jobs.job import ActorType
 from domain.notifications.channels import Channel
 from domain.notifications.receipts import SmsReply
+from domain.orgs.access.api_keys import Role
 from gateway.http.receipt_callers import ResendCaller, TwilioCaller, TwilioReply
 from gateway.http.request_ids import origin_of
 from gateway.http.resources import resources_of
 from operations.notifications.people import allow_contact_point
-from storage.accounts import pushes
+from storage.mail.accounts import pushes
 from storage.notifications import people, receipts
 from storage.postgres.database import Transaction
 

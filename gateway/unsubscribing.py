@@ -13,10 +13,10 @@ from uuid import UUID
 import structlog
 from fastapi import APIRouter, Depends, Request, Response
 
-from domain.access.api_keys import Role
 from domain.jobs.job import ActorType
 from domain.notifications.channels import Channel, Choice, category_of
 from domain.notifications.unsubscribing import UnsubscribeLink
+from domain.orgs.access.api_keys import Role
 from gateway.http.bodies import PressedForm
 from gateway.http.org_slots import in_slot_of_org
 from gateway.http.request_ids import origin_of
@@ -24,7 +24,7 @@ from gateway.http.resources import resources_of
 from gateway.oauth.pages import page
 from operations.notifications.people import set_preference
 from storage.notifications import people
-from storage.secrets.sealing import Sealer
+from storage.orgs.secrets.sealing import Sealer
 
 log = structlog.get_logger(__name__)
 router = APIRouter()

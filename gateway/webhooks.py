@@ -16,9 +16,9 @@ from gateway.http.request_ids import origin_of
 from gateway.http.resources import Resources, resources_of
 from observability.job_spans import enqueue_spans
 from providers.google.push import PushNotification, parse_push
-from storage.accounts import accounts, pushes
-from storage.accounts.accounts import Account
-from storage.ledger import ledger
+from storage.jobs import ledger
+from storage.mail.accounts import accounts, pushes
+from storage.mail.accounts.accounts import Account
 from storage.postgres.apart import together_or_apart
 
 log = structlog.get_logger(__name__)

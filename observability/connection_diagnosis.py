@@ -19,7 +19,7 @@ from redis.exceptions import (
 )
 
 from domain.diagnosis import Diagnosis
-from domain.privacy.redaction import redact_text
+from domain.orgs.privacy.redaction import redact_text
 
 DOCS = "(docs/howto/run-in-production.md#tls)"
 FILES = "ssl_ca_certs, ssl_certfile and ssl_keyfile"

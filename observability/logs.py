@@ -8,8 +8,8 @@ from typing import Any
 import structlog
 from structlog.types import Processor
 
-from domain.privacy.personal_data import marked
-from domain.privacy.redaction import redact_document, redact_text
+from domain.orgs.privacy.personal_data import marked
+from domain.orgs.privacy.redaction import redact_document, redact_text
 
 LONGEST_ERROR = 2000
 """Characters of an error that a row and a log keep."""

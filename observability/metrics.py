@@ -7,7 +7,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
 
-from domain.jobs.metrics import Metric, MetricKind
+from domain.jobs.monitoring.metrics import Metric, MetricKind
 from observability.samples import Sample, Source
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"

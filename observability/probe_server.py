@@ -11,7 +11,7 @@ from typing import Any
 
 import structlog
 
-from domain.jobs.metrics import HEALTHY
+from domain.jobs.monitoring.metrics import HEALTHY
 from observability.health import Health
 from observability.metrics import CONTENT_TYPE, Exporter
 from observability.samples import Sample, Samples, Source

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from domain.jobs.metrics import Metric
+from domain.jobs.monitoring.metrics import Metric
 
 
 class Sample(NamedTuple):

@@ -7,14 +7,14 @@ from functools import partial
 from typing import Protocol, TypeVar, Unpack
 from uuid import UUID
 
-from domain.access.api_keys import Role
 from domain.jobs.failures import Forbidden, Gone, Invalid
 from domain.jobs.job import Enqueued, JsonObject, Origin
+from domain.orgs.access.api_keys import Role
 from domain.payloads.payload import JobOptions, Payload
 from operations.repeated_requests import KeyedRequest
 from settings import Settings
-from storage.actions.actions import Enqueue
-from storage.audit import deeds
+from storage.jobs.audit_log import deeds
+from storage.mail.actions.actions import Enqueue
 from storage.postgres.database import Database, Transaction
 
 

@@ -26,12 +26,12 @@ from typing import (
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
-from domain.access.api_keys import Role
 from domain.clean_text import UNSTORABLE, clean_text
 from domain.jobs.contract import first_problem
 from domain.jobs.failures import Invalid
 from domain.jobs.job import JsonObject
-from domain.privacy.secrets import looks_secret
+from domain.orgs.access.api_keys import Role
+from domain.orgs.privacy.secrets import looks_secret
 from operations.call import Call
 from operations.pages import Page, Window
 

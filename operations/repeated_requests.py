@@ -6,8 +6,8 @@ from uuid import UUID
 
 from domain.jobs.failures import Invalid
 from domain.jobs.job_request import KEY_FIELD
-from storage.access import api_requests
-from storage.access.api_requests import StoredRequest
+from storage.orgs.access import api_requests
+from storage.orgs.access.api_requests import StoredRequest
 from storage.postgres.database import Transaction
 
 

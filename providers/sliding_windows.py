@@ -11,7 +11,7 @@ from limits import RateLimitItemPerSecond
 from limits.errors import StorageError
 from limits.storage import MemoryStorage, RedisStorage
 
-from domain.scheduling.limits import Limit, WindowUsage, wait_for_room
+from domain.jobs.scheduling.limits import Limit, WindowUsage, wait_for_room
 from observability.connection_diagnosis import diagnosis_of
 
 log = structlog.get_logger(__name__)

@@ -3,16 +3,15 @@
 from collections.abc import Mapping
 from typing import Protocol
 
-from storage.access import api_requests
-from storage.accounts import consents, expected_writes
-from storage.ledger import refusals, retention
-from storage.notifications import notifications, people, receipts
+from storage.jobs import refusals, retention
+from storage.mail.accounts import consents, expected_writes
+from storage.mail.rules import corrections
+from storage.notifications import notifications, people, receipts, reminders
 from storage.notifications.email import orders
+from storage.orgs.access import api_requests
 from storage.planning import plans
 from storage.postgres.database import Transaction
 from storage.postgres.retention import Retention
-from storage.rules import corrections
-from storage.schedules import reminders
 from storage.workflows import runs
 
 RETENTIONS: tuple[Retention, ...] = (

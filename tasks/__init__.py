@@ -1,4 +1,8 @@
-"""What jobs do: the job families, one file each. `celery -A tasks …` finds the app here."""
+"""What jobs do: a folder for each system, a file for each job family. `celery -A tasks …` finds the app here.
+
+The name of a job type is the file and the function of its handler: `gmail.sync` is `sync` of `tasks/mail/gmail.py`.
+Folders inside a system's folder hold steps that its families share, and no family.
+"""
 
 import importlib
 import pkgutil
@@ -9,8 +13,9 @@ from engine.catalogue import catalogue
 
 __all__ = ["celery"]
 
-for family in pkgutil.iter_modules(__path__):
-    if not family.ispkg:  # tasks/mail holds steps that several families share, and no family
-        with catalogue.all_or_nothing():
-            importlib.import_module(f"{__name__}.{family.name}")  # by string: this walk is what finds the families
+for system in pkgutil.iter_modules(__path__, f"{__name__}."):
+    for family in pkgutil.iter_modules([f"{__path__[0]}/{system.name.rpartition('.')[2]}"], f"{system.name}."):
+        if not family.ispkg:
+            with catalogue.all_or_nothing():
+                importlib.import_module(family.name)  # by string: this walk is what finds the families
 register_all()

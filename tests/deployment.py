@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from tests.house import ROOT
+from tests.house.reading import ROOT
 
 DEPLOY = ROOT / "deploy"
 COMPOSE = ROOT / "docker-compose.yml"

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from psycopg import Connection, rows
 
-from storage.ledger import invariants
+from storage.jobs import invariants
 from storage.postgres.queries import statement
 
 BATCH = 100_000

@@ -11,14 +11,14 @@ import pytest
 
 from beat_schedule import EVERY
 from celeryconfig import INTERVALS
-from domain.jobs.metrics import ATTEMPTS, SECONDS
+from domain.jobs.monitoring.metrics import ATTEMPTS, SECONDS
 from domain.jobs.queues import JobCategory, Queue
 from domain.jobs.retry import POLICIES
 from domain.payloads import payload_types
 from engine.beat import tick_payload
 from engine.catalogue import Job, catalogue
 from tasks import celery as app
-from tests.house import ROOT
+from tests.house.reading import ROOT
 from tools.golden import FOLDER as GOLDEN
 from tools.golden import golden_file
 from tools.reference import FOLDER, fleet
@@ -41,9 +41,9 @@ by_name = pytest.mark.parametrize("job", JOBS, ids=lambda job: job.name)
 
 
 def test_the_files_of_tasks_are_the_families() -> None:
-    files = {path.stem: path.read_text() for path in (ROOT / "tasks").glob("*.py") if path.stem != "__init__"}
+    files = {path.stem: path.read_text() for path in (ROOT / "tasks").glob("*/*.py") if path.stem != "__init__"}
     others = [name for name, source in files.items() if not makes_job_types(source)]
-    assert others == [], "tasks/ holds job families only; what several share stands in tasks/mail/"
+    assert others == [], "a system's folder in tasks/ holds job families; what several share is in a folder inside"
     assert {job.name.partition(".")[0] for job in JOBS} == set(files)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.house import ROOMS, ROOT, SINGLE_FILES
+from tests.house.reading import ROOMS, ROOT, SINGLE_FILES
 from tests.written_pages import DOCS, Page
 
 CITATION = re.compile(r"\bdocs: (?P<page>[\w-]+\.md)(?:#(?P<anchor>[\w-]+))?")

@@ -13,9 +13,9 @@ from psycopg import Connection
 from pydantic import SecretStr
 
 import commands
-from domain.jobs.liveness import STOP_MARGIN_S
+from domain.jobs.monitoring.liveness import STOP_MARGIN_S
 from domain.jobs.queues import Queue
-from domain.privacy.redaction import redact_text
+from domain.orgs.privacy.redaction import redact_text
 from gateway.http.readiness import ANSWER_WITHIN_S
 from settings import Settings
 from storage.postgres.database import Database
@@ -33,7 +33,7 @@ from tests.deployment import (
     services,
 )
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_org
-from tests.house import ROOMS, ROOT, SINGLE_FILES
+from tests.house.reading import ROOMS, ROOT, SINGLE_FILES
 
 QUEUES = {queue.value for queue in Queue}
 SETTINGS = {f"POSTROOM_{name.upper()}" for name in Settings.model_fields}

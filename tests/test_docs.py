@@ -3,6 +3,7 @@
 import re
 import shlex
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,10 +18,11 @@ from domain.jobs.job import State
 from domain.jobs.lifecycle import MOVES
 from domain.jobs.queues import Queue
 from storage.postgres.queries import statements
-from tests.house import ROOT
-from tests.test_house import MAY_IMPORT
+from tests.house.reading import ROOT
+from tests.house.test_rooms import MAY_IMPORT
+from tests.house.test_systems import SYSTEMS
 from tests.written_pages import DOCS, Page, all_pages, broken_links
-from tools import reference, schema_notes
+from tools import reference, schema_notes, system_pages
 
 PAGES = all_pages()
 LIFE = Page(DOCS / "explanation" / "life-of-a-job.md")
@@ -133,7 +135,7 @@ def test_a_statement_without_support_is_found() -> None:
     rows = [
         "| works | `jobs.sextant` | `tests` |",
         "| works | | `tests/a.py` |",
-        "| not yet | `jobs` | `tests/house.py` |",
+        "| not yet | `jobs` | `tests/house/reading.py` |",
     ]
     text = "\n".join(f"| 000-{number} | a {row}" for number, row in enumerate(rows, start=1))
     assert {number for number, _ in faults_of(text)} == {"000-1", "000-2", "000-3"}
@@ -287,3 +289,30 @@ def test_every_command_in_the_docs_exists() -> None:
     assert written
     wrong = [(name, words) for name, words in written if not_understood(commands.COMMANDS[words[0]], words[1:])]
     assert wrong == []
+
+
+SHAPE = ["What it does", "Rooms", "Tables", "Jobs", "Promises", "Traps"]
+LONGEST_SYSTEM = 1_200
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_the_page_of_a_system_has_the_shape_of_all(system: str) -> None:
+    page = Page(DOCS / "explanation" / f"{system}.md")
+    headings = [heading for heading in re.findall(r"^## (.+)$", page.text, re.MULTILINE) if heading in SHAPE]
+    assert headings[-5:] == SHAPE[-5:]
+    assert len(page.text.split()) <= LONGEST_SYSTEM
+    assert system_pages.redrawn(system, page.text) == page.text, "run `make docs`"
+
+
+def test_the_pages_of_the_systems_name_each_table_once(database: Connection) -> None:
+    rows = database.execute(
+        "select relname from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')"
+    )
+    tables = {str(row[0]) for row in rows} - {"alembic_version"}
+    named = Counter[str]()
+    for system in SYSTEMS:
+        text = Page(DOCS / "explanation" / f"{system}.md").text
+        (section,) = re.findall(r"^## Tables\n(.*?)(?=^## )", text, re.MULTILINE | re.DOTALL)
+        first_cells = re.findall(r"^\| (`.+?) \|", section, re.MULTILINE)
+        named.update(name for cell in first_cells for name in re.findall(r"`(\w+)`", cell))
+    assert named == Counter(tables)

@@ -17,7 +17,7 @@ from domain.payloads.gmail import SyncPayload
 from engine.app import publish_catalogue, register
 from engine.catalogue import Job, catalogue
 from tests.doubles.mail_environment import MailEnvironment
-from tests.house import ROOT
+from tests.house.reading import ROOT
 from tests.written_pages import DOCS, Page
 
 TUTORIAL = Page(DOCS / "tutorial" / "first-job.md")

@@ -3,7 +3,7 @@
 import ast
 import re
 
-from tests.house import ROOT, read_house
+from tests.house.reading import ROOT, read_house
 from tests.written_pages import DOCS, Page
 
 GLOSSARY = Page(DOCS / "glossary.md")

@@ -3,10 +3,10 @@
 import pytest
 from psycopg import Connection
 
-from domain.jobs.consistency import find_gap
 from domain.jobs.job import State
 from domain.jobs.lifecycle import Settlement
-from storage.ledger import ledger
+from domain.jobs.monitoring.consistency import find_gap
+from storage.jobs import ledger
 from storage.postgres.database import Database
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_org
 from tests.invariants import check_calls, check_ledger

@@ -4,7 +4,7 @@ import re
 import subprocess
 import tomllib
 
-from tests.house import ROOT
+from tests.house.reading import ROOT
 
 PROMISED = {"demo", "up", "down", "test", "check", "one", "bench", "docs", "help"}
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from domain.jobs.metrics import METRICS, MetricKind
+from domain.jobs.monitoring.metrics import METRICS, MetricKind
 from domain.jobs.queues import Queue
-from domain.scheduling.ticks import LATE_AFTER
+from domain.jobs.scheduling.ticks import LATE_AFTER
 from tests.deployment import DEPLOY, WAYS, objects, read_yaml, services
-from tests.house import ROOT
+from tests.house.reading import ROOT
 
 PORT = 9464
 ALERTS = read_yaml((DEPLOY / "prometheus" / "alerts.yaml").read_text())[0]

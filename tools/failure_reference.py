@@ -30,9 +30,9 @@ from domain.jobs.lifecycle import settlement_of
 from domain.jobs.retry import STANDARD
 from engine.interrupts import Canceled, Interrupted
 from engine.worker.runner import Bug
+from storage.orgs.secrets.sealing import SealBroken, UnknownSealKey
 from storage.postgres.execution import ConnectionLost, DatabaseUnavailable, RowLocked, StatementAborted
-from storage.secrets.sealing import SealBroken, UnknownSealKey
-from tasks.mail.mailbox_session import Disconnected
+from tasks.mail.steps.mailbox_session import Disconnected
 from tools.reference_text import page, phrase, table
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Collection, Mapping
 
-from tests.house import ROOT
-from tests.test_house import MAY_IMPORT
+from tests.house.reading import ROOT
+from tests.house.test_rooms import MAY_IMPORT
 
 README = ROOT / "README.md"
 BLOCK = re.compile(r"(?<=<!-- rooms: written by make docs -->\n)```mermaid\n.*?```\n", re.DOTALL)

@@ -1,7 +1,7 @@
 """The reference page of the metrics, read off their definitions."""
 
-from domain.jobs.counting import MOST_LABELS, OTHER, UNKNOWN_TYPE
-from domain.jobs.metrics import METRICS, Metric, MetricSource
+from domain.jobs.monitoring.counting import MOST_LABELS, OTHER, UNKNOWN_TYPE
+from domain.jobs.monitoring.metrics import METRICS, Metric, MetricSource
 from tools.reference_text import member_notes, page, table
 
 OPENING = (

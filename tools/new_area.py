@@ -1,7 +1,7 @@
-"""Begins a new area: `python -m tools.new_area NAME` (`make new-area N=name`).
+"""Begins a new area: `python -m tools.new_area NAME SYSTEM` (`make new-area N=name S=system`).
 
-Writes the files of `tools/area_template` with the area's name, and names the area where the house lists areas. What is
-written runs as it stands: a table of entries, a list of them, a deed that adds one, and a job that finishes it.
+Writes the files of `tools/area_template` with the area's name into the rooms of its system, and names its commands.
+What is written runs as it stands: a table of entries, a list of them, a deed that adds one, and a job that finishes it.
 """
 
 import keyword
@@ -11,59 +11,52 @@ from collections.abc import Mapping
 from pathlib import Path
 from string import Template
 
-from tools.new_job import ROOT, WORD, format_files
+from tools.new_job import ROOT, WORD, format_files, systems
 
 TEMPLATE = Path(__file__).parent / "area_template"
 LONGEST = 30
 """Letters of a name: names of tables, statements and indexes are made of it."""
 
-LINES = (
-    ("storage/migrations/versions/0001_pre_baseline.py", r' +"0001_\w+",\n', '        "0001_$area",\n'),
-    ("pyproject.toml", r'\w+ = "commands\.operations:.*\n', '$area = "commands.operations:AREAS.$area"\n'),
-    ("docs/README.md", r"\* .*\(explanation/approvals\.md\)\n", "* [$Title](explanation/$area.md)\n"),
-    (
-        "tests/storage/postgres/row_makers.py",
-        r"ROW_MAKERS = \{\n(?:.*\n)*?(?=\}\n)",
-        """    "$area": "insert into $area (org_id, text) values (%(org)s, 'x')",\n""",
-    ),
-    (
-        "tests/sweep/scenarios.py",
-        r"(?<=\n)(?=from tests\.sweep\.prepared\.places)",
-        "from tests.sweep.prepared.$area import unfinished_entry_of_$area\n",
-    ),
-    (
-        "tests/sweep/scenarios.py",
-        r"SCENARIOS: .* = \{\n(?:.*\n)*?(?=\}\n)",
-        '    "$area.finish": {"entry": unfinished_entry_of_$area},\n',
-    ),
-)
-"""Files that list the areas, each with the pattern after whose last match a line is added, and the line."""
+COMMANDS = "pyproject.toml"
+LAST_COMMAND = re.compile(r'\w+ = "commands\.operations:.*\n')
+"""The line after whose last one the area's commands are named."""
+LAST_TABLE = re.compile(r"(?<=\n## Tables\n)(?:.*\n)*?(?:\|.*\n)+")
+"""What the page of a system says before the line of a new table."""
 
 
-def begin(root: Path, area: str) -> list[Path]:
+def begin(root: Path, area: str, system: str) -> list[Path]:
     """Write the scaffold of an area into a checkout; returns the files that were written.
 
-    Raises `ValueError` for a name that is no plain word or is taken; nothing is written then.
+    Raises `ValueError` for an unknown system and a name that is no plain word or is taken; nothing is written then.
     """
+    if system not in systems(root):
+        raise ValueError(f"S={system!r} is no system: name one of {', '.join(systems(root))}")
     title = area.capitalize().replace("_", " ")
     words = {"area": area, "AREA": area.upper(), "Area": area.title().replace("_", ""), "Title": title}
+    words["system"] = system
     templates = sorted(TEMPLATE.rglob("*.txt"))
-    texts = {root / _target(path, area): _filled(path.read_text(encoding="utf-8"), words) for path in templates}
+    texts = {root / _target(path, words): _filled(path.read_text(encoding="utf-8"), words) for path in templates}
     _check(area, texts)
-    listed: dict[Path, str] = {}
-    for name, pattern, line in LINES:
-        text = listed.get(root / name) or (root / name).read_text(encoding="utf-8")
-        *_, last = re.finditer(pattern, text)
-        listed[root / name] = text[: last.end()] + _filled(line, words) + text[last.end() :]
-    for path, text in (texts | listed).items():
+    _add_line(root / COMMANDS, LAST_COMMAND, f'{area} = "commands.operations:AREAS.{area}"\n')
+    page = root / f"docs/explanation/{system}.md"
+    _add_line(page, LAST_TABLE, f"| `{area}` | an entry, which `celery -A tasks {area}` adds and lists |\n")
+    for path, text in texts.items():
         path.write_text(text, encoding="utf-8")
-    format_files(root, [path for path in (*texts, *listed) if path.suffix == ".py"])
+    format_files(root, [path for path in texts if path.suffix == ".py"])
     return list(texts)
 
 
-def _target(template: Path, area: str) -> str:
+def _add_line(path: Path, after: re.Pattern[str], line: str) -> None:
+    """Add a line to a file, after the last place that is found."""
+    text = path.read_text(encoding="utf-8")
+    *_, last = after.finditer(text)
+    path.write_text(text[: last.end()] + line + text[last.end() :], encoding="utf-8")
+
+
+def _target(template: Path, words: Mapping[str, str]) -> str:
     """Where the file of a template goes, from the root of the checkout."""
-    return template.relative_to(TEMPLATE).as_posix().removesuffix(".txt").replace("AREA", area)
+    path = template.relative_to(TEMPLATE).as_posix().removesuffix(".txt")
+    return path.replace("SYSTEM", words["system"]).replace("AREA", words["area"])
 
 
 def _filled(text: str, words: Mapping[str, str]) -> str:
@@ -84,7 +77,8 @@ def _check(area: str, texts: Mapping[Path, str]) -> None:
 def main(arguments: list[str]) -> int:
     """Begin the area that the command line names; returns the exit status."""
     try:
-        written = begin(ROOT, *arguments[:1] or [""])
+        area, system, *_ = [*arguments, "", ""]
+        written = begin(ROOT, area, system)
     except ValueError as problem:
         sys.stderr.write(f"make new-area: {problem}\n")
         return 1

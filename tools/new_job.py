@@ -1,7 +1,7 @@
-"""Begins a new job type: `python -m tools.new_job FAMILY NAME` (`make new-job F=family J=name`).
+"""Begins a new job type: `python -m tools.new_job FAMILY NAME [SYSTEM]` (`make new-job F=family J=name S=system`).
 
 Writes its payload class, its handler and its test into the files of its family, which a person then fills in. What is
-written runs as it stands: a job that reads its mailbox's row.
+written runs as it stands: a job that reads its mailbox's row. A family that is there has its system already.
 """
 
 import ast
@@ -53,7 +53,7 @@ class ${payload}(Payload, job_type="${family}.${name}", unique=while_queued("acc
 ''',
     ),
     Part(
-        "tasks",
+        "tasks/${system}",
         "${family}.py",
         "The ${family} family.",
         (
@@ -63,7 +63,7 @@ class ${payload}(Payload, job_type="${family}.${name}", unique=while_queued("acc
             ("domain.payloads.${family}", "${payload}"),
             ("engine.catalogue", "job"),
             ("engine.context", "JobContext"),
-            ("storage.accounts", "accounts"),
+            ("storage.mail.accounts", "accounts"),
         ),
         '''
 @job(queue=Queue.DEFAULT)
@@ -75,7 +75,7 @@ def ${name}(ctx: JobContext, payload: ${payload}) -> Outcome:
 ''',
     ),
     Part(
-        "tests/tasks",
+        "tests/tasks/${system}",
         "test_${family}.py",
         "The ${family} family.",
         (("tests.doubles.mail_environment", "MailEnvironment"),),
@@ -89,14 +89,16 @@ def test_${name}_reads_the_mailbox(env: MailEnvironment) -> None:
 )
 
 
-def begin(root: Path, family: str, name: str) -> list[Path]:
+def begin(root: Path, family: str, name: str, system: str = "") -> list[Path]:
     """Write the scaffold of a job type into a checkout; returns the files that were written.
 
-    Raises `ValueError` for a name that is no plain word, is taken or cannot work; nothing is written then.
+    Raises `ValueError` for a name that is no plain word, is taken or cannot work, and for a new family of no system;
+    nothing is written then.
     """
     _check_words(family, name)
-    words = {"family": family, "name": name, "payload": "".join(map(str.capitalize, name.split("_"))) + "Payload"}
-    places = [(root / part.folder / Template(part.file).substitute(words), part) for part in PARTS]
+    payload = "".join(map(str.capitalize, name.split("_"))) + "Payload"
+    words = {"family": family, "name": name, "payload": payload, "system": _system_of(root, family, system)}
+    places = [(root / Template(f"{part.folder}/{part.file}").substitute(words), part) for part in PARTS]
     _check_family(family, [path for path, _ in places])
     texts = {path: _with_part(path, part, words) for path, part in places}
     for path, text in texts.items():
@@ -105,6 +107,22 @@ def begin(root: Path, family: str, name: str) -> list[Path]:
         path.write_text(text, encoding="utf-8")
     format_files(root, texts)
     return list(texts)
+
+
+def systems(root: Path) -> list[str]:
+    """The systems of a checkout, by name."""
+    return sorted(path.parent.name for path in (root / "operations").glob("*/__init__.py"))
+
+
+def _system_of(root: Path, family: str, named: str) -> str:
+    """The system in which a family is, or is to be."""
+    found = [path.parent.name for path in (root / "tasks").glob(f"*/{family}.py")]
+    if found and named not in {"", *found}:
+        raise ValueError(f"S={named}: the family {family} is in {found[0]}")
+    system = found[0] if found else named
+    if system not in systems(root):
+        raise ValueError(f"S={named!r} is no system: name one of {', '.join(systems(root))}")
+    return system
 
 
 def _check_words(family: str, name: str) -> None:
@@ -204,9 +222,9 @@ def format_files(root: Path, files: Iterable[Path]) -> None:
 
 def main(arguments: list[str]) -> int:
     """Begin the job type that the command line names; returns the exit status."""
-    family, name, *_ = [*arguments, "", ""]
+    family, name, system, *_ = [*arguments, "", "", ""]
     try:
-        written = begin(ROOT, family, name)
+        written = begin(ROOT, family, name, system)
     except ValueError as problem:
         sys.stderr.write(f"make new-job: {problem}\n")
         return 1

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 import pypdfium2
 
-from domain.exchange.plan_paper import PlannedSlot, PlanPaper
+from domain.planning.files.plan_paper import PlannedSlot, PlanPaper
 from domain.planning.model import Span
 from providers.typst.printer import TypstPrinter
 

@@ -18,7 +18,7 @@ from engine import enqueue
 from engine.relay.relay import Relay
 from engine.runtime import Runtime, install
 from settings import Settings
-from storage.ledger import job_types
+from storage.jobs import job_types
 from storage.postgres.migrate import upgrade
 
 TEMPLATE = "ours"

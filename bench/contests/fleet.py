@@ -22,7 +22,7 @@ from engine.runtime import Runtime
 from engine.worker.execution import MARKERS, perform
 from engine.worker.lease import renew
 from settings import Settings
-from storage.ledger import ledger
+from storage.jobs import ledger
 
 LIMIT_JOBS, AT_ONCE, PROCESSES = 20_000, 200, 2
 FAN_OUT, LIMIT = "fan_out_100k_accounts_s", "limit_claim_and_settle"

@@ -13,10 +13,10 @@ from bench.setup import ContestGroup, Setup, Sizes
 from bench.stores import bulk_sql
 from domain.jobs.job import NewJob, State
 from domain.jobs.lifecycle import Settlement
-from domain.scheduling.backlog_demand import BacklogKey, Demand
+from domain.jobs.scheduling.backlog_demand import BacklogKey, Demand
 from engine.runtime import Runtime
 from engine.worker.lease import renew
-from storage.ledger import ledger, relay
+from storage.jobs import ledger, relay
 
 BATCH, BATCHES = 100, 40
 FLAT = Target("ratio", "at least", round(1 / 1.15, 3))

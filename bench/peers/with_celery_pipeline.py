@@ -34,7 +34,7 @@ from bench.peers import program
 from domain.mail.correspondence import EmailEvent, LabelRole, label_plan
 from domain.mail.outgoing.senders import Sender
 from domain.mail.parsing.mime import parse_message
-from domain.mail.parsing.parsed_message import Address, ParsedMessage
+from domain.mail.parsing.parsed_message import ParsedMessage
 from domain.mail.replies.drafting import accept_draft, draft_prompt
 from domain.mail.replies.replies import Original, reply_message
 from domain.mail.rule_language.rules import complete
@@ -43,6 +43,7 @@ from domain.mail.triage.automation import Automation, detect_automation
 from domain.mail.triage.automation_signals import Owner
 from domain.mail.triage.classification import Decision, accept_answer, decide_by_automation
 from domain.mail.triage.prompts import Prompt, classification_prompt
+from domain.payloads.mail_address import Address
 
 GMAIL_URL = os.environ.get("BENCH_GMAIL_URL", "")
 ANTHROPIC_URL = os.environ.get("BENCH_ANTHROPIC_URL", "")

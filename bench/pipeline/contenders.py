@@ -20,8 +20,8 @@ from domain.mail.correspondence import LabelRole
 from domain.payloads.gmail import IngestPayload, SyncLabelsPayload
 from engine import enqueue
 from engine.app import publish_catalogue
-from storage.accounts import accounts
-from storage.accounts.accounts import Consent
+from storage.mail.accounts import accounts
+from storage.mail.accounts.accounts import Consent
 
 AMPLE = 10**9
 """Of a provider's units and requests: no limit holds the pipeline back."""

@@ -6,9 +6,9 @@ import click
 
 from commands.answers import json_option, operator, operator_option, show_document
 from engine.runtime import runtime
-from storage.accounts import accounts as stored
-from storage.accounts import consents
-from storage.accounts.consents import ConsentWish
+from storage.mail.accounts import accounts as stored
+from storage.mail.accounts import consents
+from storage.mail.accounts.consents import ConsentWish
 
 
 @click.command("connect")

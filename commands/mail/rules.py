@@ -17,10 +17,10 @@ from domain.mail.rule_language.trial import RuleTrial
 from engine.runtime import runtime
 from operations.mail.accounts import account_of
 from operations.mail.rules import read_rule, reader
-from storage.accounts.accounts import Account
+from storage.mail.accounts.accounts import Account
+from storage.mail.rules import kept_rules, trials
+from storage.mail.rules.rule_contexts import read_checked
 from storage.postgres.database import Database
-from storage.rules import kept_rules, trials
-from storage.rules.rule_contexts import read_checked
 
 TRIED = ("received_at", "sender", "subject", "class", "actions", "remark")
 rules: click.Group = AREAS.rules

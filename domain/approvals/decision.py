@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from domain.access.users import MAY_DECIDE, UserRole
 from domain.jobs.failures import Conflict
 from domain.mail.actions.status import ActionStatus
+from domain.orgs.access.users import MAY_DECIDE, UserRole
 
 REMIND_AFTER_SHARE = 2 / 3
-"""After this part of its time a question has one reminder (docs: approvals.md#expiry): of three days, a day is left."""
+"""After this part of its time a question has one reminder: of three days, a day is left
+(docs: questions-and-decisions.md#expiry)."""
 
 
 class Choice(StrEnum):

@@ -6,7 +6,7 @@ A link is good while its question waits. A node of a workflow has a new question
 from dataclasses import dataclass
 from uuid import UUID
 
-from domain.urls.signed_links import SignedLink
+from domain.orgs.access.signed_links import SignedLink
 
 
 @dataclass(frozen=True, slots=True)

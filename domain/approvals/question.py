@@ -17,8 +17,8 @@ from uuid import UUID
 from domain.approvals.decision import ApprovalStanding, ApprovalState, Refusal
 from domain.jobs.job import JsonObject
 from domain.mail.actions.kinds import ActionKind
-from domain.privacy.redaction import redact_text
-from domain.spelling.normal_form import visible
+from domain.orgs.privacy.redaction import redact_text
+from domain.orgs.spelling.normal_form import visible
 
 LONGEST_VALUE = 160
 """Characters of one value: a subject is known by its beginning, and eight of them fit into a message of Discord's."""

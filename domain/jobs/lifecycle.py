@@ -97,7 +97,7 @@ class Settlement(NamedTuple):
     """1 for a way back that spent no attempt and is counted: the ledger keeps the sum (`MOST_RETURNS`)."""
     gate: CloseGate | None = None
     children: str | None = None
-    """Jobs that are enqueued with a success, as JSON (`storage.ledger.requests`)."""
+    """Jobs that are enqueued with a success, as JSON (`storage.jobs.requests`)."""
 
     @classmethod
     def returned(

@@ -1,4 +1,4 @@
-"""What an owner may change about a mailbox: the settings, each checked (docs: mail.md#settings)."""
+"""What an owner may change about a mailbox: the settings, each checked (docs: triage.md#settings)."""
 
 import re
 from typing import Annotated

@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from domain.jobs.failures import Invalid
+from domain.jobs.scheduling.limits import limits_of
 from domain.payloads.gmail import MOST_AT_ONCE, BackfillPayload
-from domain.scheduling.limits import limits_of
 
 SHARE = "gmail_backfill"
 """The provider under whose name a backfill's calls are counted, beside Gmail's own (docs: gmail.md#quotas)."""

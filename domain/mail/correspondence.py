@@ -1,4 +1,4 @@
-"""The life of an e-mail that wants an answer: one table, and the labels that show it (docs: mail.md#drafts)."""
+"""The life of an e-mail that wants an answer: one table, and the labels that show it (docs: drafts.md)."""
 
 import re
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from domain.mail.mailbox import MailboxLabel
-from domain.spelling.normal_form import normal_form
+from domain.orgs.spelling.normal_form import normal_form
 
 DEFAULT_PARENT = "Postroom"
 MOST_REWORKS = 3

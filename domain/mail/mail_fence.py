@@ -3,7 +3,7 @@
 import re
 
 from domain.jobs.failures import Invalid
-from domain.spelling.normal_form import visible
+from domain.orgs.spelling.normal_form import visible
 
 _BOUNDARY = re.compile(r"[A-Za-z0-9]{16,64}")
 REMOVED = "[removed]"

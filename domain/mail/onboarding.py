@@ -3,12 +3,8 @@
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
-from uuid import UUID
 
 from domain.jobs.job import JsonObject
-from domain.notifications.alerts.alert import Alert, AlertKind, payload_of
-from domain.payloads.accounts import first_jobs
-from domain.payloads.payload import Payload
 
 OLDER_MAIL = timedelta(days=30)
 """Enough for the threads that are still open; more is ordered with `accounts backfill`."""
@@ -25,14 +21,6 @@ class Part(StrEnum):
 
     LABELS = "labels"
     WATCH = "watch"
-
-
-def connection_jobs(
-    account_id: UUID, lost_at: datetime | None, reopened_at: datetime | None = None
-) -> tuple[Payload, ...]:
-    """The jobs of a new connection; one that ends a loss of consent also has an alert, once for each loss."""
-    told = () if lost_at is None else (payload_of(Alert(AlertKind.CONSENT_BACK, str(account_id), lost_at)),)
-    return (*first_jobs(account_id, reopened_at), *told)
 
 
 def older_mail_since(created_at: datetime) -> datetime:

@@ -1,4 +1,4 @@
-"""What a mailbox's changes ask for: changes in, intents out (docs: mail.md#sync).
+"""What a mailbox's changes ask for: changes in, intents out (docs: mailbox-sync.md#sync).
 
 Each change is looked at by itself and the result is only de-duplicated, so that replayed history, changes reported
 twice and any cut into pages lead to the same intents.

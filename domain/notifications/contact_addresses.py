@@ -4,8 +4,8 @@ import re
 
 from domain.jobs.failures import Invalid
 from domain.notifications.channels import Channel
+from domain.orgs.spelling.phone_numbers import read_number
 from domain.payloads.mail_address import check_address
-from domain.spelling.phone_numbers import read_number
 
 _TOKEN = re.compile(r"[A-Za-z0-9_:%.-]{8,4096}")
 """Firebase documents no length; 4,096 is as much as its whole message may have. Rows are found by a hash of it."""

@@ -11,8 +11,8 @@ from functools import lru_cache
 from typing import Literal
 
 from domain.notifications.cutting import cut
-from domain.spelling.normal_form import normalized
-from domain.spelling.typography import ASCII_TWINS
+from domain.orgs.spelling.normal_form import normalized
+from domain.orgs.spelling.typography import ASCII_TWINS
 
 _BASIC = (
     "@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !\"#¤%&'()*+,-./0123456789:;<=>?¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿"

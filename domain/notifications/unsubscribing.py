@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 from uuid import UUID
 
-from domain.urls.signed_links import SignedLink
+from domain.orgs.access.signed_links import SignedLink
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ class Words(NamedTuple):
     """What people write, which a payload never carries: it may look like a secret, and every list of jobs shows it.
 
     A caller may give it in the place of the field; where the job is enqueued, a row takes it in and the field its id
-    (`storage.ledger.payload_names`).
+    (`storage.jobs.payload_names`).
     """
 
     field: str

@@ -10,7 +10,7 @@ from domain.payloads.payload import Payload
 
 ExportFormat = Literal["csv", "pdf"]
 PaperName = Literal["a4", "us-letter", "a3"]
-"""Those of `domain.exchange.plan_paper.PAPERS`."""
+"""Those of `domain.planning.files.plan_paper.PAPERS`."""
 
 
 MOST_AT_ONCE = 2

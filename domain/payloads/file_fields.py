@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, StringConstraints
 
-from domain.payloads.zones import zone_names
+from domain.jobs.scheduling.zones import zone_names
 
 
 def _zone(name: str) -> str:

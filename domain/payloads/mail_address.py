@@ -5,6 +5,7 @@ reader takes for an address can be written, unless its local part is not ASCII.
 """
 
 import re
+from dataclasses import dataclass
 from functools import lru_cache
 
 import idna
@@ -126,3 +127,31 @@ def _a_labels(domain: str) -> str:
         return ".".join(one if one.isascii() else idna.alabel(one).decode("ascii") for one in labels)
     except (idna.IDNAError, UnicodeError):
         return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A mailbox: the display name is whatever its owner chose, only the address says who it is."""
+
+    name: str
+    address: str
+
+    @property
+    def key(self) -> str:
+        """The address as it is compared: without the name, and the same for each way to write it."""
+        return address_key(self.address)
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether mail can be sent to it: of what is read, all but an address with other letters before its @."""
+        return self.key.isascii()
+
+    @property
+    def local_part(self) -> str:
+        """The part before the last at-sign, case-folded."""
+        return self.key.rpartition("@")[0]
+
+    @property
+    def domain(self) -> str:
+        """The part after the last at-sign, case-folded."""
+        return self.key.rpartition("@")[2]

@@ -22,7 +22,7 @@ IN_SCHEMA = "x-other-names"
 
 
 class LookUp(StrEnum):
-    """How a field's value is found by a row's id, among the org's rows (storage/ledger/payload_names.py)."""
+    """How a field's value is found by a row's id, among the org's rows (storage/jobs/payload_names.py)."""
 
     ACCOUNT_OF_USER = "account_of_user"
     """The one connected mailbox of a user; a user with none or several is refused."""

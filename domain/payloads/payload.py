@@ -111,7 +111,7 @@ class Payload(BaseModel):
         older one must be readable, and stays as the caller wrote it; the ledger checks it by the shapes that workers
         published. The ledger also checks a newer one, which another worker may know. A payload with names that are to
         be looked up, or words that a row is to take in, is brought to this class's version and stays as it is until
-        `storage.ledger.payload_names` has done so.
+        `storage.jobs.payload_names` has done so.
         """
         own, version = cls.declaration.version, OLDEST_VERSION if version is None else version
         if version > own:

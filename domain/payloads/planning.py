@@ -17,7 +17,7 @@ would be called best that is not; with 10⁵ and the highest priority it is a te
 MOST_ALTERNATIVES = 10
 MOST_DIFFER = 1_000
 MOST_SECONDS = 120
-"""For one plan. After a minute a plan that is not proved yet is nearly the best (docs: planning.md#measured)."""
+"""For one plan. After a minute a plan that is not proved yet is nearly the best (docs: plans.md#measured)."""
 
 FIRST_YEAR, LAST_YEAR = 1_600, 2_400
 """Of all times of a plan. By the clocks of no zone such a time leaves what a computer's calendar knows."""

@@ -14,10 +14,10 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
-from domain.access.users import UserRole
 from domain.instants import read_instant
 from domain.jobs.contract import JOB_TYPE_PATTERN, LONGEST_JOB_TYPE, LONGEST_RETRY_S, MOST_ATTEMPTS
 from domain.jobs.job import JsonObject
+from domain.orgs.access.users import UserRole
 from domain.payloads.workflows import WORKFLOW_NAME, WorkflowName
 
 LARGEST_DOCUMENT = 256 * 1024

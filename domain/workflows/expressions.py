@@ -1,7 +1,7 @@
 """What a run puts in the place of `${…}`: JMESPath, bounded in steps and in the size of what it makes.
 
 An expression sees `input`, `nodes.<name>`, `run`, and for a node with items `item` and `index` (docs:
-workflows.md#expressions). A text that is not `${…}` as a whole is itself.
+workflow-definitions.md#expressions). A text that is not `${…}` as a whole is itself.
 """
 
 import json

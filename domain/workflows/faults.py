@@ -14,9 +14,9 @@ from domain.documents.paths import Path
 from domain.documents.yaml_source import YamlSource
 from domain.jobs.job import JsonObject
 from domain.jobs.nesting import MOST_LEVELS, nests_too_deep
+from domain.orgs.privacy.secrets import secret_in
 from domain.payloads.payload import Payload, payload_types
 from domain.payloads.registry import Registry
-from domain.privacy.secrets import secret_in
 from domain.workflows.definition import (
     LARGEST_DOCUMENT,
     NO_INPUT,

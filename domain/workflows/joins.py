@@ -1,4 +1,4 @@
-"""Whether a node runs, by how its needs ended; all rules wait until the last need has ended (docs: workflows.md#joins).
+"""Whether a node runs, by how its needs ended; all rules wait for the last (docs: workflow-definitions.md#joins).
 
 A failure reaches past nodes that did not run because of it: at the end of a chain, a node with `run_if: failed` runs
 whichever node of the chain failed, and a join with `run_if: not_failed` does not take a broken branch for one that was

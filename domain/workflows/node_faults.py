@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from domain.access.api_keys import check_job_type
-from domain.access.users import MAY_DECIDE
 from domain.documents.faults import Fault, under
 from domain.documents.paths import Path
 from domain.jobs.failures import Forbidden, Invalid
 from domain.jobs.job import JsonObject
+from domain.orgs.access.api_keys import check_job_type
+from domain.orgs.access.users import MAY_DECIDE
 from domain.payloads.payload import Payload
 from domain.payloads.registry import Registry
 from domain.payloads.workflows import RunPayload

@@ -1,4 +1,4 @@
-"""Which nodes of an ended run are done again, and which are kept as they are (docs: workflows.md#resume).
+"""Which nodes of an ended run are done again, and which are kept as they are (docs: workflow-runs.md#resume).
 
 Done again is what made the run fail or was canceled, and all that comes after it: so each need of a kept node is kept.
 A failure that a node with `run_if: failed` has dealt with is kept together with that node.

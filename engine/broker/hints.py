@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 
 from domain.jobs.contract import JOB_TYPE_PATTERN, LONGEST_JOB_TYPE
 from domain.jobs.job import Hint
-from domain.scheduling.backlog_demand import LARGEST_MESSAGE, BacklogKey, Demand
+from domain.jobs.scheduling.backlog_demand import LARGEST_MESSAGE, BacklogKey, Demand
 
 ORIGIN = "postroom"
 """What a hint's header says of where it comes from."""

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from domain.diagnosis import Diagnosis
 from domain.jobs.failures import Scope, Throttled
-from domain.scheduling.limits import Limit, bounded, limits_of
+from domain.jobs.scheduling.limits import Limit, bounded, limits_of
 from engine.broker.connection_errors import CONNECTION_ERRORS
 from observability.connection_diagnosis import diagnosis_of
 from providers.ports import Meter

@@ -10,7 +10,7 @@ from kombu.pools import ProducerPool
 
 from domain.jobs.job import Hint
 from domain.jobs.queues import PLAIN, BrokerNames
-from domain.scheduling.backlog_demand import Demand
+from domain.jobs.scheduling.backlog_demand import Demand
 from engine.broker.broker_silence import BrokerSilence
 from engine.broker.connection_errors import AWAY, MISTAKES, NotMade, log_failure, making
 from engine.broker.hints import BODY, BUNDLE, Message, bundles, demand_message, hint_message

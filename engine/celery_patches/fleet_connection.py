@@ -24,7 +24,7 @@ from redis.exceptions import NoPermissionError, ReadOnlyError
 
 import celeryconfig
 from domain.jobs.queues import CLIENTS_NAMES, PLAIN
-from domain.urls.broker_urls import checked_broker_url
+from domain.jobs.urls.broker_urls import checked_broker_url
 from engine.broker.clients_queues import unusable
 from engine.broker.transport_names import transports_of
 

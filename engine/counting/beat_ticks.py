@@ -1,9 +1,9 @@
 """What another process sees of beat: its ticks in the ledger, beside the schedule of this installation."""
 
 import celeryconfig
-from domain.scheduling.ticks import Ticks, ticks_of
+from domain.jobs.scheduling.ticks import Ticks, ticks_of
+from storage.jobs.schedules import ticks
 from storage.postgres.database import Transaction
-from storage.schedules import ticks
 
 
 def look(tx: Transaction) -> Ticks:

@@ -4,8 +4,8 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from domain.jobs.counting import Series, observed
-from domain.jobs.metrics import (
+from domain.jobs.monitoring.counting import Series, observed
+from domain.jobs.monitoring.metrics import (
     COUNTING_LAG,
     DEPTH,
     EFFECTS,

@@ -14,15 +14,15 @@ from uuid import UUID
 
 import structlog
 
-from domain.jobs.counting import Series, totals_of
 from domain.jobs.failures import Failure
-from domain.jobs.metrics import SECONDS
+from domain.jobs.monitoring.counting import Series, totals_of
+from domain.jobs.monitoring.metrics import SECONDS
 from domain.jobs.queues import Queue
-from domain.scheduling.ticks import Ticks
+from domain.jobs.scheduling.ticks import Ticks
 from engine.counting import beat_ticks
 from engine.runtime import Runtime
-from storage.audit import counting
-from storage.audit.counting import LogPosition, QueueMeasure
+from storage.jobs.audit_log import counting
+from storage.jobs.audit_log.counting import LogPosition, QueueMeasure
 from storage.postgres.execution import DatabaseError
 
 log = structlog.get_logger(__name__)

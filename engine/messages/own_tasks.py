@@ -17,7 +17,7 @@ from engine.messages.accepting import accepted
 from engine.messages.documents import JSON
 from engine.messages.foreign import RefusedMessage, read_foreign
 from engine.runtime import runtime
-from storage.ledger import results
+from storage.jobs import results
 
 ROUTES = ("queue", "exchange", "routing_key")
 """Options of Celery's that send a message elsewhere. A job's queue is its type's."""

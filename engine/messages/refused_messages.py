@@ -10,10 +10,10 @@ from domain.jobs.failures import Failure
 from engine.messages.documents import LARGEST_BODY
 from engine.messages.foreign import RefusedMessage
 from engine.runtime import Runtime
-from storage.ledger import refusals
+from storage.jobs import refusals
+from storage.orgs.secrets.sealing import REFUSED_MESSAGE
 from storage.postgres.database import Transaction
 from storage.postgres.execution import DatabaseError
-from storage.secrets.sealing import REFUSED_MESSAGE
 
 log = structlog.get_logger(__name__)
 

@@ -8,11 +8,11 @@ from uuid import UUID
 import structlog
 
 from domain.jobs.queues import Queue
-from domain.scheduling.backlog_demand import BacklogKey, OutstandingDemand, interleave, message_size
-from domain.scheduling.fairness import PriorityTurn, Tenant, Turn, Window, adapt, offer, share
+from domain.jobs.scheduling.backlog_demand import BacklogKey, OutstandingDemand, interleave, message_size
+from domain.jobs.scheduling.fairness import PriorityTurn, Tenant, Turn, Window, adapt, offer, share
 from engine.relay.broker import Broker, BrokerAway
 from engine.runtime import Runtime
-from storage.ledger import relay
+from storage.jobs import relay
 
 log = structlog.get_logger(__name__)
 

@@ -9,7 +9,7 @@ from typing import Any
 import structlog
 
 import celeryconfig
-from domain.urls.broker_urls import is_rabbitmq, is_redis
+from domain.jobs.urls.broker_urls import is_rabbitmq, is_redis
 from engine.broker.broker_silence import BrokerSilence
 from engine.broker.clients_queues import NOT_FOUND, unusable
 from engine.broker.connection_errors import AWAY, MISTAKES, NotMade, cause_of, is_mistake, making

@@ -1,49 +1,23 @@
-"""Fires what is due: schedules, each in a transaction of its own, and reminders, a thousand in one statement.
+"""Fires the schedules that are due, each in a transaction of its own.
 
 What cannot run, and what somebody has locked, holds up nothing of another org.
 """
 
-import time
-from collections.abc import Collection, Sequence
 from uuid import UUID
 
 import structlog
 
 from domain.jobs.failures import Conflict, Forbidden, Invalid
+from engine.relay.resting_orgs import RestingOrgs
 from engine.runtime import Runtime
-from storage.postgres.apart import together_or_apart
+from storage.jobs.schedules import schedules
+from storage.jobs.schedules.schedules import Due
 from storage.postgres.execution import StatementAborted
-from storage.schedules import reminders, schedules
-from storage.schedules.reminders import DueReminder
-from storage.schedules.schedules import Due
 
 log = structlog.get_logger(__name__)
 
 MOST_PER_TURN = 20
 """A tenth of a second's work, at 5 ms for each; the leader's other duties come in between."""
-
-REST_S = 10.0
-"""How long what is due in an org rests when some of it had to wait for a key that somebody has locked."""
-
-MOST_REMINDERS = 1_000
-"""A third of a second's work, for the same reason."""
-
-
-class _RestingOrgs:
-    """Orgs in which nothing is fired for a while, by the monotonic clock."""
-
-    def __init__(self) -> None:
-        self._until: dict[UUID, float] = {}
-
-    def now(self) -> Collection[UUID]:
-        """Those that rest; the others are forgotten."""
-        now = time.monotonic()
-        self._until = {org_id: until for org_id, until in self._until.items() if until > now}
-        return self._until.keys()
-
-    def add(self, org_id: UUID) -> None:
-        """Let one rest from now on."""
-        self._until[org_id] = time.monotonic() + REST_S
 
 
 class DueSchedules:
@@ -53,7 +27,7 @@ class DueSchedules:
         """Begin with any org: the ledger knows what is due."""
         self._runtime = runtime
         self._last_org = schedules.FIRST_ID
-        self._resting = _RestingOrgs()
+        self._resting = RestingOrgs()
 
     def turn(self) -> bool:
         """Enqueue the jobs of due schedules, the orgs in turns; true when more may be due."""
@@ -86,35 +60,3 @@ class DueSchedules:
             with self._runtime.database.ledger() as tx:
                 schedules.stop(tx, due.schedule, refusal.reason)
         return True
-
-
-class DueReminders:
-    """Part of the leading relay. A reminder's state and the key of its job keep two leaders from firing it twice."""
-
-    def __init__(self, runtime: Runtime, *, most: int = MOST_REMINDERS) -> None:
-        """Begin with any org: the table knows what is due."""
-        self._runtime, self._most = runtime, most
-        self._resting = _RestingOrgs()
-        self._served: frozenset[UUID] = frozenset()
-        """Orgs that have had their turn while others wait: many reminders of one org hold up those of no other."""
-
-    def turn(self) -> bool:
-        """Enqueue the jobs of due reminders, the orgs in turns; true when more may be due."""
-        served, resting = self._served, self._resting.now()
-        with self._runtime.database.ledger() as tx:
-            due = reminders.list_due(tx, besides={*resting, *served}, limit=self._most)
-            if served and not due:
-                served = frozenset()
-                due = reminders.list_due(tx, besides=resting, limit=self._most)
-        is_full = len(due) == self._most
-        self._served = served.union(one.org_id for one in due) if is_full else frozenset()
-        left = together_or_apart(due, lambda one: one.org_id, self._fire)
-        for org_id in {one.org_id for one in left}:
-            log.warning("reminders_postponed", org_id=str(org_id))
-            self._resting.add(org_id)
-        return len(left) < len(due) if is_full else bool(served)
-
-    def _fire(self, due: Sequence[DueReminder]) -> None:
-        with self._runtime.database.ledger() as tx:
-            tx.wait_briefly()
-            reminders.fire(tx, due, hint_timeout=self._runtime.hint_timeout)

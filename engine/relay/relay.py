@@ -10,12 +10,13 @@ import structlog
 from domain.jobs.failures import Failure
 from engine.relay.backlog import BacklogPublisher
 from engine.relay.broker import Broker, BrokerAway
-from engine.relay.due_schedules import DueReminders, DueSchedules
+from engine.relay.due_rows import DueRows, due_tables
+from engine.relay.due_schedules import DueSchedules
 from engine.relay.result_sender import ResultSender
 from engine.relay.unpark import Unparker
 from engine.runtime import Runtime
-from storage.ledger import recovery, relay, retention
-from storage.ledger.leadership import Leadership
+from storage.jobs import recovery, relay, retention
+from storage.jobs.leadership import Leadership
 from storage.postgres.execution import DatabaseError, is_away, reason_of
 
 log = structlog.get_logger(__name__)
@@ -44,7 +45,7 @@ class Relay(threading.Thread):
         self._unparker = Unparker(runtime)
         self._results = ResultSender(runtime)
         self._schedules = DueSchedules(runtime)
-        self._reminders = DueReminders(runtime)
+        self._due = [DueRows(runtime, table) for table in due_tables]
 
     def run(self) -> None:
         """Stand by while another leads, lead while the lease is held, and begin again whenever either is lost."""
@@ -115,7 +116,7 @@ class Relay(threading.Thread):
             self._publish_due,
             self._rescue,
             self._schedules.turn,
-            self._reminders.turn,
+            *(rows.turn for rows in self._due),
             self._unparker.turn,
             self._results.turn,
             self._forget,

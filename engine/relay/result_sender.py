@@ -13,8 +13,8 @@ from engine.broker.publisher import ANSWER_WITHIN_S
 from engine.broker.redis_client import connect_to_redis
 from engine.results.metas import meta_of
 from engine.runtime import Runtime
-from storage.ledger import results
-from storage.ledger.results import DueResult
+from storage.jobs import results
+from storage.jobs.results import DueResult
 
 log = structlog.get_logger(__name__)
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from engine.runtime import Runtime
-from storage.ledger import gates, recovery, relay
-from storage.ledger.relay import Park
+from storage.jobs import gates, recovery, relay
+from storage.jobs.relay import Park
 
 MOST_PARKS = 500
 """Gates and keys that one round looks at; the next round goes on after them."""

@@ -15,7 +15,7 @@ from domain.jobs.results import JobResult, pauses
 from engine.results.metas import Meta, meta_of
 from engine.runtime import runtime
 from settings import load
-from storage.ledger import results
+from storage.jobs import results
 from storage.postgres.database import Database
 from storage.postgres.execution import DatabaseUnavailable
 

@@ -18,7 +18,7 @@ from engine.messages.accepting import accepted
 from engine.messages.foreign import ForeignMessage, RefusedMessage
 from engine.messages.refused_messages import content_of, keep
 from engine.runtime import Runtime
-from storage.ledger import foreign_jobs, refusals, results
+from storage.jobs import foreign_jobs, refusals, results
 from storage.postgres.apart import WaitingWork
 from storage.postgres.database import Transaction
 from storage.postgres.execution import DatabaseError, reason_of

@@ -10,14 +10,14 @@ import structlog
 
 from domain.jobs.failures import Failure
 from domain.jobs.job import ClaimedJob
-from domain.scheduling.backlog_demand import ClaimCursors
-from domain.scheduling.fairness import AHEAD_S
-from domain.scheduling.pace import UNSEEN_S, JobMix, Pace
+from domain.jobs.scheduling.backlog_demand import ClaimCursors
+from domain.jobs.scheduling.fairness import AHEAD_S
+from domain.jobs.scheduling.pace import UNSEEN_S, JobMix, Pace
 from engine.broker.hints import HintMessage
 from engine.runtime import Runtime
 from engine.worker.capacity import SOON_S, Capacity
 from engine.worker.inbox import Envelope, Inbox, TakenHints, add_demand
-from storage.ledger import ledger, recovery
+from storage.jobs import ledger, recovery
 from storage.postgres.execution import DatabaseError, is_away, reason_of
 
 log = structlog.get_logger(__name__)

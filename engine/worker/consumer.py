@@ -10,7 +10,7 @@ from celery.worker import state
 from kombu.common import ignore_errors
 from redis.exceptions import DataError
 
-from domain.jobs.liveness import WorkerCondition
+from domain.jobs.monitoring.liveness import WorkerCondition
 from engine.broker.hints import Unreadable
 from engine.celery_patches.buffered_events import BufferedEvents
 from engine.celery_patches.prefork_sentinels import watch_again

@@ -13,7 +13,7 @@ from celery.app.trace import trace_task
 
 from domain.jobs.job import ClaimedJob
 from domain.jobs.lifecycle import Settlement
-from domain.privacy.redaction import redact_text
+from domain.orgs.privacy.redaction import redact_text
 from engine.catalogue import Job
 from engine.celery_patches.task_stack import kept_task_stack
 from engine.runtime import runtime

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from domain.jobs.job import Hint
-from domain.scheduling.backlog_demand import BacklogKey
+from domain.jobs.scheduling.backlog_demand import BacklogKey
 from engine.broker.hints import HintMessage, Named
 
 INERTIA = 0.8

@@ -8,10 +8,10 @@ import threading
 import structlog
 
 from domain.jobs.failures import Failure
-from domain.jobs.liveness import may_renew
+from domain.jobs.monitoring.liveness import may_renew
 from engine.clocks import steady
 from engine.runtime import Runtime
-from storage.ledger import ledger
+from storage.jobs import ledger
 
 log = structlog.get_logger(__name__)
 

@@ -18,9 +18,9 @@ import structlog
 from domain.jobs.failures import Failure
 from domain.jobs.job import ClaimedJob
 from domain.jobs.lifecycle import Settlement
-from domain.jobs.liveness import WorkerCondition, may_claim, symptoms
+from domain.jobs.monitoring.liveness import WorkerCondition, may_claim, symptoms
 from domain.jobs.newer_payloads import give_back_newer
-from domain.scheduling.pace import Pace
+from domain.jobs.scheduling.pace import Pace
 from engine.broker.hints import HintMessage
 from engine.catalogue import catalogue
 from engine.database_away import DATABASE_RETRY_S
@@ -34,7 +34,7 @@ from engine.worker.pool import PoolDispatcher, shareable
 from engine.worker.revocations import Revocations
 from engine.worker.settlements import Settlements
 from engine.worker.task_events import TaskEvents
-from storage.ledger import ledger
+from storage.jobs import ledger
 from storage.postgres.execution import DatabaseUnavailable
 
 log = structlog.get_logger(__name__)

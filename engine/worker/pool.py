@@ -15,7 +15,7 @@ from billiard.exceptions import Terminated, TimeLimitExceeded, WorkerLostError
 
 from domain.jobs.job import ClaimedJob
 from domain.jobs.lifecycle import Settlement, lose
-from domain.scheduling.pace import BATCH_S
+from domain.jobs.scheduling.pace import BATCH_S
 from engine.worker.capacity import Capacity
 from engine.worker.execution import MARKERS, OVERTIME, Report, perform
 from engine.worker.task_events import TaskEvents

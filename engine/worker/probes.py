@@ -6,7 +6,7 @@ from datetime import timedelta
 from threading import Thread
 from typing import Any
 
-from domain.jobs.metrics import HELD, LEASE_LEFT, REFUSED, SLOTS, TURN_AGE, WAITING, Metric
+from domain.jobs.monitoring.metrics import HELD, LEASE_LEFT, REFUSED, SLOTS, TURN_AGE, WAITING, Metric
 from engine.counting.fleet_samples import source_of
 from engine.counting.job_counter import JobCounter
 from engine.runtime import Lease, Runtime

@@ -10,7 +10,7 @@ from domain.jobs.failures import Failure
 from domain.jobs.job import ActorType, Origin
 from engine.database_away import DATABASE_RETRY_S, MOST_LOCKED
 from engine.runtime import Runtime
-from storage.ledger import ledger
+from storage.jobs import ledger
 from storage.postgres.execution import DatabaseError
 
 log = structlog.get_logger(__name__)

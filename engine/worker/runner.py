@@ -14,7 +14,7 @@ from domain.jobs.failures import Busy, ClaimLost, Failure, Invalid, Transient
 from domain.jobs.job import Cancel, ClaimedJob, Done, JsonObject, Outcome, Snooze
 from domain.jobs.lifecycle import Settlement, settlement_of
 from domain.jobs.nesting import MOST_LEVELS, nests_too_deep
-from domain.privacy.redaction import redact_text
+from domain.orgs.privacy.redaction import redact_text
 from engine.catalogue import Job, catalogue
 from engine.context import JobContext
 from engine.enqueue import LARGEST_FAMILY, enqueue_jobs, ready_children
@@ -23,7 +23,7 @@ from engine.runtime import Runtime
 from observability import traces
 from observability.job_spans import attempt_span, note_end
 from observability.logs import sanitise
-from storage.ledger import ledger
+from storage.jobs import ledger
 from storage.postgres.execution import DatabaseUnavailable, RowLocked, is_away
 
 T = TypeVar("T")

@@ -14,8 +14,8 @@ from engine.runtime import Runtime
 from engine.worker import runner
 from engine.worker.capacity import HeldJobs
 from engine.worker.execution import Report
-from storage.ledger import ledger
-from storage.ledger.ledger import Settled
+from storage.jobs import ledger
+from storage.jobs.ledger import Settled
 from storage.postgres.apart import WaitingWork
 from storage.postgres.execution import DatabaseError
 

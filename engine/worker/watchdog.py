@@ -1,6 +1,7 @@
 """Looks whether a worker does its work: says what is wrong, and ends a worker that cannot go on (promise P11).
 
-What is wrong, and when a worker must end, is decided in `domain.jobs.liveness`. The supervisor starts another worker.
+What is wrong, and when a worker must end, is decided in `domain.jobs.monitoring.liveness`. The supervisor starts
+another worker.
 """
 
 import logging
@@ -17,7 +18,7 @@ import structlog
 from celery.exceptions import WorkerShutdown
 from celery.platforms import EX_FAILURE
 
-from domain.jobs.liveness import LOOP_STANDS_STILL, STOP_MARGIN_S, Symptom, WorkerCondition, symptoms
+from domain.jobs.monitoring.liveness import LOOP_STANDS_STILL, STOP_MARGIN_S, Symptom, WorkerCondition, symptoms
 from engine.runtime import Runtime
 from observability.log_limit import LogLimit
 

@@ -25,7 +25,7 @@ from celery.apps.worker import (
 from celery.platforms import EX_FAILURE
 
 from domain.jobs.failures import Failure
-from domain.jobs.liveness import WorkerCondition
+from domain.jobs.monitoring.liveness import WorkerCondition
 from engine.celery_patches.draining_worker import DrainingWorker
 from engine.celery_patches.prefork_sentinels import watch_again
 from engine.database_away import retry_while_away
@@ -33,9 +33,9 @@ from engine.runtime import Runtime, runtime
 from engine.worker.lease import LeaseKeeper, renew
 from engine.worker.watchdog import ENDING_S, LOOK_S, Watchdog, end_without, report_deaths
 from observability import logs
-from storage.ledger import recovery
+from storage.jobs import recovery
+from storage.orgs.secrets import other_keys
 from storage.postgres.readiness import database_checks
-from storage.secrets import other_keys
 
 log = structlog.get_logger(__name__)
 

@@ -6,17 +6,17 @@ from uuid import UUID, uuid4
 from fastapi import APIRouter, Header, Query, Request, Response, status
 from fastapi.concurrency import run_in_threadpool
 
-from domain.exchange.artifacts import ANY_BYTES, UPLOAD, NewArtifact, checked_facts, place_of
-from domain.exchange.digests import FIELD, WANTED
 from domain.jobs.failures import Invalid
 from domain.jobs.job import SYSTEM_ORG
 from domain.jobs.job_request import fingerprint
+from domain.planning.files.artifacts import ANY_BYTES, UPLOAD, NewArtifact, checked_facts, place_of
+from domain.planning.files.digests import FIELD, WANTED
 from gateway.api.repeated_requests import IdempotencyKey, replays, say_replayed
 from gateway.http.callers import Uploader
 from gateway.http.problems import problem, problems
 from gateway.http.resources import call_of, resources_of
 from gateway.http.uploads import ReceivedFile, receive, receiving
-from operations.exchange.artifacts import ArtifactView, keep_artifact
+from operations.planning.exchange.artifacts import ArtifactView, keep_artifact
 from operations.repeated_requests import KeyedRequest
 
 router = APIRouter(prefix="/v1", tags=["artifacts"])

@@ -16,8 +16,8 @@ from gateway.http.callers import Operator
 from gateway.http.problems import problems
 from gateway.http.request_ids import origin_of
 from gateway.http.resources import resources_of
-from storage.accounts import consents
-from storage.accounts.consents import ConsentWish
+from storage.mail.accounts import consents
+from storage.mail.accounts.consents import ConsentWish
 
 router = APIRouter(prefix="/v1", tags=["mailboxes"])
 

@@ -5,16 +5,16 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from domain.access.api_keys import check_job_type
 from domain.jobs.failures import Conflict, Invalid
 from domain.jobs.job import NewJob, Origin
 from domain.jobs.job_request import KEY_FIELD, JobRequest, fingerprint
+from domain.orgs.access.api_keys import check_job_type
 from domain.payloads import payload_types
 from gateway.http.resources import Resources
 from operations.repeated_requests import KeyedRequest, of_another
-from storage.access.api_keys import Caller
-from storage.access.api_requests import StoredRequest
-from storage.ledger import job_views, ledger, payload_names
+from storage.jobs import job_views, ledger, payload_names
+from storage.orgs.access.api_keys import Caller
+from storage.orgs.access.api_requests import StoredRequest
 from storage.postgres.execution import Row
 
 

@@ -10,11 +10,11 @@ from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 
-from domain.access.api_keys import is_internal
 from domain.jobs.contract import OLDEST_VERSION
 from domain.jobs.job_request import JobRequest
 from domain.mail.triage.safety_policy import PolicyDocument
 from domain.notifications.template import Template
+from domain.orgs.access.api_keys import is_internal
 from domain.payloads import payload_types
 from domain.payloads.payload import Payload
 from gateway.api import operations

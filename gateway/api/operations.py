@@ -9,9 +9,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Request, Response, status
 from pydantic import BaseModel, Field, create_model
 
-from domain.access.api_keys import Role
 from domain.jobs.failures import Invalid
-from domain.privacy.redaction import redact_document
+from domain.orgs.access.api_keys import Role
+from domain.orgs.privacy.redaction import redact_document
 from gateway.api.documents import takes
 from gateway.api.repeated_requests import Keyed, replays, say_replayed
 from gateway.http.bodies import JsonBody
@@ -21,7 +21,7 @@ from gateway.http.resources import call_of
 from operations.areas import areas
 from operations.operation import DOCUMENT, Area, Operation, Record, Route, checked
 from operations.pages import LONGEST_CURSOR, MOST_SHOWN, SHOWN_BY_DEFAULT, Page, Window
-from storage.access.api_keys import Caller
+from storage.orgs.access.api_keys import Caller
 
 VERIFIERS: Mapping[Role, Callable[..., Caller]] = {
     Role.READER: reader,

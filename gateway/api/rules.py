@@ -16,9 +16,9 @@ from gateway.http.bodies import JsonBody
 from gateway.http.callers import Writer
 from gateway.http.problems import problems
 from gateway.http.resources import resources_of
-from storage.access.api_keys import Caller
-from storage.rules import kept_rules, trials
-from storage.rules.rule_contexts import read_checked
+from storage.mail.rules import kept_rules, trials
+from storage.mail.rules.rule_contexts import read_checked
+from storage.orgs.access.api_keys import Caller
 
 router = APIRouter(prefix="/v1", tags=["rules"])
 

@@ -10,8 +10,8 @@ from fastapi.dependencies.models import Dependant
 from fastapi.security import HTTPBearer
 from fastapi.security.utils import get_authorization_scheme_param
 
-from domain.access.api_keys import Role
 from domain.jobs.failures import Forbidden, Invalid
+from domain.orgs.access.api_keys import Role
 from gateway.http.bodies import read_body
 from gateway.http.org_slots import in_slot_of_org
 from gateway.http.problems import RefusedPart
@@ -19,8 +19,8 @@ from gateway.http.resources import resources_of
 from providers.discord.interactions import LONGEST_BODY as LONGEST_INTERACTION
 from providers.discord.interactions import verify as verify_interaction
 from providers.google.push import PushClaims, verify_push
-from storage.access import api_keys
-from storage.access.api_keys import Caller
+from storage.orgs.access import api_keys
+from storage.orgs.access.api_keys import Caller
 
 log = structlog.get_logger(__name__)
 

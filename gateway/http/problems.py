@@ -14,7 +14,7 @@ from starlette.requests import ClientDisconnect
 
 from domain.documents.faults import Fault, RefusedDocument
 from domain.jobs.failures import Busy, Conflict, Failure, Forbidden, ForOtherWorker, Gone, Invalid, Throttled, Transient
-from domain.privacy.redaction import redact_text
+from domain.orgs.privacy.redaction import redact_text
 from observability import logs
 
 log = structlog.get_logger(__name__)

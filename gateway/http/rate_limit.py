@@ -4,7 +4,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from domain.jobs.failures import Scope, Throttled
-from domain.scheduling.limits import MINUTE, Limit
+from domain.jobs.scheduling.limits import MINUTE, Limit
 from providers.sliding_windows import SlidingWindows
 from settings import Settings
 

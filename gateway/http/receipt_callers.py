@@ -20,9 +20,9 @@ from providers.secret_texts import read_texts
 from providers.webhooks import svix, twilio
 from storage.notifications import channel_senders, notifications
 from storage.notifications.notifications import Delivery
+from storage.orgs.secrets import org_secrets
+from storage.orgs.secrets.sealing import Sealer, SecretPlace
 from storage.postgres.database import TenantTransaction
-from storage.secrets import org_secrets
-from storage.secrets.sealing import Sealer, SecretPlace
 
 log = structlog.get_logger(__name__)
 

@@ -10,7 +10,7 @@ from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from domain.jobs.job import ActorType, Origin
-from domain.privacy.redaction import redact_text
+from domain.orgs.privacy.redaction import redact_text
 from observability.traces import WELL_FORMED, SpanKind, span
 
 log = structlog.get_logger(__name__)

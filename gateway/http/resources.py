@@ -8,8 +8,8 @@ from uuid import UUID
 
 from fastapi import Request
 
-from domain.access.api_keys import Role
 from domain.jobs.job import ActorType, Enqueued, Origin
+from domain.orgs.access.api_keys import Role
 from domain.payloads.gmail import SyncPayload
 from domain.payloads.payload import JobOptions, Payload, jobs_of
 from gateway.http.fairness import RequestPlaces, SharedPlaces
@@ -23,8 +23,8 @@ from providers.artifacts.obstore_store import AsyncObstoreArtifacts
 from providers.google.certificates import CertificateStore
 from providers.ports.artifact_store import AsyncArtifactStore
 from settings import Settings
-from storage.access.api_keys import Caller
-from storage.ledger import ledger
+from storage.jobs import ledger
+from storage.orgs.access.api_keys import Caller
 from storage.postgres.database import Database, Transaction
 from storage.postgres.readiness import database_checks, silent_checks
 

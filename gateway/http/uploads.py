@@ -13,9 +13,9 @@ from tempfile import SpooledTemporaryFile
 from fastapi import Request, status
 from fastapi.concurrency import run_in_threadpool
 
-from domain.exchange.artifacts import check_unpacked
-from domain.exchange.digests import FIELD, check_digest, read_content_digest
 from domain.jobs.failures import Invalid
+from domain.planning.files.artifacts import check_unpacked
+from domain.planning.files.digests import FIELD, check_digest, read_content_digest
 from gateway.http.bodies import stream_body
 from gateway.http.problems import RefusedPart
 

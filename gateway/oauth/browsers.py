@@ -10,8 +10,8 @@ from gateway.http.bodies import form_fields, read_body
 from gateway.http.org_slots import in_slot_of_org
 from gateway.http.resources import resources_of
 from gateway.oauth.pages import NEW_LINK, PageRefusal
-from storage.accounts import consents
-from storage.accounts.consents import ConsentRequest
+from storage.mail.accounts import consents
+from storage.mail.accounts.consents import ConsentRequest
 
 log = structlog.get_logger(__name__)
 

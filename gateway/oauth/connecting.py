@@ -21,13 +21,13 @@ from domain.payloads.mail_address import address_key
 from gateway.http.resources import Resources
 from providers.google.consent import OAuthClient, exchange
 from providers.google.gmail import GmailMailbox
-from storage.accounts import connecting, consents
-from storage.accounts.accounts import Consent
-from storage.accounts.connecting import OrgMailbox
-from storage.accounts.consents import ConsentRequest
-from storage.ledger import ledger
+from storage.jobs import ledger
+from storage.mail.accounts import connecting, consents
+from storage.mail.accounts.accounts import Consent
+from storage.mail.accounts.connecting import OrgMailbox
+from storage.mail.accounts.consents import ConsentRequest
+from storage.orgs.secrets.sealing import Sealer
 from storage.postgres.database import Transaction
-from storage.secrets.sealing import Sealer
 
 log = structlog.get_logger(__name__)
 

@@ -25,9 +25,9 @@ from gateway.oauth import connecting
 from gateway.oauth.browsers import LinkHolder, LinkUser, ReturnedBrowser, cookie_of
 from gateway.oauth.pages import HEADERS, NEW_LINK, PageRefusal, PageRoute, page, start_form
 from providers.google.consent import screen_address
-from storage.accounts import consents
-from storage.accounts.consents import ConsentRequest, ConsentSecrets
-from storage.secrets.sealing import Sealer
+from storage.mail.accounts import consents
+from storage.mail.accounts.consents import ConsentRequest, ConsentSecrets
+from storage.orgs.secrets.sealing import Sealer
 
 log = structlog.get_logger(__name__)
 router = APIRouter(include_in_schema=False, route_class=PageRoute)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from domain.jobs.failures import Conflict, Gone, Invalid
-from storage.accounts import accounts
-from storage.accounts.accounts import Account
+from storage.mail.accounts import accounts
+from storage.mail.accounts.accounts import Account
 from storage.postgres.database import Transaction
 
 

@@ -6,15 +6,15 @@ from uuid import UUID
 
 from pydantic import Field
 
-from domain.access.api_keys import Role
 from domain.mail.rule_language.direction import read_direction
 from domain.mail.triage.prompts import RuleScope
+from domain.orgs.access.api_keys import Role
 from operations.call import Call
 from operations.mail.accounts import target_of, target_to_write
 from operations.operation import Area, Record, Route
 from operations.pages import Page
-from storage.rules import directions
-from storage.rules.rules import Reach
+from storage.mail.rules import directions
+from storage.mail.rules.rules import Reach
 
 DIRECTIONS = Area("directions", "Tell the model what to keep in mind: for all mail, a domain's, or one sender's.")
 

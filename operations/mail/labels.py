@@ -5,14 +5,14 @@ from uuid import UUID
 
 from pydantic import Field
 
-from domain.access.api_keys import Role
 from domain.jobs.failures import Gone
 from domain.mail.rule_language.label_names import LabelNames
+from domain.orgs.access.api_keys import Role
 from operations.call import Call
 from operations.mail.accounts import account_of, target_to_write
 from operations.operation import Area, Option, Record, Route, changes_of
 from operations.pages import Page
-from storage.accounts import labels
+from storage.mail.accounts import labels
 
 LABELS = Area("labels", "See a mailbox's labels, and say what each is for.")
 OfAccount = Annotated[UUID, Field(description="The mailbox: its id or address.")]

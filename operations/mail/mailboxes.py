@@ -6,10 +6,10 @@ from uuid import UUID
 
 from pydantic import Field
 
-from domain.access.api_keys import Role
 from domain.jobs.job import Enqueued
 from domain.mail.account_settings import MODEL_MAY_ASK, parse_settings
 from domain.mail.triage.safety_policy import PolicyDocument
+from domain.orgs.access.api_keys import Role
 from domain.payloads.gmail import SyncPayload
 from domain.payloads.mail_address import address_key
 from domain.payloads.mail_fields import GmailId
@@ -18,10 +18,10 @@ from operations.call import Call
 from operations.mail.accounts import account_of, target_to_write
 from operations.operation import WORDS, Area, Option, Record, Route
 from operations.pages import Page, Window
-from storage.accounts import accounts, disconnecting
-from storage.accounts.accounts import Status
 from storage.mail import messages
-from storage.rules import corrections, owner_settings
+from storage.mail.accounts import accounts, disconnecting
+from storage.mail.accounts.accounts import Status
+from storage.mail.rules import corrections, owner_settings
 
 ACCOUNTS = Area("accounts", "Connect mailboxes and look at them.")
 NONE = "none"

@@ -8,21 +8,21 @@ from uuid import UUID
 
 from pydantic import Field
 
-from domain.access.api_keys import Role
 from domain.documents.faults import RefusedDocument
 from domain.jobs.failures import Invalid
 from domain.mail.rule_language.rule_context import UNCHECKED
 from domain.mail.rule_language.rule_file import read_rule_document, read_rule_file
 from domain.mail.rule_language.rule_words import WrittenRule
 from domain.mail.rule_language.rules import Rule
+from domain.orgs.access.api_keys import Role
 from operations.call import Call
 from operations.mail.accounts import target_of, target_to_write
 from operations.operation import Area, File, Option, Reason, Record, Route
 from operations.pages import Page
+from storage.mail.rules import kept_rules
+from storage.mail.rules.kept_rules import KeptRule
+from storage.mail.rules.rule_contexts import Read, read_checked
 from storage.postgres.database import Transaction
-from storage.rules import kept_rules
-from storage.rules.kept_rules import KeptRule
-from storage.rules.rule_contexts import Read, read_checked
 
 RULES = Area("rules", "Write rules, try them on past mail, turn them on and off.")
 Written = tuple[WrittenRule, ...]

@@ -12,7 +12,7 @@ from operations.call import Call
 from operations.mail.accounts import target_of, target_to_write
 from operations.mail.mailboxes import NONE
 from operations.operation import Area, Record, Route, changes_of
-from storage.rules import owner_settings, safety
+from storage.mail.rules import owner_settings, safety
 
 SAFETY = Area(
     "safety", "Say when a person is asked before an action. Of a mailbox's policy and its org's, the stricter holds."

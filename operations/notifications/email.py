@@ -7,15 +7,15 @@ from uuid import UUID
 
 from pydantic import BeforeValidator, Field, ValidationError
 
-from domain.access.api_keys import Role
-from domain.email.sender import EmailProvider
 from domain.jobs.contract import MOST_ATTEMPTS, Instant, first_problem
 from domain.jobs.job import JsonObject
+from domain.notifications.sender import EmailProvider
+from domain.orgs.access.api_keys import Role
 from domain.payloads.email import EmailOrder, SendPayload
 from operations.call import Call
-from operations.exchange.attached_files import check_attachments
 from operations.operation import Area, Record, Route
 from operations.pages import Page, Window
+from operations.planning.exchange.attached_files import check_attachments
 from storage.notifications.email import orders
 from storage.notifications.email.orders import OrderPosition, OrderState
 

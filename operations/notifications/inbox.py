@@ -6,8 +6,8 @@ from uuid import UUID
 
 from pydantic import Field
 
-from domain.access.api_keys import Role
 from domain.jobs.failures import Gone
+from domain.orgs.access.api_keys import Role
 from operations.call import Call
 from operations.notifications.people import person_of
 from operations.operation import Area, Record, Route

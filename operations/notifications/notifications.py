@@ -7,20 +7,20 @@ from uuid import UUID
 
 from pydantic import Field
 
-from domain.access.api_keys import Role
 from domain.jobs.failures import Invalid
 from domain.jobs.job import JsonObject
 from domain.notifications.channels import Channel
 from domain.notifications.delivery import DeliveryState
 from domain.notifications.template import Template, words_of
+from domain.orgs.access.api_keys import Role
 from operations.call import Call
 from operations.operation import Area, Record, Route
 from operations.pages import Page, Window
 from storage.notifications import channel_senders, notifications, templates
 from storage.notifications.notifications import Delivery, Request
+from storage.orgs.secrets import org_secrets
+from storage.orgs.secrets.sealing import SecretPlace
 from storage.postgres.database import Transaction
-from storage.secrets import org_secrets
-from storage.secrets.sealing import SecretPlace
 
 NOTIFICATIONS = Area("notifications", "Tell people something by a template, and see what became of it.", org="required")
 

@@ -8,7 +8,6 @@ from uuid import UUID
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from domain.access.api_keys import Role
 from domain.jobs.failures import Conflict, Gone, Invalid
 from domain.jobs.job import JsonObject
 from domain.notifications.built_in import VERIFICATION
@@ -16,6 +15,7 @@ from domain.notifications.channels import Channel, Choice, category_of, check_ca
 from domain.notifications.contact_addresses import checked_contact, shown_contact
 from domain.notifications.plan import Person
 from domain.notifications.quiet_hours import QuietHours, quiet_hours
+from domain.orgs.access.api_keys import Role
 from operations.call import Call
 from operations.operation import Area, Record, Route
 from operations.pages import Page, Window

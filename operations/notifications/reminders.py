@@ -8,12 +8,11 @@ from uuid import UUID
 
 from pydantic import BeforeValidator, Field
 
-from domain.access.api_keys import Role
 from domain.instants import read_time
 from domain.jobs.contract import Instant
 from domain.jobs.failures import Invalid
-from domain.scheduling.recurrence import LONGEST_RULE
-from domain.scheduling.reminders import (
+from domain.jobs.scheduling.recurrence import LONGEST_RULE
+from domain.notifications.reminders import (
     LEAST_REPEAT_S,
     LONGEST_BODY,
     LONGEST_TITLE,
@@ -30,14 +29,15 @@ from domain.scheduling.reminders import (
     reworded,
     snoozed,
 )
+from domain.orgs.access.api_keys import Role
 from operations.call import Call
 from operations.operation import WORDS, Area, Record, Route
 from operations.pages import Page, Window
-from storage.access import users
-from storage.ledger import ledger
+from storage.jobs import ledger
+from storage.notifications import reminders
+from storage.notifications.reminders import Wanted
+from storage.orgs.access import users
 from storage.postgres.database import Transaction
-from storage.schedules import reminders
-from storage.schedules.reminders import Wanted
 
 REMINDERS = Area(
     "reminders",

@@ -6,12 +6,12 @@ from uuid import UUID
 
 from pydantic import Field
 
-from domain.access.api_keys import Role
-from domain.access.users import check_zone
 from domain.documents.faults import read_source
 from domain.notifications.built_in import check_replacement
 from domain.notifications.channels import Channel
 from domain.notifications.template import frame, preview, read_template
+from domain.orgs.access.api_keys import Role
+from domain.orgs.access.users import check_zone
 from operations.call import Call
 from operations.operation import Area, File, Record, Route
 from operations.pages import Page, Window

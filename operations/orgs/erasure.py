@@ -17,20 +17,21 @@ from pydantic import Field
 
 from domain.jobs.failures import Conflict, Gone, Invalid, Transient
 from domain.jobs.job import SYSTEM_ORG, JsonObject
+from domain.orgs.privacy.erasure import Mark, MarkKind, Search, addresses_of_others, marks_of, named, search_for
+from domain.orgs.privacy.personal_data import without_addresses
 from domain.payloads.mail_address import address_key, check_address
-from domain.privacy.erasure import Mark, MarkKind, Search, addresses_of_others, marks_of, named, search_for
-from domain.privacy.personal_data import without_addresses
-from operations import cancellations
 from operations.call import Call
-from operations.cancellations import Canceled
+from operations.jobs import cancellations
+from operations.jobs.cancellations import Canceled
 from operations.operation import WORDS, OperatorsOnly, Option, Record
 from operations.orgs.orgs import ORGS
 from operations.orgs.users import USERS
-from storage.access import erasing
-from storage.access.erasing import Erasure, Part, Person
-from storage.exchange import artifacts
-from storage.ledger import gates, ledger, orgs, recovery
-from storage.ledger.gates import Gate
+from storage.jobs import gates, ledger, recovery
+from storage.jobs.gates import Gate
+from storage.orgs import orgs
+from storage.orgs.access import erasing
+from storage.orgs.access.erasing import Erasure, Part, Person
+from storage.planning import artifacts
 from storage.postgres.bounded import AnswerOverdue
 from storage.postgres.database import Transaction
 from storage.postgres.execution import DatabaseUnavailable, RowLocked, is_away
@@ -339,7 +340,7 @@ def _remove_files(work: Work) -> None:
     remove = work.call.remove_files
     if remove is None:
         raise TypeError("who erases must be able to remove files")
-    while found := work.patiently(erasing.files, work.org_id, most=FILES):
+    while found := work.patiently(artifacts.of_erased_org, work.org_id, most=FILES):
         remove([one.place for one in found])
         ids = [one.artifact_id for one in found]
         work.patiently(artifacts.record_removed, ids)

@@ -9,12 +9,12 @@ from pydantic import Field
 from domain.jobs.contract import LONGEST_REASON
 from domain.jobs.failures import Forbidden, Invalid
 from domain.jobs.job import ActorType, JsonObject
-from domain.privacy.redaction import redact
+from domain.orgs.privacy.redaction import redact
 from operations.call import Call
 from operations.operation import WORDS, Area, OperatorsOnly, Record, Route, changes_of
 from operations.pages import Page, Window
-from storage.ledger import orgs
-from storage.ledger.orgs import LONGEST_NAME
+from storage.orgs import orgs
+from storage.orgs.orgs import LONGEST_NAME
 
 ORGS = Area("orgs", "Make orgs, list them, and set what holds for one.")
 FLEET = OperatorsOnly("an API key is of one org")

@@ -6,13 +6,13 @@ from uuid import UUID
 
 from pydantic import Field
 
-from domain.access.users import UserRole
 from domain.jobs.failures import Invalid
+from domain.orgs.access.users import UserRole
 from operations.call import Call
 from operations.operation import Area, OperatorsOnly, Record
 from operations.pages import Page, Window
-from storage.access import users
-from storage.access.users import UserChanges
+from storage.orgs.access import users
+from storage.orgs.access.users import UserChanges
 
 USERS = Area("users", "Add, list, change and remove the people of an org.")
 FLEET = OperatorsOnly("a user may approve what the services of an org ask for")

@@ -6,8 +6,8 @@ from uuid import UUID
 
 from pydantic import Field
 
-from domain.exchange.imports import BY_HAND
 from domain.jobs.contract import Instant
+from domain.planning.files.imports import BY_HAND
 from domain.planning.model import AvailabilityKind, Span
 from operations.call import Call
 from operations.operation import Record, Route

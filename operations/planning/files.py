@@ -5,17 +5,16 @@ from uuid import UUID
 
 from pydantic import Field
 
-from domain.access.users import check_zone
-from domain.exchange.csv_file import encoding_of
-from domain.exchange.imports import format_of, source_of
 from domain.jobs.failures import Invalid
+from domain.orgs.access.users import check_zone
 from domain.payloads.exports import ExportFormat, PaperName, ProjectPlanPayload
 from domain.payloads.imports import AvailabilityPayload, Counted, ImportFormat
+from domain.planning.files.csv_file import encoding_of
+from domain.planning.files.imports import format_of, source_of
 from operations.call import Call
 from operations.operation import WORDS, Record, Route
 from operations.planning.projects import PLANNING, audit_of, ref_of
-from storage.exchange import artifacts
-from storage.planning import projects, run_sheets
+from storage.planning import artifacts, projects, run_sheets
 from storage.planning.projects import ProjectRef
 from storage.postgres.database import Transaction
 

@@ -6,8 +6,8 @@ from uuid import UUID
 
 from pydantic import Field
 
-from domain.access.api_keys import Role
-from domain.access.users import check_zone
+from domain.orgs.access.api_keys import Role
+from domain.orgs.access.users import check_zone
 from domain.planning.travel import MOST_KMH, MOST_MINUTES, SPEED_KMH, Place
 from operations.call import Call
 from operations.operation import WORDS, Area, Record, Route, changes_of

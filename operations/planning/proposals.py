@@ -6,8 +6,8 @@ from uuid import UUID
 
 from pydantic import Field
 
-from domain.access.api_keys import Role
 from domain.jobs.failures import Conflict
+from domain.orgs.access.api_keys import Role
 from domain.planning.fingerprint import difference, hash_of, parts_of
 from domain.planning.model import Weights
 from operations.call import Call

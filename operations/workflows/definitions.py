@@ -9,11 +9,11 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from domain.access.api_keys import Role
 from domain.documents.faults import RefusedDocument
 from domain.jobs.failures import Gone
 from domain.jobs.job import JsonObject
 from domain.jobs.job_request import fingerprint
+from domain.orgs.access.api_keys import Role
 from domain.payloads.workflows import WorkflowName
 from domain.workflows.definition import Definition, definition_of
 from domain.workflows.faults import Checked, Form, check, read

@@ -7,12 +7,12 @@ from uuid import UUID
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, Field
 
-from domain.access.api_keys import Role
 from domain.clean_text import UNSTORABLE, clean_text
 from domain.jobs.contract import Instant, check_text
 from domain.jobs.failures import Conflict, Gone, Invalid
 from domain.jobs.job import ActorType, JsonObject
 from domain.jobs.nesting import MOST_LEVELS, nests_too_deep
+from domain.orgs.access.api_keys import Role
 from domain.payloads.workflows import RunInput, RunPayload, WorkflowName
 from domain.workflows.advance import RunState
 from domain.workflows.definition import EVENT_NAME, definition_of

@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from domain.agents.transcript import ToolResult, Turn
-from domain.scheduling.money import tokens_at_most
+from domain.models.agents.transcript import ToolResult, Turn
+from domain.models.money import tokens_at_most
 from providers.anthropic.models import Manner, manner_of
 from providers.ports.language_model import ConversationAnswer, ConversationRequest
 

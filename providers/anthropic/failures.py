@@ -8,7 +8,7 @@ import httpx2
 from anthropic import APIConnectionError, APIStatusError
 
 from domain.jobs.failures import Failure, Refused, Scope
-from domain.scheduling.money import PROVIDER
+from domain.models.money import PROVIDER
 from providers.answers import EVERY, HOUR, UNPROVEN, ErrorAnswer, Now, Request, Row, Table, Us, VendorCall
 from providers.answers import failure_of as failure_by
 from providers.rest_client import lost

@@ -8,7 +8,7 @@ import pydantic
 from anthropic import Anthropic, APIConnectionError, APIStatusError, DefaultHttpxClient
 
 from domain.jobs.failures import Failure
-from domain.scheduling.money import PROVIDER
+from domain.models.money import PROVIDER
 from observability.job_spans import call_span
 from providers.anthropic.conversation import (
     arguments_of,

@@ -12,8 +12,8 @@ from errno import errorcode
 
 from obstore.exceptions import AlreadyExistsError, BaseError, PermissionDeniedError, UnauthenticatedError
 
-from domain.exchange.artifacts import STORE
 from domain.jobs.failures import Conflict, Failure, Gone, Scope
+from domain.planning.files.artifacts import STORE
 from providers import answers
 from providers.answers import EVERY, UNPROVEN, ErrorAnswer, Now, Request, Row, Table, Us, VendorCall
 

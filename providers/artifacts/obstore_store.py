@@ -18,7 +18,7 @@ from obstore.store import LocalStore, S3Store
 from pydantic import SecretStr
 
 from domain.jobs.failures import Gone
-from domain.urls.artifact_urls import MARK, ArtifactsPlace, read_artifacts_url
+from domain.planning.files.artifact_urls import MARK, ArtifactsPlace, read_artifacts_url
 from providers.answers import Table
 from providers.artifacts.failures import ERRORS, OF_MARK, OF_READS, TABLE, failure_of
 from providers.ports.artifact_store import StoredBytes

@@ -1,4 +1,4 @@
-"""What each Gmail method costs in quota units, 2026; how many there are is in `domain/scheduling/limits.py`.
+"""What each Gmail method costs in quota units, 2026; how many there are is in `domain/jobs/scheduling/limits.py`.
 
 Source: https://developers.google.com/workspace/gmail/api/reference/quota (docs: gmail.md#quotas).
 """

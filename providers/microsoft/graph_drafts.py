@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from domain.mail.outgoing.outgoing_mail import AttachmentBody, MailMessage, attachment_name, message_bytes
-from domain.mail.parsing.parsed_message import Address
+from domain.payloads.mail_address import Address
 from providers.ports.email import EmailAttachment, OutgoingEmail
 
 PROPERTY = "String {3a1d9c52-7b0e-4a7c-9a53-6f2c8f0f4b11} Name PostroomReference"

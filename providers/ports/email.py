@@ -13,7 +13,7 @@ from typing import Protocol, Self
 from domain.jobs.effects import Finding
 from domain.jobs.failures import Invalid
 from domain.jobs.job import JsonObject
-from domain.mail.parsing.parsed_message import Address
+from domain.payloads.mail_address import Address
 
 LONGEST_HEADER = 900
 """Characters of a further header's value, which stands in one line of at most 998 (RFC 5322 section 2.1.1)."""

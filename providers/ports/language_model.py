@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from domain.agents.transcript import Turn
+from domain.models.agents.transcript import Turn
 
 
 @dataclass(frozen=True, slots=True)

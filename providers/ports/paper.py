@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Protocol
 
-from domain.exchange.plan_paper import PlanPaper
+from domain.planning.files.plan_paper import PlanPaper
 
 
 @dataclass(frozen=True, slots=True)

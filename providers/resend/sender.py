@@ -15,7 +15,7 @@ from pydantic import SecretStr
 from domain.jobs.failures import Invalid
 from domain.mail.outgoing.header_lines import mailbox_text
 from domain.mail.outgoing.outgoing_mail import attachment_name
-from domain.mail.parsing.parsed_message import Address
+from domain.payloads.mail_address import Address
 from providers.ports import Meter
 from providers.ports.email import EmailAttachment, OutgoingEmail, SentEmail
 from providers.resend.failures import PROVIDER, failure_of

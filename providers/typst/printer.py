@@ -11,9 +11,9 @@ from unicodedata import category
 
 import typst
 
-from domain.exchange.plan_paper import PlanPaper
 from domain.jobs.failures import Permanent
 from domain.jobs.job import JsonObject
+from domain.planning.files.plan_paper import PlanPaper
 from providers.ports.paper import Pages
 
 TEMPLATES = Path(__file__).parent

@@ -13,7 +13,7 @@ FINAL = frozenset({"succeeded", "failed", "dead", "canceled"})
 MICROCENTS = 1_000_000
 """One cent."""
 DRAFT_EFFECT = "draft:"
-"""How the key of a draft's effect begins (tasks/drafts.py)."""
+"""How the key of a draft's effect begins (tasks/mail/drafts.py)."""
 AGENT_TURN = "agent_turn"
 """The purpose of an agent's calls of the model; a run makes one a turn."""
 OK = 200
@@ -183,7 +183,7 @@ def find_double_calls(ledger: Ledger) -> list[str]:
 
 
 def find_undrafted(ledger: Ledger) -> list[str]:
-    """Threads whose ordered draft was not made; a job that gave it up has a `why` in its output (tasks/drafts.py)."""
+    """Threads whose ordered draft was not made; a job that gave up has a `why` in its output (tasks/mail/drafts.py)."""
     drafted = {effect.thread_id for effect in recorded_drafts(ledger)}
     ended = [job for job in ledger.jobs if job.job_type == "drafts.write" and job.state in FINAL]
     given_up = {job.thread_id for job in ended if "why" in (job.output or {})}

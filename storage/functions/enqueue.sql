@@ -42,7 +42,7 @@ end
 $$;
 
 -- One job, in a statement of its own: what postroom.enqueue_jobs does for one request, in half of its time, for a plan of many joins
--- costs more to make ready than to run. The property test of tests/storage/ledger/enqueueing/test_enqueue_one.py compares the two.
+-- costs more to make ready than to run. The property test of tests/storage/jobs/enqueueing/test_enqueue_one.py compares the two.
 -- No burst: one job is within any but none. Parameters and the believed `checked` as there; null is what a request leaves out.
 create or replace function postroom.enqueue_job(
   asked_type text, for_org uuid, given_payload jsonb, given_version integer default null, checked boolean default false,

@@ -1,4 +1,4 @@
--- What a secret looks like: the patterns of domain/privacy/secrets.py, word for word (a test compares them). Each is checked where a value
+-- What a secret looks like: the patterns of domain/orgs/privacy/secrets.py, word for word (a test compares them). Each is checked where a value
 -- comes in: nothing that a secret looks like becomes a payload, a key, an actor, a request, a step's result or an output (promise P9).
 
 -- Whether a text may look like a secret: it has the beginning of one. A regular expression of them all costs ten times as much.

@@ -10,10 +10,10 @@ from psycopg.types.json import Jsonb
 from pydantic import TypeAdapter
 
 from domain.mail.parsing.limits import LONGEST_ADDRESS, MOST_LABELS
-from domain.mail.parsing.parsed_message import Address, ParsedMessage
+from domain.mail.parsing.parsed_message import ParsedMessage
 from domain.mail.triage.automation import Automation
 from domain.mail.triage.automation_signals import AutomationKind, Weight
-from domain.payloads.mail_address import address_key
+from domain.payloads.mail_address import Address, address_key
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
 

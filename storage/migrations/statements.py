@@ -16,6 +16,11 @@ def run_files(*names: str) -> None:
     _run(TABLES, names)
 
 
+def files_besides(prefix: str, *names: str) -> list[str]:
+    """The files of a migration but these, in the order of their names: tables to which no other area refers."""
+    return sorted({path.stem for path in TABLES.glob(f"{prefix}_*.sql")} - set(names))
+
+
 def create_functions(*areas: str) -> None:
     """Create the functions of areas anew, by their files in `storage/functions`, as they stand in this release.
 

@@ -6,9 +6,9 @@ from datetime import datetime
 from uuid import UUID
 
 from domain.notifications.channels import Channel
+from storage.orgs.secrets import org_credentials
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
-from storage.secrets import org_credentials
 
 PROVIDERS: Mapping[Channel, str] = {Channel.SMS: "twilio", Channel.PUSH: "fcm"}
 
@@ -25,7 +25,7 @@ class ChannelSender:
     secret: str
     """The name of the org's secret that holds the credentials."""
     set_at: datetime
-    """Tells its credentials from earlier and later ones (`storage.secrets.org_credentials`)."""
+    """Tells its credentials from earlier and later ones (`storage.orgs.secrets.org_credentials`)."""
     set_by: str
 
 

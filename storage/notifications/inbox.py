@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from domain.notifications.template import Words
-from storage.ledger.leadership import Session
+from storage.jobs.leadership import Session
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row, translated
 

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
-from domain.exchange.availability import AvailabilityEntry
 from domain.jobs.failures import Conflict
+from domain.planning.calendars.availability import AvailabilityEntry
 from domain.planning.model import Availability, AvailabilityKind, Span
 from storage.planning.projects import MOST_AVAILABILITIES, ProjectRef
 from storage.postgres.database import Transaction

@@ -8,8 +8,8 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from domain.exchange.imports import BY_HAND
 from domain.jobs.failures import Conflict, Invalid
+from domain.planning.files.imports import BY_HAND
 from domain.planning.model import AvailabilityKind, Span
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row

@@ -5,7 +5,7 @@ from pathlib import Path
 import structlog
 from psycopg import Connection
 
-from domain.urls.artifact_urls import MARK, read_artifacts_url
+from domain.planning.files.artifact_urls import MARK, read_artifacts_url
 from settings import Settings
 
 log = structlog.get_logger(__name__)

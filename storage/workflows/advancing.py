@@ -9,9 +9,9 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from domain.access.users import UserRole
 from domain.jobs.failures import Invalid
 from domain.jobs.job import JsonObject
+from domain.orgs.access.users import UserRole
 from domain.workflows.advance import NodeEnd, NodeError
 from domain.workflows.expressions import LARGEST_OUTPUTS, NodeFacts, RefusedOutput
 from domain.workflows.joins import NodeState, SkipReason

@@ -1,1 +1,1 @@
-"""The steps that several mail families share."""
+"""The job families of mail, a file each."""

@@ -14,13 +14,10 @@ from pydantic_core import from_json
 from bench.mail_bombs import BOMBS
 from domain.documents.yaml_source import LONGEST_SOURCE as LONGEST_YAML
 from domain.documents.yaml_source import UnreadableYaml, read_yaml
-from domain.exchange.availability import CalendarOptions
-from domain.exchange.availability_calendar import read_calendar
-from domain.exchange.availability_csv import read_table
-from domain.exchange.digests import read_content_digest
-from domain.exchange.ranges import wanted_range
 from domain.instants import read_instant, read_time
 from domain.jobs.failures import Failure
+from domain.jobs.scheduling.cron import Missed, Timetable, next_after
+from domain.jobs.scheduling.recurrence import Recurrence
 from domain.mail.correspondence import label_key
 from domain.mail.mail_fence import neutralise
 from domain.mail.outgoing.subjects import forward_subject, plain_subject, reply_subject
@@ -47,13 +44,16 @@ from domain.notifications.contact_addresses import checked_contact
 from domain.notifications.receipts import sms_receipt
 from domain.notifications.sms_text import measure
 from domain.notifications.template import LONGEST_TOGETHER, one_line, read_template
+from domain.orgs.privacy.personal_data import without_addresses
+from domain.orgs.privacy.redaction import redact_text
+from domain.orgs.spelling.normal_form import normalized, searched_forms, visible
 from domain.payloads.mail_address import address_key, check_address, domain_key
 from domain.payloads.mail_fields import mailbox_parts
-from domain.privacy.personal_data import without_addresses
-from domain.privacy.redaction import redact_text
-from domain.scheduling.cron import Missed, Timetable, next_after
-from domain.scheduling.recurrence import Recurrence
-from domain.spelling.normal_form import normalized, searched_forms, visible
+from domain.planning.calendars.availability import CalendarOptions
+from domain.planning.calendars.availability_calendar import read_calendar
+from domain.planning.calendars.availability_csv import read_table
+from domain.planning.calendars.ranges import wanted_range
+from domain.planning.files.digests import read_content_digest
 from domain.workflows.definition import read_duration, read_until
 from domain.workflows.expressions import evaluate, facts_of
 from domain.workflows.inputs import InputCheck, schema_misfits

@@ -16,7 +16,7 @@ from bench.contenders.peer_settings import (
     WRITING_CELERY,
 )
 from bench.contests import drain
-from tests.house import ROOT
+from tests.house.reading import ROOT
 
 KINDS = (PLAIN_CELERY, SAFE_CELERY, UNSAFE_CELERY, WRITING_CELERY, PIPELINE_CELERY, *DURABLE, *OTHERS)
 PROMISED = {

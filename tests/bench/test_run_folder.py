@@ -5,7 +5,7 @@ from pathlib import Path
 
 from bench import measured_job
 from bench.run_folder import RunFolder
-from tests.house import ROOT
+from tests.house.reading import ROOT
 
 
 def run_job(run_folder: RunFolder, *lines: str) -> None:

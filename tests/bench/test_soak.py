@@ -8,7 +8,7 @@ import pytest
 
 from bench.soak.verdict import Sample, compare, failures, p99, window_s
 from sandbox.servers.child_process import ChildProcess, Command
-from tests.house import ROOT
+from tests.house.reading import ROOT
 
 SECONDS, RATE = 6.0, 50.0
 

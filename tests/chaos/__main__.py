@@ -27,7 +27,7 @@ from tests.chaos.load import Accepted, CeleryProducer, Producer, PythonProducer,
 from tests.chaos.outside import Outside
 from tests.chaos.plan import Plan
 from tests.doubles.factories import make_org
-from tests.house import ROOT
+from tests.house.reading import ROOT
 
 FOLDER = ROOT / "build" / "chaos"
 QUIET_WITHIN_S = 300.0

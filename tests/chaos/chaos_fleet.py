@@ -21,7 +21,7 @@ from settings import Settings
 from storage.postgres.migrate import upgrade
 from tests.chaos.brokers import Broker
 from tests.chaos.outside import FOLDER
-from tests.house import ROOT
+from tests.house.reading import ROOT
 
 START_WITHIN_S = 90.0
 STARTING_S = 15.0

@@ -17,7 +17,7 @@ from domain.payloads.payload import Payload
 from engine.app import register
 from engine.catalogue import Handler, Job, catalogue, job
 from engine.context import JobContext
-from storage.ledger import audit
+from storage.jobs import audit
 from storage.postgres.database import Transaction
 from tests.chaos.outside import Outside
 

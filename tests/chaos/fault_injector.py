@@ -19,8 +19,8 @@ import psycopg
 
 from domain.jobs.queues import Queue
 from sandbox.servers.waiting import wait_until
-from storage.ledger import gates
-from storage.ledger.gates import Gate
+from storage.jobs import gates
+from storage.jobs.gates import Gate
 from storage.postgres.database import Database
 from storage.postgres.execution import DatabaseUnavailable
 from tests.chaos.chaos_fleet import ChaosFleet, Member

@@ -23,7 +23,7 @@ from domain.jobs.failures import Failure
 from domain.jobs.job import NewJob, Origin
 from engine.enqueue import enqueue_jobs
 from engine.runtime import Runtime
-from storage.ledger import ledger
+from storage.jobs import ledger
 from tests.chaos import chaos_jobs as kinds
 from tests.chaos.plan import Plan
 

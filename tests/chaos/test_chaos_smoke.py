@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from sandbox.servers.child_process import ChildProcess, Command
-from tests.house import ROOT
+from tests.house.reading import ROOT
 
 SECONDS, JOBS, LEASE_S, SEED = 10, 400, 4, 3
 

@@ -22,7 +22,7 @@ from sandbox.servers.child_process import Command
 from sandbox.servers.free_port import LOOPBACK, find_free_port
 from sandbox.servers.valkey_server import valkey_arguments
 from tests.cluster.process_container import ProcessContainer, new_id
-from tests.house import ROOT
+from tests.house.reading import ROOT
 from tests.waiting import eventually
 
 WORKER_IMAGE = os.environ.get("POSTROOM_TEST_IMAGE")

@@ -9,10 +9,10 @@ from commands import accounts
 from commands.operations import AREAS
 from domain.jobs.gate_causes import Cause
 from engine.runtime import Runtime
-from storage.accounts import tokens
-from storage.ledger import gates
-from storage.ledger.gates import Gate
-from storage.secrets.sealing import Sealer
+from storage.jobs import gates
+from storage.jobs.gates import Gate
+from storage.mail.accounts import tokens
+from storage.orgs.secrets.sealing import Sealer
 from tests.commands.calling import answer, call, refusal
 from tests.doubles.mail_factories import connect_account, make_consent
 

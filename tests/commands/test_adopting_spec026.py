@@ -10,8 +10,8 @@ from structlog.testing import capture_logs
 
 from commands import database as commands
 from domain.jobs.job import Origin
-from storage.accounts import spec026
-from storage.ledger import recovery
+from storage.jobs import recovery
+from storage.mail.accounts import spec026
 from storage.postgres.migrate import upgrade
 from tests.commands.calling import answer, refusal
 from tests.commands.old_tables import add_old_job, make_old_tables

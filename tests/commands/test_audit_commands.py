@@ -23,12 +23,12 @@ from domain.jobs.retry import STANDARD
 from engine.runtime import Runtime
 from operations.pages import write_cursor
 from sandbox.servers.child_process import ChildProcess, Command
-from storage.audit import exports
-from storage.ledger import ledger
+from storage.jobs import ledger
+from storage.jobs.audit_log import exports
 from tests.commands.calling import answer, refusal
 from tests.doubles.audit_entries import add_entries
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_org
-from tests.house import ROOT
+from tests.house.reading import ROOT
 from tests.servers.python_processes import spawn_python
 from tests.waiting import eventually
 

@@ -5,37 +5,37 @@ from pathlib import Path
 
 import pytest
 
-from tests.house import ROOT
+from tests.house.reading import ROOT
 from tests.servers.python_processes import run_python
 
 ROOMS = ("domain", "storage", "providers", "observability", "engine", "tasks", "commands")
 FILES = ("settings.py", "celeryconfig.py", "beat_schedule.py")
 MISTAKES = {
-    "a missing module": ("tasks/threads.py", "import nosuchmodule\n", "No module named 'nosuchmodule'"),
+    "a missing module": ("tasks/mail/threads.py", "import nosuchmodule\n", "No module named 'nosuchmodule'"),
     "a missing module of a payload file": (
         "domain/payloads/threads.py",
         "import nosuchmodule\n",
         "No module named 'nosuchmodule'",
     ),
     "a wrong handler name": (
-        "tasks/threads.py",
+        "tasks/mail/threads.py",
         "@job(queue=Queue.DEFAULT)\ndef tidy(ctx: JobContext, payload: CleanupPayload) -> Outcome: ...\n",
         "threads.tidy: its payload class CleanupPayload belongs to threads.cleanup",
     ),
     "a missing annotation": (
-        "tasks/threads.py",
+        "tasks/mail/threads.py",
         "@job(queue=Queue.DEFAULT)\ndef tidy(ctx, payload): ...\n",
         "threads.tidy: the second parameter's annotation must be a payload class",
     ),
     "a duplicate handler": (
-        "tasks/threads.py",
+        "tasks/mail/threads.py",
         "@job(queue=Queue.DEFAULT)\ndef cleanup(ctx: JobContext, payload: CleanupPayload) -> Outcome: ...\n",
         "threads.cleanup: the name threads.cleanup belongs to the job type threads.cleanup already",
     ),
     "a payload class without a handler": (
         "domain/payloads/threads.py",
         'class TidyPayload(Payload, job_type="threads.tidy"): ...\n',
-        "TidyPayload has no handler: tasks/threads.py holds no tidy with @job",
+        "TidyPayload has no handler: tasks/mail/threads.py holds no tidy with @job",
     ),
     "a misspelt keyword": (
         "domain/payloads/threads.py",

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from tests.house import ROOT
+from tests.house.reading import ROOT
 
 
 def test_the_command_line_knows_the_worker_s_own_inspection() -> None:

@@ -6,9 +6,9 @@ from uuid import UUID
 import pytest
 
 from commands import keys
-from domain.access.api_keys import Role
+from domain.orgs.access.api_keys import Role
 from engine.runtime import Runtime
-from storage.access import api_keys
+from storage.orgs.access import api_keys
 from tests.commands.calling import answer, call, refusal
 
 pytestmark = pytest.mark.usefixtures("process")

@@ -5,16 +5,16 @@ from collections.abc import Iterator
 import pytest
 
 import commands
-from domain.access.api_keys import Role
 from domain.mail.actions.requested_action import parse_action
 from domain.mail.rule_language.rule_file import read_rule_document
 from domain.mail.triage.safety import SafetyEnforcer
+from domain.orgs.access.api_keys import Role
 from engine.runtime import Runtime
 from settings import Settings
-from storage.accounts.accounts import Account
-from storage.actions import actions
+from storage.mail.accounts.accounts import Account
+from storage.mail.actions import actions
+from storage.mail.rules import kept_rules
 from storage.postgres.database import Database
-from storage.rules import kept_rules
 from tests.commands.calling import call
 from tests.doubles import probe_jobs
 from tests.doubles.factories import enqueue_one

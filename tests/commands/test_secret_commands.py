@@ -7,8 +7,8 @@ from psycopg import Connection
 
 from commands import secrets
 from engine.runtime import Runtime
-from storage.secrets import org_secrets
-from storage.secrets.sealing import SecretPlace
+from storage.orgs.secrets import org_secrets
+from storage.orgs.secrets.sealing import SecretPlace
 from tests.commands.calling import answer, call, refusal
 
 pytestmark = pytest.mark.usefixtures("process")

@@ -18,14 +18,14 @@ from sandbox.servers.child_process import ChildProcess, Command
 from sandbox.servers.free_port import find_free_port
 from sandbox.servers.postgres_server import PostgresServer
 from settings import Settings
-from storage.money import model_calls
-from storage.money.model_calls import ModelCall
+from storage.models.money import model_calls
+from storage.models.money.model_calls import ModelCall
 from storage.postgres.logins import refusal
 from storage.postgres.migrate import upgrade
 from storage.postgres.readiness import Check
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type
 from tests.doubles.mail_factories import make_account
-from tests.house import ROOT
+from tests.house.reading import ROOT
 from tests.servers.python_processes import run_python, spawn_python
 from tests.waiting import eventually
 

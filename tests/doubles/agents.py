@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from domain.agents.profile import parse_profile
 from domain.jobs.job import Origin
+from domain.models.agents.profile import parse_profile
 from engine.worker.lease import renew
-from operations.mail.agents import RunView
+from operations.models.agents import RunView
 from sandbox.emulator.control import MessagePlace
-from storage.accounts import accounts
-from storage.agents import profiles
-from storage.agents.profiles import StoredProfile
+from storage.mail.accounts import accounts
+from storage.models.agents import profiles
+from storage.models.agents.profiles import StoredProfile
 from storage.postgres.execution import Row
 from tests.doubles.mail_environment import MailEnvironment
 

@@ -5,17 +5,17 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from domain.access.users import UserRole
 from domain.approvals.decision import Choice
 from domain.mail.actions.action import Action
 from domain.mail.actions.requested_action import Forward
 from domain.mail.actions.status import ActionStatus
+from domain.orgs.access.users import UserRole
 from engine.enqueue import enqueue
-from operations.approvals import DECISIONS, ApprovalView
+from operations.approvals.approvals import DECISIONS, ApprovalView
 from sandbox.emulator.client import EmulatorControl
-from storage.access import users
-from storage.access.users import UserChanges
-from storage.doubts import approvals
+from storage.approvals import approvals
+from storage.orgs.access import users
+from storage.orgs.access.users import UserChanges
 from tests.doubles.calls import call_by
 from tests.doubles.mail_actions import ask, stored_letter
 from tests.doubles.mail_environment import MailEnvironment

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from psycopg import Connection
 
-from storage.audit import exports
+from storage.jobs.audit_log import exports
 from storage.postgres.database import Database
 
 ENTRY = "org_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt"

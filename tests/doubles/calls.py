@@ -2,8 +2,8 @@
 
 from uuid import UUID
 
-from domain.access.api_keys import Role
 from domain.jobs.job import ActorType, Origin
+from domain.orgs.access.api_keys import Role
 from engine.enqueue import enqueue
 from operations.call import Call
 from settings import Settings

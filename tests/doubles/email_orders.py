@@ -7,14 +7,14 @@ from uuid import UUID
 
 from pydantic import SecretStr
 
-from domain.email.sender import EmailProvider, checked_sender
 from domain.jobs.job import Origin
+from domain.notifications.sender import EmailProvider, checked_sender
 from domain.payloads.email import EmailOrder, SendPayload
 from engine.enqueue import enqueue
 from engine.runtime import Runtime
 from storage.notifications.email import orders, senders
-from storage.secrets import org_secrets
-from storage.secrets.sealing import SecretPlace
+from storage.orgs.secrets import org_secrets
+from storage.orgs.secrets.sealing import SecretPlace
 
 MAILBOX = "desk@example.com"
 SECRETS: Mapping[EmailProvider, str] = {

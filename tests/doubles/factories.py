@@ -8,13 +8,13 @@ from psycopg import Connection
 
 from domain.jobs.job import ClaimedJob, Hint, NewJob
 from domain.jobs.queues import Queue
+from domain.jobs.scheduling.backlog_demand import BacklogKey
+from domain.jobs.scheduling.fairness import share
 from domain.payloads.shape import shape_of
-from domain.scheduling.backlog_demand import BacklogKey
-from domain.scheduling.fairness import share
 from settings import Settings
-from storage.ledger import gates, job_types, ledger, relay
-from storage.ledger.job_types import JobType
-from storage.ledger.ledger import Worker
+from storage.jobs import gates, job_types, ledger, relay
+from storage.jobs.job_types import JobType
+from storage.jobs.ledger import Worker
 from storage.postgres.database import Database
 
 LEASE = timedelta(seconds=60)

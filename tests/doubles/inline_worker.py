@@ -19,14 +19,14 @@ from celery.concurrency.solo import TaskPool
 from kombu.message import Message
 
 from domain.jobs.job import ClaimedJob, Hint
-from domain.scheduling.backlog_demand import Demand
+from domain.jobs.scheduling.backlog_demand import Demand
 from engine.broker.hints import Message as Headers
 from engine.broker.hints import demand_message, hint_message
 from engine.catalogue import Job
 from engine.runtime import Runtime
 from engine.worker.execution import MARKERS, Report, perform
 from engine.worker.loop import LedgerLoop
-from storage.ledger import ledger
+from storage.jobs import ledger
 from tasks import celery as app
 
 MOST_TURNS = 50

@@ -12,9 +12,9 @@ from domain.mail.triage.safety import CheckedAction
 from domain.payloads.actions import OrderedBy
 from engine.enqueue import enqueue
 from sandbox.emulator.control import MessagePlace
-from storage.actions import actions
-from storage.actions.actions import StoredAction
-from storage.rules import rules
+from storage.mail.actions import actions
+from storage.mail.actions.actions import StoredAction
+from storage.mail.rules import rules
 from tests.doubles.mail_environment import MailEnvironment
 
 

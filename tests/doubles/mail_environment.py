@@ -23,10 +23,10 @@ from sandbox.anthropic.anthropic import anthropic_emulator
 from sandbox.emulator.control import EmulatorControl, FaultOrder, GmailAccount, GmailControl, MessagePlace
 from sandbox.google.gmail import gmail_emulator
 from settings import Settings
-from storage.accounts import accounts
-from storage.accounts.accounts import Account, Consent
-from storage.ledger import ledger, payload_names
+from storage.jobs import ledger, payload_names
 from storage.mail import emails
+from storage.mail.accounts import accounts
+from storage.mail.accounts.accounts import Account, Consent
 from tests.doubles.factories import pass_time, unmetered
 from tests.doubles.inline_worker import run_job
 from tests.doubles.mail_factories import connect_account

@@ -9,14 +9,14 @@ from domain.mail.parsing.mime import parse_message
 from domain.mail.triage.automation import Automation
 from domain.mail.triage.automation_signals import AutomationKind, Weight
 from domain.mail.triage.classification import Classification, Decision, DecisionSource
-from storage.accounts import accounts
-from storage.accounts.accounts import Account, Consent
 from storage.mail import messages
+from storage.mail.accounts import accounts
+from storage.mail.accounts.accounts import Account, Consent
 from storage.mail.messages import Direction, Message
+from storage.mail.rules import rules
+from storage.mail.rules.rules import Reach
+from storage.orgs.secrets.sealing import Sealer
 from storage.postgres.database import Database, Transaction
-from storage.rules import rules
-from storage.rules.rules import Reach
-from storage.secrets.sealing import Sealer
 
 SEALER = Sealer(["a key for tests"])
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

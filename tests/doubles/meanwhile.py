@@ -6,7 +6,7 @@ from types import ModuleType
 
 import pytest
 
-from domain.scheduling.money import PROVIDER
+from domain.models.money import PROVIDER
 from engine.runtime import Runtime
 from providers.anthropic.language_model import AnthropicModel
 from providers.ports.language_model import ConversationAnswer, ConversationRequest, ModelAnswer, ModelRequest

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from kombu.transport import virtual
 
 from domain.jobs.job import Hint
-from domain.scheduling.backlog_demand import BacklogKey
+from domain.jobs.scheduling.backlog_demand import BacklogKey
 from engine.broker.hints import BODY, demand_message, hint_message
 from engine.celery_patches import amqp_transport, redis_transport
 from engine.messages.envelope import read_envelope

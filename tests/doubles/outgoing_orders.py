@@ -13,12 +13,12 @@ from domain.mail.actions.requested_action import AutoReply, Forward, with_files
 from domain.mail.actions.status import ActionStatus
 from domain.mail.outgoing.send_orders import ActionContext, send_order
 from domain.mail.triage.safety import CheckedAction
-from operations.exchange.attached_files import attached_files
+from operations.planning.exchange.attached_files import attached_files
 from sandbox.emulator.control import MessagePlace
-from storage.accounts import accounts
-from storage.actions import actions
-from storage.actions.actions import StoredAction
 from storage.mail import decisions, messages
+from storage.mail.accounts import accounts
+from storage.mail.actions import actions
+from storage.mail.actions.actions import StoredAction
 from tests.doubles.mail_environment import MailEnvironment, letter
 from tests.doubles.mail_factories import WANTS_ANSWER
 

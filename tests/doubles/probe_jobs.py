@@ -22,9 +22,9 @@ from engine.app import register
 from engine.catalogue import job
 from engine.context import JobContext
 from providers.ports.language_model import ModelRequest
-from storage.ledger import audit
+from storage.jobs import audit
 from storage.postgres.database import Transaction
-from tasks.mail.language_model import ask_model
+from tasks.mail.steps.language_model import ask_model
 from tests.doubles.probes.outside import Outside
 
 AT_ONCE = RetryPolicy("at_once", 3, timedelta(0), timedelta(0))

@@ -7,13 +7,13 @@ from uuid import UUID, uuid4
 
 from pydantic import SecretStr
 
-from domain.exchange.artifacts import KEEP_FOR, ArtifactFacts, NewArtifact, place_of
-from domain.urls.artifact_urls import MARK
+from domain.planning.files.artifact_urls import MARK
+from domain.planning.files.artifacts import KEEP_FOR, ArtifactFacts, NewArtifact, place_of
 from providers.artifacts.obstore_store import ObstoreArtifacts
 from sandbox.s3.service import ACCESS_KEY, BUCKET, SECRET_KEY
 from settings import Settings
-from storage.exchange import artifacts
-from storage.exchange.artifacts import StoredArtifact
+from storage.planning import artifacts
+from storage.planning.artifacts import StoredArtifact
 from storage.postgres.database import Transaction
 
 

@@ -15,11 +15,11 @@ from pydantic import SecretStr
 from domain.jobs.job import Origin
 from domain.notifications.channels import Channel, Choice
 from domain.notifications.quiet_hours import quiet_hours
+from domain.notifications.reminders import Course, Reminder, ReminderState, Timing
 from domain.notifications.template import read_template
-from domain.scheduling.reminders import Course, Reminder, ReminderState, Timing
 from engine.app import publish_catalogue
 from engine.catalogue import catalogue
-from engine.relay.due_schedules import DueReminders
+from engine.relay.due_rows import DueRows
 from engine.runtime import Runtime, install
 from engine.worker.lease import renew
 from sandbox.fcm.fcm import FcmControl, fcm_emulator
@@ -30,14 +30,13 @@ from sandbox.twilio.control import TwilioControl
 from sandbox.twilio.service import ACCOUNT, TOKEN
 from sandbox.twilio.twilio import twilio_emulator
 from settings import Settings
-from storage.access import users
-from storage.access.users import UserChanges
-from storage.notifications import channel_senders, inbox, notifications, people, templates
+from storage.notifications import channel_senders, inbox, notifications, people, reminders, templates
 from storage.notifications.notifications import Delivery, Notified, Request
-from storage.schedules import reminders
-from storage.schedules.reminders import Wanted
-from storage.secrets import org_secrets
-from storage.secrets.sealing import SecretPlace
+from storage.notifications.reminders import Wanted
+from storage.orgs.access import users
+from storage.orgs.access.users import UserChanges
+from storage.orgs.secrets import org_secrets
+from storage.orgs.secrets.sealing import SecretPlace
 from tests.doubles.factories import make_org
 from tests.doubles.inline_worker import run_job
 from tests.doubles.mail_environment import NOWHERE, Addresses
@@ -156,7 +155,7 @@ class ToldPeople:
 
     def let_ring(self) -> list[dict[str, Any]]:
         """Fire the reminders that are due, and run their jobs; returns the jobs' outputs."""
-        DueReminders(self.process).turn()
+        DueRows(self.process, reminders).turn()
         self.run_due("reminders.deliver")
         self.run_due()
         query = "select output from jobs where job_type = 'reminders.deliver' and state = 'succeeded' order by id"

@@ -9,9 +9,9 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from commands.jobs import jobs
-from domain.access.api_keys import Role
 from domain.jobs.failures import Invalid
 from domain.jobs.job import ActorType, NewJob, Origin
+from domain.orgs.access.api_keys import Role
 from engine.enqueue import enqueue_jobs
 from engine.messages import border
 from engine.messages.foreign import ForeignMessage, RefusedMessage
@@ -19,7 +19,7 @@ from engine.runtime import Runtime
 from engine.worker.adoption import Adoption
 from gateway.api import enqueueing
 from gateway.http.resources import Resources
-from storage.access.api_keys import Caller
+from storage.orgs.access.api_keys import Caller
 from tests.commands.calling import answer
 from tests.doubles.odd_messages import as_redis_message, body, contract, envelope, task_headers
 

@@ -13,7 +13,7 @@ from domain.jobs.failures import CallState, ClaimLost, InFlight, Transient, Unce
 from domain.jobs.job import ClaimedJob, JsonObject
 from engine.context import JobContext
 from engine.runtime import Runtime
-from storage.ledger import recovery
+from storage.jobs import recovery
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type, pass_time
 
 KEY = "send:1"

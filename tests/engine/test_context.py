@@ -23,7 +23,7 @@ from engine.runtime import Runtime
 from settings import Settings
 from storage.postgres.database import Database
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_project
-from tests.house import ROOMS, SINGLE_FILES, belongs
+from tests.house.reading import ROOMS, SINGLE_FILES, belongs
 
 FORBIDDEN = (Runtime, Database, Settings, Publisher)
 

@@ -15,10 +15,10 @@ from engine.context import JobContext
 from engine.effects import EffectGuard
 from engine.interrupts import Canceled
 from engine.runtime import Runtime
-from storage.ledger import audit, effects, ledger
+from storage.jobs import audit, effects, ledger
 from storage.postgres.database import Transaction
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_org
-from tests.storage.ledger.test_end_hooks import NOW
+from tests.storage.jobs.test_end_hooks import NOW
 
 KEY = "send:1"
 

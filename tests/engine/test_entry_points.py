@@ -19,7 +19,7 @@ from engine.messages import border
 from engine.messages.foreign import ForeignMessage
 from engine.runtime import Runtime
 from engine.worker.adoption import Adoption
-from tasks.gmail import sync
+from tasks.mail.gmail import sync
 from tests.doubles.factories import make_job_type, make_org
 from tests.doubles.inline_worker import run_job
 from tests.doubles.odd_messages import as_redis_message, body, contract, envelope, task_headers

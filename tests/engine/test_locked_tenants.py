@@ -12,17 +12,17 @@ from psycopg import Connection, connect
 
 from domain.jobs.job import SYSTEM_ORG, ClaimedJob, Origin, State
 from domain.jobs.lifecycle import Settlement
+from domain.jobs.scheduling.cron import Missed, Timetable
 from domain.payloads.maintenance import FallbackSyncPayload
-from domain.scheduling.cron import Missed, Timetable
 from engine.enqueue import enqueue
 from engine.relay.relay import Relay
 from engine.runtime import Runtime
 from engine.worker.execution import Report
-from storage.ledger import recovery
+from storage.jobs import recovery
+from storage.jobs.schedules import schedules
+from storage.jobs.schedules.schedules import RequestedJob
 from storage.postgres.execution import DatabaseUnavailable
-from storage.schedules import schedules
-from storage.schedules.schedules import RequestedJob
-from tasks.maintenance import fallback_sync
+from tasks.jobs.maintenance import fallback_sync
 from tests.doubles.factories import claim_one, make_worker
 from tests.doubles.inline_worker import InlineWorker, run_job
 from tests.doubles.mail_factories import make_account

@@ -21,7 +21,7 @@ from domain.jobs.failures import (
 from engine.context import JobContext
 from engine.interrupts import Canceled, Interrupted
 from providers.ports.language_model import ConversationAnswer, ConversationRequest, ModelAnswer, ModelRequest, Usage
-from storage.money import spending
+from storage.models.money import spending
 from tests.doubles.factories import claim_one, enqueue_one
 from tests.doubles.mail_environment import MailEnvironment
 from tests.doubles.probe_jobs import QUESTION

@@ -11,12 +11,12 @@ from domain.jobs.failures import Invalid
 from domain.jobs.job import KeysOf, NewJob, State
 from engine.enqueue import enqueue_jobs
 from engine.runtime import Runtime
-from storage.ledger import effects, ledger
+from storage.jobs import effects, ledger
 from storage.postgres.database import Transaction
-from tasks.gmail import sync
+from tasks.mail.gmail import sync
 from tests.doubles.factories import claim_one, make_job_type
 from tests.engine.entry_points import ENTRY_POINTS, GOOD, EntryPoint, Given
-from tests.storage.ledger.test_ledger import finish
+from tests.storage.jobs.test_ledger import finish
 
 KEY = "import-4711"
 OTHER = {"account_id": str(uuid4())}

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 
-from tests.house import Module, read_house
+from tests.house.reading import Module, read_house
 
 WAY = {
     "handler": "engine.worker.runner",

@@ -9,7 +9,7 @@ import pytest
 from sandbox.servers.child_process import ChildProcess, Command
 from sandbox.servers.postgres_server import PostgresServer
 from tests.fleet.fleet import END_WITHIN_S, Fleet
-from tests.house import ROOT
+from tests.house.reading import ROOT
 from tests.servers.python_processes import spawn_python
 from tests.waiting import eventually
 

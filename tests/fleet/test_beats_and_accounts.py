@@ -14,7 +14,7 @@ from sandbox.servers.child_process import ChildProcess, Command
 from tests.cluster.nodes import WorkerCommand, run_worker
 from tests.doubles.mail_environment import MailEnvironment, connect
 from tests.fleet.fleet import environment_of
-from tests.house import ROOT
+from tests.house.reading import ROOT
 from tests.servers.python_processes import spawn_python
 from tests.waiting import eventually
 

@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from domain.jobs.metrics import METRICS, MetricSource
+from domain.jobs.monitoring.metrics import METRICS, MetricSource
 from sandbox.servers.child_process import ChildProcess, Command
 from sandbox.servers.free_port import LOOPBACK, find_free_port
 from tests.doubles.probe_jobs import Ending, Noop
 from tests.fleet.fleet import END_WITHIN_S, Fleet, wait_until_ready
-from tests.house import ROOT
+from tests.house.reading import ROOT
 from tests.servers.python_processes import spawn_python
 from tests.waiting import eventually
 

@@ -1,7 +1,7 @@
 """Jobs that are stopped from outside: a request to cancel, a deadline; and errors that carry secrets."""
 
 from domain.jobs.job import Origin
-from storage.ledger import ledger
+from storage.jobs import ledger
 from tests.doubles.probe_jobs import Ending, Overdue, Stepping
 from tests.fleet.fleet import Fleet, refused_settlements
 from tests.waiting import eventually

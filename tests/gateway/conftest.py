@@ -7,9 +7,9 @@ import pytest
 from sandbox.emulator.control import GmailControl
 from sandbox.google.gmail import gmail_emulator
 from settings import Settings
-from storage.ledger import job_types
+from storage.jobs import job_types
 from storage.postgres.database import Database
-from tasks.gmail import sync
+from tasks.mail.gmail import sync
 from tests.gateway.mailboxes import AUDIENCE, PUSHER
 from tests.gateway.serving import serve, shared_database
 from tests.servers.servers import SessionServers

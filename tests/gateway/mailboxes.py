@@ -5,9 +5,9 @@ from uuid import UUID
 
 from pydantic import SecretStr
 
-from storage.accounts.accounts import Account, Consent
+from storage.mail.accounts.accounts import Account, Consent
+from storage.orgs.secrets.sealing import Sealer
 from storage.postgres.database import Database
-from storage.secrets.sealing import Sealer
 from tests.doubles.mail_factories import connect_account
 
 AUDIENCE = "https://postroom.example.com/webhooks/gmail"

@@ -11,12 +11,12 @@ import pytest
 from psycopg import Connection
 from pydantic import SecretStr
 
-from domain.access.api_keys import Role
-from domain.exchange.artifacts import place_of
+from domain.orgs.access.api_keys import Role
+from domain.planning.files.artifacts import place_of
 from engine.runtime import Runtime
 from gateway.artifact_links import PIECE
 from settings import Settings
-from storage.exchange.artifacts import StoredArtifact
+from storage.planning.artifacts import StoredArtifact
 from storage.postgres.database import Database
 from tests.doubles.factories import make_org
 from tests.doubles.stored_artifacts import store_artifact

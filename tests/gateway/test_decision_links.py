@@ -9,21 +9,21 @@ from uuid import UUID, uuid4
 import pytest
 from psycopg import Connection
 
-from domain.access.users import UserRole
 from domain.approvals.links import DecisionLink
 from domain.mail.actions.requested_action import Delete
 from domain.mail.actions.status import ActionStatus
 from domain.mail.triage.safety import CheckedAction
+from domain.orgs.access.users import UserRole
 from engine.enqueue import enqueue
 from engine.runtime import Runtime
 from settings import Settings
-from storage.access import users
-from storage.access.users import UserChanges
-from storage.accounts.accounts import Account
-from storage.actions import actions
-from storage.doubts import approvals
+from storage.approvals import approvals
+from storage.mail.accounts.accounts import Account
+from storage.mail.actions import actions
+from storage.orgs.access import users
+from storage.orgs.access.users import UserChanges
+from storage.orgs.secrets.sealing import Sealer
 from storage.postgres.database import Database
-from storage.secrets.sealing import Sealer
 from tests.doubles.mail_factories import make_account, store_message
 from tests.doubles.workflows.asking_nodes import asking_node
 from tests.gateway.serving import HttpAnswer, ask, serve

@@ -8,8 +8,8 @@ from uuid import UUID
 
 import pytest
 
-from domain.access.api_keys import Role
 from domain.notifications.channels import Channel
+from domain.orgs.access.api_keys import Role
 from gateway.http.resources import STREAMS_OF_ORG
 from gateway.inbox_stream import event_of
 from operations.notifications.inbox import ItemView

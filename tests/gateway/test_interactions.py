@@ -12,12 +12,12 @@ import pytest
 from psycopg import Connection, connect
 from psycopg.types.json import Jsonb
 
-from domain.access.users import UserRole
 from domain.approvals.decision import Choice, Refusal
 from domain.approvals.question import WORDS
 from domain.mail.actions.requested_action import Delete
 from domain.mail.actions.status import ActionStatus
 from domain.mail.triage.safety import CheckedAction
+from domain.orgs.access.users import UserRole
 from engine.enqueue import enqueue
 from engine.runtime import Runtime
 from gateway.interactions import LATE
@@ -25,12 +25,12 @@ from providers.discord.interactions import EPHEMERAL, LONGEST_BODY
 from providers.discord.messages import Press, custom_id_of
 from sandbox.discord.presses import PUBLIC_KEY, SignedRequest, badly_signed, ping, press, signed, signed_bytes
 from settings import Settings
-from storage.access import users
-from storage.access.users import UserChanges
-from storage.accounts.accounts import Account
-from storage.actions import actions
-from storage.doubts import approvals, subjects
-from storage.doubts.approvals import Notice
+from storage.approvals import approvals, subjects
+from storage.approvals.approvals import Notice
+from storage.mail.accounts.accounts import Account
+from storage.mail.actions import actions
+from storage.orgs.access import users
+from storage.orgs.access.users import UserChanges
 from storage.postgres.database import Database
 from tests.doubles.mail_factories import make_account, store_message
 from tests.doubles.workflows.asking_nodes import asking_node, node_state

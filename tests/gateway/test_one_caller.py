@@ -19,15 +19,15 @@ import psycopg
 import pytest
 from pydantic import SecretStr
 
-from domain.access.api_keys import Role
 from domain.jobs.job import Origin
+from domain.orgs.access.api_keys import Role
 from gateway.http.bounded_protocol import MOST_CONNECTIONS
 from providers.webhooks.svix import signature_of
 from sandbox.servers.free_port import find_free_port
 from settings import Settings
+from storage.orgs.secrets import org_secrets
+from storage.orgs.secrets.sealing import Sealer, SecretPlace
 from storage.postgres.database import Database
-from storage.secrets import org_secrets
-from storage.secrets.sealing import Sealer, SecretPlace
 from tests.attacks.hostile_texts import SCHEMAS, TEMPLATES
 from tests.doubles.mail_factories import make_account
 from tests.gateway.api.conftest import Client, client_of

@@ -6,17 +6,17 @@ from urllib.parse import urlencode
 import pytest
 from pydantic import SecretStr
 
-from domain.email.sender import EmailProvider
 from domain.jobs.job import Origin
 from domain.notifications.channels import Channel
 from domain.notifications.delivery import DeliveryState
+from domain.notifications.sender import EmailProvider
 from sandbox.twilio.callbacks import signed
 from sandbox.twilio.service import TOKEN
-from storage.access import users
-from storage.access.users import UserChanges
 from storage.notifications import people, receipts
-from storage.secrets import org_secrets
-from storage.secrets.sealing import SecretPlace
+from storage.orgs.access import users
+from storage.orgs.access.users import UserChanges
+from storage.orgs.secrets import org_secrets
+from storage.orgs.secrets.sealing import SecretPlace
 from tests.doubles.email_orders import set_sender
 from tests.doubles.factories import make_org
 from tests.doubles.told_people import PUBLIC_URL, ToldPeople, states

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from domain.email.sender import EmailProvider
 from domain.notifications.channels import Channel
+from domain.notifications.sender import EmailProvider
 from domain.notifications.unsubscribing import UnsubscribeLink
 from tests.doubles.email_orders import set_sender
 from tests.doubles.told_people import PUBLIC_URL, ToldPeople, states

@@ -13,8 +13,8 @@ from domain.payloads.gmail import SyncPayload
 from sandbox.emulator.control import FaultOrder, GmailControl
 from sandbox.servers.postgres_server import PostgresServer
 from settings import Settings
-from storage.accounts import accounts
-from storage.ledger import relay
+from storage.jobs import relay
+from storage.mail.accounts import accounts
 from storage.postgres.database import Database
 from storage.postgres.migrate import upgrade
 from tests.doubles.factories import enqueue_one, make_job_type

@@ -12,9 +12,9 @@ from domain.jobs.failures import Failure, Invalid, Permanent, Scope, Throttled, 
 from domain.jobs.job import Cancel, ClaimedJob, Done, Outcome, Snooze
 from domain.jobs.lifecycle import Settlement, lose, settlement_of
 from domain.jobs.retry import LEAST_REST, RetryPolicy
-from storage.ledger import ledger, recovery
-from storage.ledger import relay as relay_statements
-from storage.ledger.ledger import Worker
+from storage.jobs import ledger, recovery
+from storage.jobs import relay as relay_statements
+from storage.jobs.ledger import Worker
 from storage.postgres.database import Database
 from tests.doubles.factories import make_job_type, make_org
 from tests.model.ledger_model import DEADLINE, DELAY, KINDS, REST

@@ -13,10 +13,10 @@ from domain.jobs.effects import EffectStatus, Strategy
 from domain.jobs.failures import ClaimLost
 from domain.jobs.job import ClaimedJob, JsonObject, NewJob, Origin, State
 from domain.jobs.lifecycle import Settlement
-from domain.scheduling.backlog_demand import BacklogKey
-from storage.ledger import effects, gates, ledger
-from storage.ledger.gates import Gate
-from storage.ledger.ledger import Worker
+from domain.jobs.scheduling.backlog_demand import BacklogKey
+from storage.jobs import effects, gates, ledger
+from storage.jobs.gates import Gate
+from storage.jobs.ledger import Worker
 from tests.doubles.factories import pass_time, relay_once
 from tests.invariants import check_ledger, find_gaps
 from tests.model.ledger_fixture import LedgerFixture, Verbs, settlement

@@ -15,8 +15,8 @@ from hypothesis.stateful import run_state_machine_as_test
 from psycopg import Connection
 
 from domain.jobs.lifecycle import Settlement
-from storage.ledger import ledger, recovery
-from storage.ledger.ledger import ClaimResult, Moved, Settled
+from storage.jobs import ledger, recovery
+from storage.jobs.ledger import ClaimResult, Moved, Settled
 from storage.postgres.database import Database, Transaction
 from tests.model.ledger_fixture import LedgerFixture, Verbs
 from tests.model.ledger_machine import LedgerMachine

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator
 import pytest
 import structlog
 
-from domain.privacy.redaction import HIDDEN
-from domain.privacy.secrets import names_secret
+from domain.orgs.privacy.redaction import HIDDEN
+from domain.orgs.privacy.secrets import names_secret
 from observability import logs
-from tests.house import belongs, read_house
+from tests.house.reading import belongs, read_house
 
 SECRET = "abcdefghijklmnop"
 

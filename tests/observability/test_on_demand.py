@@ -9,7 +9,7 @@ import pytest
 
 from domain.jobs.failures import Permanent
 from observability.on_demand import EXTRAS, missing_packages, on_demand
-from tests.house import ROOT
+from tests.house.reading import ROOT
 
 HEAVY = (
     *("alembic", "anthropic", "cryptography.hazmat", "googleapiclient"),
@@ -26,7 +26,7 @@ def test_a_worker_loads_no_package_that_only_some_jobs_need() -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "storage.secrets.sealing:Sealer",
+        "storage.orgs.secrets.sealing:Sealer",
         "providers.highs.solver:HighsSolver",
         "providers.typst.printer:TypstPrinter",
     ],

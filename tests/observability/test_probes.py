@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from domain.jobs.metrics import DURATION, ENQUEUED, HELD
+from domain.jobs.monitoring.metrics import DURATION, ENQUEUED, HELD
 from observability.health import Finding, Health
 from observability.probe_server import ProbeServer
 from observability.probes import show
 from observability.samples import Sample
 from observability.supervisor import WatchdogNotifier, notify_supervisor
 from settings import Settings
-from tests.house import ROOT
+from tests.house.reading import ROOT
 
 HOST = "127.0.0.1"
 

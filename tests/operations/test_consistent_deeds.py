@@ -12,12 +12,12 @@ from domain.jobs.lifecycle import settlement_of
 from domain.jobs.retry import STANDARD
 from engine.runtime import Runtime
 from engine.worker.runner import Bug
-from operations import cancellations, replays
-from operations.replays import Replacement
-from storage.ledger import ledger
+from operations.jobs import cancellations, replays
+from operations.jobs.replays import Replacement
+from storage.jobs import ledger
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_worker
 from tests.invariants import find_gaps
-from tests.storage.ledger.test_end_hooks import NOW
+from tests.storage.jobs.test_end_hooks import NOW
 
 BY = Origin(actor_id="ada")
 

@@ -11,9 +11,9 @@ from psycopg import Connection
 from pydantic import Field, TypeAdapter, ValidationError
 
 from commands.operations import command_of
-from domain.access.api_keys import Role
 from domain.jobs.failures import Conflict, Forbidden, Invalid
 from domain.jobs.queues import Queue
+from domain.orgs.access.api_keys import Role
 from engine.runtime import Runtime
 from gateway.api.operations import router_of
 from gateway.app import create_app

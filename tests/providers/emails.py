@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from domain.mail.parsing.parsed_message import Address
+from domain.payloads.mail_address import Address
 from providers.ports.email import EmailAttachment, OutgoingEmail
 
 SENDER = Address("The Example Desk", "desk@example.com")

@@ -3,7 +3,7 @@
 import pytest
 
 from domain.jobs.failures import Invalid
-from domain.mail.parsing.parsed_message import Address
+from domain.payloads.mail_address import Address
 from providers.ports.email import DraftRef
 from tests.providers.emails import ADA, make_email, make_file
 

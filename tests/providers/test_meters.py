@@ -41,7 +41,7 @@ from providers.resend.sender import ResendSender
 from providers.twilio.sender import TwilioSender
 from providers.webhooks.signed import SignedWebhook
 from sandbox.fcm.service import service_account
-from tests.house import Module, dotted, read_house
+from tests.house.reading import Module, dotted, read_house
 from tests.providers.emails import make_email
 from tests.providers.wire import Wire, reply
 
@@ -200,9 +200,9 @@ def test_only_the_budget_asks_the_model() -> None:
     """A call costs money: only `engine/model_budget.py`, which sets it aside first, makes one."""
     assert askers(read_house()) == {
         ("engine.model_budget", "model"),
-        ("tasks.mail.language_model", "ctx.budget"),
+        ("tasks.mail.steps.language_model", "ctx.budget"),
     }
 
 
 def test_a_call_past_the_budget_is_found() -> None:
-    assert askers([Module("tasks.drafts", "shared_model(ctx).ask(request)")]) == {("tasks.drafts", "")}
+    assert askers([Module("tasks.mail.drafts", "shared_model(ctx).ask(request)")]) == {("tasks.mail.drafts", "")}

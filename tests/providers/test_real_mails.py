@@ -9,7 +9,7 @@ from pydantic import SecretStr
 
 from domain.mail.outgoing.header_lines import header_text
 from domain.mail.outgoing.outgoing_mail import attachment_name
-from domain.mail.parsing.parsed_message import Address
+from domain.payloads.mail_address import Address
 from providers.microsoft.sender import GraphSender
 from providers.ports.email import EmailAttachment, OutgoingEmail
 from providers.resend.sender import ResendSender
@@ -19,7 +19,7 @@ from sandbox.microsoft.microsoft import microsoft_emulator
 from sandbox.resend.control import ResendControl
 from sandbox.resend.resend import resend_emulator
 from tests.doubles.factories import unmetered
-from tests.house import ROOT
+from tests.house.reading import ROOT
 from tests.providers.emails import ADA, SENDER
 from tests.providers.microsoft.conftest import MAILBOX, open_sender
 

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from sandbox.servers.child_process import MARK, ChildProcess, Command
-from tests.house import ROOT
+from tests.house.reading import ROOT
 
 END_WITHIN_S = 600.0
 """How long a command may take on a busy machine, in seconds."""

@@ -16,7 +16,7 @@ from domain.jobs.queues import Queue
 from sandbox.servers.free_port import LOOPBACK, find_free_port
 from sandbox.servers.postgres_server import PostgresServer
 from sandbox.servers.valkey_server import ValkeyServer
-from tests.house import ROOT
+from tests.house.reading import ROOT
 from tests.recipes.machine import Machine
 from tests.waiting import eventually
 from tests.written_pages import DOCS, Page

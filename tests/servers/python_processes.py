@@ -19,7 +19,7 @@ from uuid import uuid4
 
 from sandbox.servers.child_process import MARK, Child, ChildProcess, Command, spawn_command
 from sandbox.servers.waiting import wait_until
-from tests.house import ROOT
+from tests.house.reading import ROOT
 
 START_WITHIN_S, END_WITHIN_S = 60.0, 60.0
 """How long the prepared Python may take to get ready, and a command to end, on a busy machine, in seconds."""

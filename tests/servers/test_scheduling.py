@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.house import ROOT
+from tests.house.reading import ROOT
 from tests.servers.scheduling import LONG_FIRST, ONE_BY_ONE, TOGETHER, leaves_out, rank, unit_of
 
 

@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.house import ROOT
+from tests.house.reading import ROOT
 from tests.servers.session_folder import find_fastest_parent, session_folder
 
 SESSION = """

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from psycopg import Connection
 
-from storage.access.api_requests import RETENTION
-from storage.exchange import artifacts
+from storage.mail.rules import corrections
+from storage.orgs.access.api_requests import RETENTION
+from storage.planning import artifacts
 from storage.postgres.database import Database
 from storage.postgres.retention import Retention
 from storage.retentions import RETENTIONS
-from storage.rules import corrections
 from tests.doubles.factories import make_org
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from storage.postgres.queries import statements, statements_of
-from tests.house import ROOT
+from tests.house.reading import ROOT
 
 
 def unnamed(names: Iterable[str], modules: Iterable[Path]) -> set[str]:

@@ -4,22 +4,22 @@ from datetime import timedelta
 from hashlib import sha256
 from uuid import UUID, uuid4
 
-from domain.exchange.artifacts import ArtifactFacts, NewArtifact, place_of
 from domain.jobs.job import Done, Outcome
 from domain.jobs.queues import Queue
 from domain.jobs.retry import RetryPolicy
 from domain.payloads.payload import Payload
 from domain.payloads.triage import ClassifyPayload
+from domain.planning.files.artifacts import ArtifactFacts, NewArtifact, place_of
 from engine.app import register
 from engine.catalogue import job
 from engine.context import JobContext
 from engine.runtime import runtime
 from providers.ports.language_model import ModelRequest
-from storage.accounts import accounts
-from storage.ledger import audit
-from tasks.exchange.artifact_files import record_file, store_of
-from tasks.mail.language_model import shared_model
-from tasks.mail.mailbox_session import open_mailbox
+from storage.jobs import audit
+from storage.mail.accounts import accounts
+from tasks.mail.steps.language_model import shared_model
+from tasks.mail.steps.mailbox_session import open_mailbox
+from tasks.planning.files.artifact_files import record_file, store_of
 from tests.doubles.mail_environment import letter
 
 AT_ONCE = RetryPolicy("at_once", 3, timedelta(0), timedelta(0))

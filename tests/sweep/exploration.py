@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, TypeVar
 
-from domain.email.sender import NO_PROVIDER
+from domain.notifications.sender import NO_PROVIDER
 from engine.catalogue import Job
 from tests.servers.servers import SessionServers
 from tests.sweep.boundaries import Boundary, Fault, Kind, Point, points_of

@@ -17,7 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from domain.jobs.failures import Failure
 from domain.jobs.job import Hint
-from domain.scheduling.backlog_demand import Demand
+from domain.jobs.scheduling.backlog_demand import Demand
 from engine.catalogue import Job, catalogue
 from engine.relay.backlog import QUEUES
 from engine.relay.broker import KEY

@@ -13,7 +13,7 @@ from psycopg.rows import RowFactory
 from sqlalchemy import Connection, Engine, Pool, event
 
 from domain.jobs.job import Hint
-from domain.scheduling.backlog_demand import Demand
+from domain.jobs.scheduling.backlog_demand import Demand
 from engine.broker.hints import BUNDLE
 from engine.broker.publisher import Publisher
 from sandbox.emulator.exchange import Answer, Call

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.house import ROOT
+from tests.house.reading import ROOT
 from tests.sweep.exploration import Swept, violations_of
 
 FOLDER = ROOT / "build" / "sweep"

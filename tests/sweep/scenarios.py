@@ -2,26 +2,29 @@
 
 A type that is not named here is swept with its newest golden payload in a mailbox that holds a stored question. When
 that is not enough (the sweep then says so), write a function in `tests/sweep/prepared/` that prepares the data, and
-name it in `SCENARIOS`.
+name it in `SCENARIOS`, here or in its own module.
 """
 
 import json
+import pkgutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
+from importlib import import_module
 from typing import Any
 from uuid import UUID
 
-from domain.email.sender import EmailProvider
 from domain.jobs.job import SYSTEM_ORG
 from domain.mail.actions.label_actions import Archive
 from domain.mail.actions.requested_action import Delete, Forward, Trash
 from domain.mail.actions.snooze import Snooze
 from domain.notifications.channels import Channel
+from domain.notifications.sender import EmailProvider
 from domain.payloads.actions import OrderedBy
 from engine.catalogue import Job
 from tests.doubles.mail_environment import MailEnvironment
-from tests.house import ROOT
+from tests.house.reading import ROOT
+from tests.sweep import prepared
 from tests.sweep.prepared.actions import (
     answer_to_send,
     asked_by_schedule,
@@ -270,6 +273,9 @@ SCENARIOS: dict[str, dict[str, Prepare]] = {
         "resumed": asked_to(resumed),
     },
 }
+
+for found in pkgutil.iter_modules(prepared.__path__, f"{prepared.__name__}."):
+    SCENARIOS |= getattr(import_module(found.name), "SCENARIOS", {})
 
 SNOOZED = frozenset({("gmail.backfill", "first_page"), ("gmail.backfill", "page_between")})
 """Scenarios of an attempt that ends before its job: after a page that orders messages the job waits for them."""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.house import Module, read_house
+from tests.house.reading import Module, read_house
 from tests.tools.backtracking import Counted, TooManySteps, hard_texts
 
 SEARCHING = {"search", "finditer", "findall", "sub", "subn", "split"}

@@ -16,7 +16,7 @@ from domain.workflows.resume import Plan, plan_resume
 from engine.catalogue import catalogue
 from engine.runtime import Runtime
 from engine.worker.lease import renew
-from storage.ledger import ledger
+from storage.jobs import ledger
 from storage.workflows import definitions, nodes, runs, waits
 from storage.workflows.runs import Run
 from tests.doubles.factories import pass_time

@@ -35,8 +35,8 @@ from domain.mail.actions.label_actions import (
 )
 from domain.mail.actions.snooze import Snooze
 from domain.mail.invalid_fields import invalid_from
+from domain.orgs.privacy.secrets import secret_in
 from domain.payloads.mail_address import writable_address
-from domain.privacy.secrets import secret_in
 
 VERSION = 1
 """The version of the parameters that this release writes and reads."""

@@ -12,7 +12,8 @@ from domain.mail.outgoing.outgoing_mail import AttachmentBody, AutomatedKind, Ma
 from domain.mail.outgoing.senders import Sender
 from domain.mail.outgoing.subjects import forward_subject, plain_subject, reply_subject
 from domain.mail.outgoing.thread_ids import known_references, thread_ids
-from domain.mail.parsing.parsed_message import Address, ParsedMessage
+from domain.mail.parsing.parsed_message import ParsedMessage
+from domain.payloads.mail_address import Address
 from domain.payloads.mail_fields import mailbox_parts
 from domain.payloads.outbound import SendPayload
 

@@ -10,8 +10,7 @@ from email.header import Header
 
 from domain.clean_text import clean_text
 from domain.jobs.failures import Invalid
-from domain.mail.parsing.parsed_message import Address
-from domain.payloads.mail_address import check_address
+from domain.payloads.mail_address import Address, check_address
 
 LONGEST_NAME = 100
 """Characters of a display name; the rest is cut."""

@@ -11,7 +11,7 @@ from enum import StrEnum
 from domain.clean_text import clean_text
 from domain.jobs.failures import Invalid
 from domain.mail.outgoing.header_lines import address_line, ids_line, text_line, word_line
-from domain.mail.parsing.parsed_message import Address
+from domain.payloads.mail_address import Address
 
 TOKEN_HEADER = "X-Postroom-Token"  # noqa: S105 -- the name of a header, no secret
 """Names a draft or a mail as ours, so that one whose record was lost is found again (docs: gmail.md#lost-drafts)."""

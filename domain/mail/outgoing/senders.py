@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from domain.mail.mailbox import SenderAddress
 from domain.mail.outgoing.header_lines import header_text
 from domain.mail.parsing.addresses import parse_addresses
-from domain.mail.parsing.parsed_message import Address, ParsedMessage
-from domain.payloads.mail_address import address_key
+from domain.mail.parsing.parsed_message import ParsedMessage
+from domain.payloads.mail_address import Address, address_key
 
 DELIVERED_TO = (
     "resent-to",

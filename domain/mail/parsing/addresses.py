@@ -14,8 +14,7 @@ from domain.mail.parsing.limits import (
     MOST_ADDRESS_TOKENS,
     MOST_ADDRESSES,
 )
-from domain.mail.parsing.parsed_message import Address
-from domain.payloads.mail_address import is_readable
+from domain.payloads.mail_address import Address, is_readable
 
 _QUOTED = r'"(?:[^"\\]|\\.)*+"'
 _TOKEN = re.compile(

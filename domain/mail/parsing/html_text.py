@@ -10,7 +10,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from domain.mail.parsing.limits import DEEPEST, DEEPEST_ELEMENT, DEEPEST_QUOTE, MOST_ATTRIBUTES, MOST_TAGS
 from domain.mail.parsing.page_styles import USUAL_LOOK, Look, StyleSheets
-from domain.spelling.normal_form import visible
+from domain.orgs.spelling.normal_form import visible
 
 _TAG = re.compile(r"<(/?)([a-zA-Z][^\s/>]{0,20})")
 _NEVER_OPEN = re.compile(

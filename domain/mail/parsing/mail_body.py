@@ -19,7 +19,7 @@ from domain.mail.parsing.limits import (
 from domain.mail.parsing.mail_encoding import base64_size, decode_text, decode_transfer, is_guessed, page_charset
 from domain.mail.parsing.mime_parts import Part, leaves
 from domain.mail.parsing.parsed_message import Attachment, Defect
-from domain.spelling.normal_form import visible
+from domain.orgs.spelling.normal_form import visible
 
 _METHOD = re.compile(rb"(?im)^METHOD:[ \t]*([A-Z-]{1,30})[ \t\r]*$")
 _CALENDAR = frozenset({"text/calendar", "application/ics"})

@@ -23,8 +23,9 @@ from domain.mail.parsing.limits import (
 from domain.mail.parsing.mail_body import read_body
 from domain.mail.parsing.mail_headers import HeaderBlock, read_headers
 from domain.mail.parsing.mime_parts import describe_part, open_parts
-from domain.mail.parsing.parsed_message import Address, Defect, ParsedMessage
-from domain.spelling.normal_form import visible
+from domain.mail.parsing.parsed_message import Defect, ParsedMessage
+from domain.orgs.spelling.normal_form import visible
+from domain.payloads.mail_address import Address
 
 _MESSAGE_ID = re.compile(r"< ?([^<> ][^<>]*+)>")
 _CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")

@@ -9,7 +9,7 @@ from domain.mail.parsing.header_text import bare_text
 from domain.mail.parsing.limits import DEEPEST, LONGEST_FILENAME, MOST_DELIMITERS, MOST_PARTS, MOST_SCANS
 from domain.mail.parsing.mail_headers import HeaderBlock, read_headers
 from domain.mail.parsing.parsed_message import Defect
-from domain.spelling.normal_form import visible
+from domain.orgs.spelling.normal_form import visible
 
 UNREADABLE = "text/x-unreadable"
 """Of a part whose type or boundary cannot be read. Programs differ on such parts: it is text if nothing else is."""

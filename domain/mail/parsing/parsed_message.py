@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from domain.mail.parsing.auth_results import vouches_for
 from domain.mail.parsing.header_text import bare_text
-from domain.payloads.mail_address import address_key
+from domain.payloads.mail_address import Address
 
 
 class Defect(StrEnum):
@@ -31,34 +31,6 @@ class Defect(StrEnum):
     TRUNCATED_TEXT = "truncated_text"
     HIDDEN_TEXT = "hidden_text"
     """Words that no reader sees; they are left out of the text."""
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """A mailbox: the display name is whatever its owner chose, only the address says who it is."""
-
-    name: str
-    address: str
-
-    @property
-    def key(self) -> str:
-        """The address as it is compared: without the name, and the same for each way to write it."""
-        return address_key(self.address)
-
-    @property
-    def is_writable(self) -> bool:
-        """Whether mail can be sent to it: of what is read, all but an address with other letters before its @."""
-        return self.key.isascii()
-
-    @property
-    def local_part(self) -> str:
-        """The part before the last at-sign, case-folded."""
-        return self.key.rpartition("@")[0]
-
-    @property
-    def domain(self) -> str:
-        """The part after the last at-sign, case-folded."""
-        return self.key.rpartition("@")[2]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from itertools import takewhile
 
-from domain.spelling.normal_form import visible
+from domain.orgs.spelling.normal_form import visible
 
 _FROM = re.compile(
     r"(?i)from|von|van|de(?: la)?|da|fra|från|od|od kogo|lähettäjä|feladó|kimden|gönderen|от|від|από|发件人|"

@@ -17,7 +17,7 @@ from domain.mail.replies.plain_reply import plain_reply
 from domain.mail.replies.voice import Voice, voice_hint
 from domain.mail.tool_schema import schema_of
 from domain.mail.triage.prompts import NO_GUIDANCE, Guidance, Prompt, describe_mail
-from domain.spelling.normal_form import normalized, visible
+from domain.orgs.spelling.normal_form import normalized, visible
 
 DRAFT_TOOL = "write_reply"
 LONGEST_REPLY = 20_000

@@ -1,4 +1,4 @@
-"""What a person asks of a machine draft: the text that they wrote above its words (docs: mail.md#rework)."""
+"""What a person asks of a machine draft: the text that they wrote above its words (docs: drafts-by-hand.md#rework)."""
 
 from dataclasses import dataclass
 

@@ -1,10 +1,10 @@
-"""Whom a reply is addressed to: nobody who was not part of the conversation before (docs: mail.md#recipients)."""
+"""Whom a reply is addressed to: nobody who was not part of the conversation before (docs: drafts.md#recipients)."""
 
 from collections.abc import Collection, Iterable, Sequence
 
 from domain.jobs.failures import Invalid
-from domain.mail.parsing.parsed_message import Address, ParsedMessage
-from domain.payloads.mail_address import check_address
+from domain.mail.parsing.parsed_message import ParsedMessage
+from domain.payloads.mail_address import Address, check_address
 
 MOST_RECIPIENTS = 10
 """Whoever writes to more people than that chooses them."""

@@ -11,9 +11,9 @@ from domain.mail.outgoing.outgoing_mail import MailMessage, message_bytes
 from domain.mail.outgoing.senders import Sender
 from domain.mail.outgoing.subjects import reply_subject
 from domain.mail.outgoing.thread_ids import known_references, thread_ids
-from domain.mail.parsing.parsed_message import Address, ParsedMessage
+from domain.mail.parsing.parsed_message import ParsedMessage
 from domain.mail.replies.recipients import recipients
-from domain.payloads.mail_address import check_address
+from domain.payloads.mail_address import Address, check_address
 
 LONGEST_BODY = 100_000
 

@@ -18,8 +18,8 @@ from domain.mail.parsing.parsed_message import ParsedMessage
 from domain.mail.parsing.quoted_text import visible_text
 from domain.mail.tool_schema import schema_of
 from domain.mail.triage.prompts import Prompt
-from domain.privacy.secrets import secret_in
-from domain.spelling.normal_form import visible
+from domain.orgs.privacy.secrets import secret_in
+from domain.orgs.spelling.normal_form import visible
 
 SENT_MAIL = "in:sent newer_than:1y"
 """People change; what is older says little."""

@@ -9,13 +9,13 @@ from pydantic import ConfigDict, Discriminator, Field, StrictBool, Tag, model_va
 from domain.documents.faults import Fault
 from domain.documents.language import OneOrMany, Value, Words, refused
 from domain.documents.paths import Path
-from domain.mail.parsing.parsed_message import Address, Attachment
+from domain.mail.parsing.parsed_message import Attachment
 from domain.mail.rule_language.text_conditions import Body, Header, Subject
 from domain.mail.rule_language.values import Addresses, Bytes, Domains, Hours, LabelName, Text
 from domain.mail.triage.automation_signals import AutomationKind
 from domain.mail.triage.mail_facts import MailFacts
-from domain.payloads.mail_address import address_key, domain_key
-from domain.spelling.normal_form import normal_form
+from domain.orgs.spelling.normal_form import normal_form
+from domain.payloads.mail_address import Address, address_key, domain_key
 
 DEEPEST_CONDITION = 8
 MOST_CONDITIONS = 200

@@ -4,7 +4,7 @@ from domain.mail.rule_language.conditions import All, AnyOf, Condition, Not, Par
 from domain.mail.rule_language.safe_pattern import LONGEST_SEARCHED, compiled
 from domain.mail.rule_language.text_conditions import TextCondition
 from domain.mail.triage.mail_facts import MailFacts
-from domain.spelling.normal_form import normal_pattern, searched_forms
+from domain.orgs.spelling.normal_form import normal_pattern, searched_forms
 
 MOST_WORK = 300_000_000
 """What the rules of one message may cost together. A unit takes at most about 15 ns: with 100,000 letters in the body

@@ -39,7 +39,7 @@ from domain.mail.triage.classification import (
     respect_automation,
 )
 from domain.mail.triage.mail_facts import MailFacts
-from domain.privacy.secrets import looks_secret
+from domain.orgs.privacy.secrets import looks_secret
 
 UNSAVED = "unsaved"
 """The id of a rule that has none yet."""

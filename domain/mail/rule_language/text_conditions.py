@@ -18,7 +18,7 @@ from domain.mail.rule_language.safe_pattern import (
 )
 from domain.mail.rule_language.values import Text, context_of
 from domain.mail.triage.mail_facts import MailFacts
-from domain.spelling.normal_form import normal_form, normal_pattern, searched_forms
+from domain.orgs.spelling.normal_form import normal_form, normal_pattern, searched_forms
 
 Pattern = Annotated[str, Field(max_length=LONGEST_PATTERN), AS_TEXT]
 """A pattern as it is kept. It is compiled when it is saved, and when it is first used, not when it is read."""

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from domain.mail.parsing.parsed_message import Address, Defect, ParsedMessage
+from domain.mail.parsing.parsed_message import Defect, ParsedMessage
+from domain.payloads.mail_address import Address
 
 
 class AutomationKind(StrEnum):

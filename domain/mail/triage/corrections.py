@@ -1,4 +1,4 @@
-"""What an owner corrected by taking a label off, and how the model is told of it (docs: mail.md#corrections)."""
+"""What an owner corrected by taking a label off, and how the model is told of it (docs: triage.md#corrections)."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -8,8 +8,7 @@ from datetime import datetime, timedelta
 from domain.clean_text import clean_text
 from domain.mail.mail_fence import one_line
 from domain.mail.mailbox import Change
-from domain.mail.parsing.parsed_message import Address
-from domain.payloads.mail_address import address_key
+from domain.payloads.mail_address import Address, address_key
 
 KEPT = timedelta(days=90)
 """A correction is told this long. Habits change; whoever wants it for ever writes a rule."""

@@ -12,10 +12,11 @@ from typing import Any
 from domain.clean_text import clean_text
 from domain.mail.actions.kinds import ActionKind
 from domain.mail.mail_fence import fence, one_line
-from domain.mail.parsing.parsed_message import Address, Defect, ParsedMessage
+from domain.mail.parsing.parsed_message import Defect, ParsedMessage
 from domain.mail.shown_text import shown_text
 from domain.mail.triage.classification import LONGEST_RATIONALE, MODEL_CLASSES, MOST_LABELS, OFFERED_ACTIONS
-from domain.spelling.normal_form import visible
+from domain.orgs.spelling.normal_form import visible
+from domain.payloads.mail_address import Address
 
 LONGEST_MAIL = 12_000
 LONGEST_RULE = 2_000

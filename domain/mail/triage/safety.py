@@ -1,4 +1,4 @@
-"""Which actions go ahead and which wait for a person (docs: mail.md#triage)."""
+"""Which actions go ahead and which wait for a person (docs: triage.md)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

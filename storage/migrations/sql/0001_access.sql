@@ -1,7 +1,7 @@
 -- Keys that let a service in over HTTP, each for one org and role. Of the key itself only a digest is kept; the prefix finds it.
 create table api_keys (
   id uuid primary key default uuidv7(),
-  -- The system org's jobs may look across orgs (domain/access/api_keys.py).
+  -- The system org's jobs may look across orgs (domain/orgs/access/api_keys.py).
   org_id uuid not null references orgs (id) check (org_id <> '00000000-0000-7000-8000-000000000000'),
   name text not null check (length(name) between 1 and 200),
   role text not null check (role in ('reader', 'writer', 'operator')),

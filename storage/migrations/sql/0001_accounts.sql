@@ -13,7 +13,7 @@ create table accounts (
   status_changed_at timestamptz not null default now(),
   -- When a closed row was opened again: jobs that were last asked for before are of an earlier connection.
   reopened_at timestamptz,
-  -- Sealed by storage/secrets/sealing.py; the seal names this row, so a token copied to another row does not open.
+  -- Sealed by storage/orgs/secrets/sealing.py; the seal names this row, so a token copied to another row does not open.
   sealed_access_token bytea check (octet_length(sealed_access_token) between 1 and 20000),
   sealed_refresh_token bytea check (octet_length(sealed_refresh_token) between 1 and 20000),
   access_expires_at timestamptz,
@@ -92,7 +92,7 @@ call postroom.erasure_rule('labels');
 grant select, insert, update, delete on labels to postroom_ledger;
 grant select, insert, update (name, kind, role, description, for_classifier, deleted_at, seen_at) on labels to postroom_tenant;
 
--- How an owner writes, as a model has described it from their sent mail (docs/explanation/mail.md#the-owners-voice).
+-- How an owner writes, as a model has described it from their sent mail (docs/explanation/mailbox-sync.md#the-owners-voice).
 create table voices (
   org_id uuid not null,
   account_id uuid not null,

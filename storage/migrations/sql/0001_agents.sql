@@ -6,7 +6,7 @@ create table agent_profiles (
   account_id uuid,
   name text not null check (name ~ '^[a-z0-9][a-z0-9_-]{0,62}$'),
   version integer not null check (version between 1 and 1000000),
-  -- Prompt, model, tools, labels and limits, as domain/agents/profile.py reads them.
+  -- Prompt, model, tools, labels and limits, as domain/models/agents/profile.py reads them.
   definition jsonb not null check (
     jsonb_typeof(definition) = 'object' and octet_length(definition::text) <= 100000 and postroom.carries_secret(definition) is null),
   enabled boolean not null default true,

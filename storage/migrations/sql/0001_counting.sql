@@ -10,7 +10,7 @@ call postroom.erasure_rule('counting', org_rows => null);
 insert into counting default values;
 grant select, update on counting to postroom_ledger;
 
--- A total per metric and labels (domain/jobs/metrics.py). It changes in the transaction that moves `counted_to`, so that each
+-- A total per metric and labels (domain/jobs/monitoring/metrics.py). It changes in the transaction that moves `counted_to`, so that each
 -- event is counted once, whichever process counts.
 create table job_totals (
   metric text not null,

@@ -16,7 +16,7 @@ create domain postroom.payload as jsonb
 create domain postroom.output as jsonb
   constraint carries_no_secret check (case
     when value = '{}' or postroom.carries_secret(value) is null then true else postroom.refuse_secret_in('output', value) end);
--- Ids, and most other values, are made of characters that make no secret (domain/privacy/secrets.py), which is seen in a third of the time.
+-- Ids, and most other values, are made of characters that make no secret (domain/orgs/privacy/secrets.py), which is seen in a third of the time.
 create domain postroom.idempotency_key as text
   constraint idempotency_key_is_bounded check (case
     when length(value) not between 1 and 400 then postroom.refuse_length('idempotency_key', value, 400) else true end)

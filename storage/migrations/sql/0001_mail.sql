@@ -189,7 +189,7 @@ create table decisions (
   rule_ids text[] not null default '{}' check (cardinality(rule_ids) <= 200),
   model text check (length(model) between 1 and 100),
   -- Which models and prompt gave no answer to use, where nobody decided; others may be asked anew. A message that these models
-  -- refuse is not asked about again by each sync (docs: mail.md#undecided).
+  -- refuse is not asked about again by each sync (docs: triage.md#undecided).
   undecided_by text check (length(undecided_by) between 1 and 300),
   at timestamptz not null default now(),
   unique (org_id, account_id, id),

@@ -9,11 +9,11 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 from pydantic import AwareDatetime, ValidationError
 
-from domain.email.sender import EmailProvider, SenderIdentity
 from domain.jobs.contract import first_problem
 from domain.jobs.effects import KEEP_EFFECT_FOR
 from domain.jobs.failures import Invalid
 from domain.jobs.job import JsonObject
+from domain.notifications.sender import EmailProvider, SenderIdentity
 from domain.payloads.email import EmailOrder
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row

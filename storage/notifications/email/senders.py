@@ -5,11 +5,11 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from domain.email.sender import NO_PROVIDER, EmailProvider, SenderIdentity
 from domain.jobs.failures import Gone
+from domain.notifications.sender import NO_PROVIDER, EmailProvider, SenderIdentity
+from storage.orgs.secrets import org_credentials
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
-from storage.secrets import org_credentials
 
 MOST_COUNTED = 1_000
 """Mails that wait: what an operator wants to know is whether they are few or many."""
@@ -24,7 +24,7 @@ class EmailSender:
     secret: str
     """The name of the org's secret that holds the credentials."""
     set_at: datetime
-    """Tells its credentials from earlier and later ones (`storage.secrets.org_credentials`)."""
+    """Tells its credentials from earlier and later ones (`storage.orgs.secrets.org_credentials`)."""
     set_by: str
 
     @property

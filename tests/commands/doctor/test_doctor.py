@@ -36,19 +36,19 @@ from sandbox.servers.child_process import ChildProcess, Command
 from sandbox.servers.free_port import find_free_port
 from sandbox.servers.valkey_server import ValkeyServer
 from settings import Settings
-from storage.accounts import accounts, pushes
-from storage.accounts.accounts import Consent
-from storage.ledger import gates
-from storage.ledger.alerts import MOST_LETTERS
-from storage.ledger.gates import Gate
+from storage.jobs import gates
+from storage.jobs.gates import Gate
+from storage.mail.accounts import accounts, pushes
+from storage.mail.accounts.accounts import Consent
+from storage.notifications.alerts import MOST_LETTERS
+from storage.orgs.secrets.sealing import Sealer
 from storage.postgres.migrate import upgrade
 from storage.postgres.readiness import Check, installation_checks
-from storage.secrets.sealing import Sealer
 from tests.commands.calling import answer, call
 from tests.doubles.audit_entries import add_entries, count_all, export_all
 from tests.doubles.factories import enqueue_one
 from tests.doubles.mail_factories import connect_account
-from tests.house import ROOT
+from tests.house.reading import ROOT
 from tests.servers.python_processes import spawn_python
 from tests.waiting import eventually
 

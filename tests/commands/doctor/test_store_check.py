@@ -6,7 +6,7 @@ import pytest
 from pydantic import SecretStr
 
 from commands.artifacts import store_check
-from domain.urls.artifact_urls import MARK
+from domain.planning.files.artifact_urls import MARK
 from sandbox.s3.s3 import S3Control, s3_emulator
 from settings import Settings
 from tests.doubles.stored_artifacts import bucket_url, files_in

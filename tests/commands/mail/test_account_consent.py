@@ -14,7 +14,7 @@ from commands import accounts
 from engine.app import publish_catalogue
 from engine.runtime import Runtime, install
 from settings import Settings
-from storage.accounts import consents
+from storage.mail.accounts import consents
 from tests.commands.calling import answer, refusal
 
 CONNECT = ("connect", "anna@example.com", "--org", "acme")

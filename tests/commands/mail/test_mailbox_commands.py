@@ -6,8 +6,8 @@ from psycopg import Connection
 from commands import accounts
 from commands.operations import AREAS
 from domain.mail.mailbox import MailboxLabel
-from storage.accounts import labels as stored
-from storage.accounts.accounts import Account
+from storage.mail.accounts import labels as stored
+from storage.mail.accounts.accounts import Account
 from storage.postgres.database import Database
 from tests.commands.calling import answer, call, refusal
 from tests.doubles.mail_factories import make_account

@@ -9,8 +9,8 @@ from psycopg import Connection
 from commands import rules
 from domain.documents.yaml_source import LONGEST_SOURCE
 from domain.mail.mailbox import MailboxLabel
-from storage.accounts import labels
-from storage.accounts.accounts import Account
+from storage.mail.accounts import labels
+from storage.mail.accounts.accounts import Account
 from storage.postgres.database import Database
 from tests.commands.calling import answer, call, refusal
 from tests.doubles.mail_factories import make_account, store_message

@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.access.users import MAY_DECIDE, UserRole
 from domain.approvals.decision import (
     OF_ACTIONS,
     REMIND_AFTER_SHARE,
@@ -19,6 +18,7 @@ from domain.approvals.decision import (
     refusal_of,
 )
 from domain.mail.actions.status import MOVES, ActionStatus
+from domain.orgs.access.users import MAY_DECIDE, UserRole
 from settings import Settings
 
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)

@@ -4,8 +4,8 @@ import itertools
 
 import pytest
 
-from domain.email.sender import EmailProvider, SenderIdentity, checked_sender, may_go_by
 from domain.jobs.failures import Invalid
+from domain.notifications.sender import EmailProvider, SenderIdentity, checked_sender, may_go_by
 
 RESEND = checked_sender(EmailProvider.RESEND, "Post <post@example.com>", None)
 GRAPH = checked_sender(EmailProvider.GRAPH, "post@example.com", "post@example.com")

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.jobs.counting import MOST_LABELS, OTHER, Counted, Series, observed, totals_of
-from domain.jobs.metrics import ATTEMPTS, METRICS, MetricKind, MetricSource
+from domain.jobs.monitoring.counting import MOST_LABELS, OTHER, Counted, Series, observed, totals_of
+from domain.jobs.monitoring.metrics import ATTEMPTS, METRICS, MetricKind, MetricSource
 
 EVENTS = (
     "job.enqueued",

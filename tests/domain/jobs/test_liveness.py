@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.jobs.liveness import (
+from domain.jobs.monitoring.liveness import (
     BROKER_LATE_S,
     CLAIM_SHARE,
     TURN_LATE_S,

@@ -8,7 +8,7 @@ from domain.mail.parsing.parsed_message import Defect
 from domain.mail.replies.drafting import LONGEST_MESSAGE, thread_context
 from domain.mail.shown_text import COPY, shown_text
 from domain.mail.triage.prompts import LONGEST_MAIL, classification_prompt, describe_mail
-from domain.spelling.normal_form import visible
+from domain.orgs.spelling.normal_form import visible
 from tests.domain.mail.messages import make_message
 from tests.domain.mail.parsing.quotations import HEADS, PLAIN
 

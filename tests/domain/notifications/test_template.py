@@ -13,7 +13,7 @@ from domain.notifications.channels import Channel
 from domain.notifications.liquid import FILTERS, render
 from domain.notifications.sms_text import measure
 from domain.notifications.template import Words, frame, one_line, preview, read_template, words_of
-from tests.house import ROOT
+from tests.house.reading import ROOT
 
 TEMPLATE = read_template(
     {

@@ -11,7 +11,7 @@ from domain.jobs.contract import LARGEST_PAYLOAD
 from domain.jobs.failures import Invalid
 from domain.payloads.mail_fields import LARGEST_ATTACHMENT, mailbox_parts
 from domain.payloads.outbound import MOST_RECIPIENTS, SendPayload
-from tests.house import ROOT
+from tests.house.reading import ROOT
 
 GOLDEN: dict[str, Any] = json.loads((ROOT / "tests/golden/outbound.send.v1.json").read_text())
 

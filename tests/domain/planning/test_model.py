@@ -27,7 +27,7 @@ from domain.planning.model import (
 )
 from domain.planning.travel import Place, Travel, great_circle_km
 from tests.doubles.planning.plans import at, person, person_id, place_id, places, slot, slot_id, span
-from tests.house import ROOT
+from tests.house.reading import ROOT
 
 BERLIN = ZoneInfo("Europe/Berlin")
 SPANS = st.lists(st.tuples(st.integers(0, 40), st.integers(1, 10)).map(lambda one: span(one[0], one[0] + one[1])))

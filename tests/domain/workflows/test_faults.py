@@ -11,9 +11,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.access.users import UserRole
 from domain.documents.faults import MOST_FAULTS, RefusedDocument
 from domain.documents.yaml_source import LONGEST_SOURCE
+from domain.orgs.access.users import UserRole
 from domain.workflows.definition import (
     MOST_ITEMS,
     MOST_NEEDS,

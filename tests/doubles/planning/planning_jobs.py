@@ -4,12 +4,12 @@ from hashlib import sha256
 from typing import Any
 from uuid import UUID
 
-from domain.exchange.artifacts import place_of
 from domain.payloads.payload import Payload
+from domain.planning.files.artifacts import place_of
 from domain.planning.model import Plan
 from engine.enqueue import enqueue
 from providers.artifacts.obstore_store import ObstoreArtifacts
-from storage.exchange.artifacts import StoredArtifact
+from storage.planning.artifacts import StoredArtifact
 from storage.planning.projects import Project
 from tests.doubles.planning.stored_plans import store_plan
 from tests.doubles.stored_artifacts import store_artifact

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.jobs.job import Hint
-from domain.scheduling.backlog_demand import LARGEST_MESSAGE, BacklogKey
+from domain.jobs.scheduling.backlog_demand import LARGEST_MESSAGE, BacklogKey
 from engine.broker.hints import (
     BUNDLE,
     CLAIM_BACKLOG,

@@ -11,7 +11,7 @@ from flower.utils.broker import Broker, RabbitMQ, Redis, RedisSsl
 from engine.app import app
 from engine.broker.transport_names import TRANSPORTS
 from settings import load
-from tests.house import ROOT
+from tests.house.reading import ROOT
 from tests.servers.python_processes import run_python
 
 PASSWORD = "hunter2-secret"

@@ -12,7 +12,7 @@ import pytest
 from celery.apps.worker import Worker
 
 from engine.celery_patches import PINNED
-from tests.house import ROOT, Module, read_house
+from tests.house.reading import ROOT, Module, read_house
 
 PATCHES = "engine.celery_patches."
 LIBRARIES = ("celery", "kombu", "billiard")

@@ -23,7 +23,7 @@ from sandbox.servers.free_port import LOOPBACK
 from sandbox.servers.valkey_server import ValkeyServer
 from settings import Settings
 from tests.engine.celery_patches.tls_listener import CLIENT_HELLO, Listener, make_certificate
-from tests.house import ROOT
+from tests.house.reading import ROOT
 from tests.servers.python_processes import run_python
 
 PASSWORD = "hunter2-secret"

@@ -8,12 +8,12 @@ from uuid import UUID
 import pytest
 from psycopg import Connection
 
-from domain.jobs.counting import observed
 from domain.jobs.failures import Failure, Permanent, Transient
 from domain.jobs.gate_causes import Cause
 from domain.jobs.job import Cancel, Done, NewJob, Origin, Outcome, Snooze
 from domain.jobs.lifecycle import settlement_of
-from domain.jobs.metrics import ATTEMPTS, JOB_TYPES, REFUSED_MESSAGES, SECONDS, TICKS
+from domain.jobs.monitoring.counting import observed
+from domain.jobs.monitoring.metrics import ATTEMPTS, JOB_TYPES, REFUSED_MESSAGES, SECONDS, TICKS
 from domain.jobs.queues import category_of
 from domain.jobs.retry import STANDARD
 from engine.catalogue import catalogue
@@ -21,12 +21,12 @@ from engine.counting.fleet_samples import samples_of
 from engine.counting.job_counter import JobCounter
 from engine.runtime import Runtime
 from settings import Settings
-from storage.audit import counting
-from storage.ledger import gates, ledger, recovery, relay
-from storage.ledger.gates import Gate
+from storage.jobs import gates, ledger, recovery, relay
+from storage.jobs.audit_log import counting
+from storage.jobs.gates import Gate
+from storage.jobs.schedules import ticks
 from storage.postgres.database import Database
 from storage.postgres.queries import statement
-from storage.schedules import ticks
 from tests.doubles.factories import (
     HINT_TIMEOUT,
     claim_one,

@@ -11,14 +11,14 @@ import redis
 from psycopg import Connection
 
 from domain.jobs.job import NewJob
-from domain.scheduling.backlog_demand import BacklogKey
-from domain.scheduling.fairness import SMALLEST_WINDOW
+from domain.jobs.scheduling.backlog_demand import BacklogKey
+from domain.jobs.scheduling.fairness import SMALLEST_WINDOW
 from engine.broker.hints import CLAIM_BACKLOG, read_message
 from engine.relay.backlog import BUSY_S, EAGER_S, IDLE_S, BacklogPublisher, QueueState
 from engine.relay.broker import Broker
 from engine.runtime import Runtime
 from settings import Settings
-from storage.ledger import ledger
+from storage.jobs import ledger
 from storage.postgres.database import Database
 from tests.doubles.factories import HINT_TIMEOUT, make_job_type, make_org
 

@@ -7,13 +7,15 @@ import pytest
 from psycopg import Connection
 
 from domain.jobs.job import KeysOf, Origin
+from domain.jobs.scheduling.cron import Missed, Timetable
 from domain.payloads.reminders import DeliverPayload
-from domain.scheduling.cron import Missed, Timetable
-from engine.relay.due_schedules import MOST_PER_TURN, MOST_REMINDERS, DueReminders, DueSchedules
+from engine.relay.due_rows import MOST_ROWS, DueRows
+from engine.relay.due_schedules import MOST_PER_TURN, DueSchedules
 from engine.runtime import Runtime
-from storage.ledger import ledger
-from storage.schedules import schedules
-from storage.schedules.schedules import RequestedJob
+from storage.jobs import ledger
+from storage.jobs.schedules import schedules
+from storage.jobs.schedules.schedules import RequestedJob
+from storage.notifications import reminders
 from tests.doubles import probe_jobs
 from tests.doubles.factories import make_org
 
@@ -86,10 +88,10 @@ def test_ten_thousand_reminders_that_are_due_at_once_have_a_job_each(
     process: Runtime, org: UUID, database: Connection
 ) -> None:
     make_reminders(database, org, 10_000)
-    due, turns = DueReminders(process), 1
+    due, turns = DueRows(process, reminders), 1
     while due.turn():
         turns += 1
-    assert turns == 10_000 // MOST_REMINDERS + 1
+    assert turns == 10_000 // MOST_ROWS + 1
     query = "select count(*), count(distinct payload ->> 'reminder_id'), count(distinct job_type) from jobs"
     assert database.execute(query).fetchone() == (10_000, 10_000, 1)
     assert database.execute("select count(*) from reminders where state <> 'queued'").fetchone() == (0,)
@@ -100,7 +102,7 @@ def test_many_reminders_of_one_org_hold_up_those_of_no_other(process: Runtime, o
     make_reminders(database, org, 40)
     for other, count in zip(others, (12, 1), strict=True):
         make_reminders(database, other, count)
-    due, turns = DueReminders(process, most=5), 0
+    due, turns = DueRows(process, reminders, most=5), 0
     while others[1] not in jobs_of_orgs(database):
         due.turn()
         turns += 1
@@ -122,7 +124,7 @@ def test_a_locked_org_delays_the_reminders_of_no_other(
     make_reminders(database, org, 3)
     make_reminders(database, other, 2)
     names = database.execute("select id, user_id from reminders where org_id = %s", (org,)).fetchall()
-    due = DueReminders(process, most=3)
+    due = DueRows(process, reminders, most=3)
     with suppress(Undone), process.database.ledger() as held:
         if locks == "rows":
             held.raw("select from reminders where org_id = %(org)s for update", {"org": org})
@@ -137,5 +139,5 @@ def test_a_locked_org_delays_the_reminders_of_no_other(
             due.turn()
         assert jobs_of_orgs(database) == {other: 2}
         raise Undone
-    DueReminders(process).turn()
+    DueRows(process, reminders).turn()
     assert jobs_of_orgs(database) == {other: 2, org: 3}

@@ -9,8 +9,8 @@ from psycopg import Connection
 from domain.jobs.job import NewJob
 from engine.relay.unpark import Unparker
 from engine.runtime import Runtime
-from storage.ledger import gates, ledger
-from storage.ledger.gates import Gate
+from storage.jobs import gates, ledger
+from storage.jobs.gates import Gate
 from tests.doubles.factories import HINT_TIMEOUT, claim_one, enqueue_one, make_job_type, pass_time
 from tests.invariants import find_gaps
 

@@ -13,7 +13,7 @@ from engine.relay.relay import Relay
 from engine.runtime import Runtime
 from sandbox.servers.free_port import LOOPBACK, find_free_port
 from settings import Settings
-from storage.ledger.leadership import Leadership
+from storage.jobs.leadership import Leadership
 from storage.postgres.database import SESSION, Database
 from tests.doubles.factories import claim_demanded, claim_one, enqueue_one, make_job_type, make_org, make_worker
 from tests.waiting import eventually

@@ -25,12 +25,12 @@ from sandbox.servers.free_port import LOOPBACK
 from sandbox.servers.tcp_proxy import TcpProxy
 from sandbox.servers.valkey_server import ValkeyServer
 from settings import Settings
-from storage.ledger import results
+from storage.jobs import results
 from storage.postgres.database import Database
 from tests.doubles.factories import enqueue_one, make_job_type, make_org
 from tests.engine.celery_patches.tls_listener import CLIENT_HELLO, Listener, make_certificate
 from tests.fleet.hanging.networks import at_port
-from tests.storage.ledger.test_results import end
+from tests.storage.jobs.test_results import end
 from tests.waiting import eventually
 
 

@@ -15,10 +15,10 @@ from domain.jobs.results import JobResult
 from engine.app import app
 from engine.results.metas import status_of
 from engine.runtime import Runtime, install
-from storage.ledger import results
+from storage.jobs import results
 from storage.postgres.logins import role_url
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_org, make_settings
-from tests.storage.ledger.test_results import end, fail, poison
+from tests.storage.jobs.test_results import end, fail, poison
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from engine.messages.documents import LARGEST_BODY
 from engine.messages.foreign import ForeignMessage, RefusedMessage
 from engine.runtime import Runtime
 from engine.worker.adoption import Adoption
-from storage.ledger import refusals
+from storage.jobs import refusals
 from storage.postgres.database import Database
 from storage.postgres.execution import DatabaseUnavailable
 from tests.commands.calling import answer

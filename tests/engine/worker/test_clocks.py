@@ -15,7 +15,7 @@ from settings import Settings
 from tests.doubles import probe_jobs
 from tests.doubles.factories import enqueue_one
 from tests.doubles.inline_worker import run_job
-from tests.house import read_house
+from tests.house.reading import read_house
 
 OFFSETS = [timedelta(minutes=5), timedelta(0), timedelta(minutes=-5)]
 WALL_CLOCKS = {"datetime.now", "datetime.utcnow", "datetime.today", "date.today", "time.time", "time.time_ns"}

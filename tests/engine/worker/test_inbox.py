@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.scheduling.backlog_demand import BacklogKey
+from domain.jobs.scheduling.backlog_demand import BacklogKey
 from engine.broker.hints import HintMessage, Named
 from engine.worker.inbox import Inbox, TakenHints
 

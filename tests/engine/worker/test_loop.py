@@ -13,8 +13,8 @@ from psycopg import Connection
 
 from domain.jobs.job import ClaimedJob, NewJob, State
 from domain.jobs.lifecycle import Settlement
-from domain.scheduling.backlog_demand import BacklogKey
-from domain.scheduling.fairness import AHEAD_S
+from domain.jobs.scheduling.backlog_demand import BacklogKey
+from domain.jobs.scheduling.fairness import AHEAD_S
 from engine.broker.hints import DEMAND, Message, demand_message
 from engine.runtime import Runtime
 from engine.worker.adoption import MOST_UNWRITTEN
@@ -22,7 +22,7 @@ from engine.worker.capacity import SOON_S
 from engine.worker.execution import Report
 from engine.worker.loop import CHECK_S, LedgerLoop
 from settings import Settings
-from storage.ledger import ledger
+from storage.jobs import ledger
 from storage.postgres.database import Database
 from tasks import celery
 from tests.doubles import probe_jobs

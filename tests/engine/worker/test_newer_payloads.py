@@ -6,7 +6,7 @@ import pytest
 from psycopg import Connection
 
 from domain.jobs.newer_payloads import MOST_RETURNS
-from domain.scheduling.backlog_demand import BacklogKey
+from domain.jobs.scheduling.backlog_demand import BacklogKey
 from engine.broker.hints import demand_message
 from engine.runtime import Runtime
 from settings import Settings

@@ -12,13 +12,13 @@ from psycopg import Connection
 from domain.jobs.failures import Permanent, Transient
 from domain.jobs.job import Cancel, ClaimedJob, Done, Outcome, Snooze, State
 from domain.jobs.lifecycle import Settlement
-from domain.scheduling.backlog_demand import BacklogKey
+from domain.jobs.scheduling.backlog_demand import BacklogKey
 from engine.broker.hints import demand_message
 from engine.catalogue import catalogue
 from engine.runtime import Runtime
 from engine.worker.execution import Report
 from engine.worker.loop import LedgerLoop
-from storage.ledger import ledger
+from storage.jobs import ledger
 from storage.postgres.execution import ConnectionLost, DatabaseUnavailable, StatementAborted
 from tasks import celery as app
 from tests.domain.test_clean_text import Why

@@ -7,10 +7,10 @@ import pytest
 from psycopg import Connection, connect
 
 from domain.jobs.job import NewJob
-from domain.scheduling.backlog_demand import BacklogKey
+from domain.jobs.scheduling.backlog_demand import BacklogKey
 from engine.broker.hints import Message, demand_message
 from engine.runtime import Runtime
-from storage.ledger import ledger
+from storage.jobs import ledger
 from tests.doubles.end_hooks import make_hook
 from tests.doubles.factories import HINT_TIMEOUT, make_job_type, make_org, pass_time
 from tests.engine.worker.test_loop import Broker, make_loop, turn_until_idle

@@ -23,8 +23,8 @@ from engine.worker import runner
 from engine.worker.execution import Attempt, Report, run_in_task
 from engine.worker.loop import LedgerLoop
 from settings import Settings
-from storage.ledger import ledger, recovery
-from storage.ledger.requests import as_requests
+from storage.jobs import ledger, recovery
+from storage.jobs.requests import as_requests
 from storage.postgres.database import Database, Transaction
 from storage.postgres.execution import DatabaseUnavailable
 from tests.doubles.factories import make_job_type, make_org, pass_time

@@ -12,13 +12,13 @@ import redis
 from psycopg import Connection
 
 from domain.jobs.job import Hint
-from domain.scheduling.fairness import AHEAD_S
+from domain.jobs.scheduling.fairness import AHEAD_S
 from engine.broker.hints import Message, hint_message, read_message
 from engine.runtime import Runtime
 from engine.worker.execution import MARKERS
 from engine.worker.loop import CHECK_S
 from settings import Settings
-from storage.ledger import ledger
+from storage.jobs import ledger
 from tests.doubles import probe_jobs
 from tests.doubles.factories import make_job_type, make_org
 from tests.engine.worker.test_loop import SLOTS, Broker, Clock, fill, make_loop, states

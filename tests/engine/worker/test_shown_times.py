@@ -6,7 +6,7 @@ from uuid import UUID
 from psycopg import Connection
 
 from engine.runtime import Runtime
-from storage.ledger import job_views
+from storage.jobs import job_views
 from storage.postgres.execution import Row
 from tests.doubles import probe_jobs
 from tests.doubles.factories import enqueue_one

@@ -8,8 +8,8 @@ from structlog.testing import capture_logs
 
 from engine.runtime import Runtime
 from engine.worker.worker import report_unknown_seals
-from storage.accounts.accounts import Consent
-from storage.secrets.sealing import Sealer
+from storage.mail.accounts.accounts import Consent
+from storage.orgs.secrets.sealing import Sealer
 from tests.doubles.mail_factories import connect_account
 
 

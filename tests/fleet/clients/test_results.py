@@ -12,10 +12,10 @@ from uuid import UUID, uuid4
 import pytest
 
 from domain.jobs.job import Origin
-from storage.ledger import ledger
+from storage.jobs import ledger
 from tests.fleet.fleet import Fleet
 from tests.fleet.test_producers import contract
-from tests.house import ROOT
+from tests.house.reading import ROOT
 from tests.waiting import eventually
 
 PINNED = ("celery", "kombu", "billiard", "redis")

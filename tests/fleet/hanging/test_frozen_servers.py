@@ -6,7 +6,7 @@ One test, for it takes most of a minute, in which nothing but time passes.
 import time
 from contextlib import ExitStack
 
-from domain.jobs.liveness import STOP_MARGIN_S, TURN_LIMIT_S
+from domain.jobs.monitoring.liveness import STOP_MARGIN_S, TURN_LIMIT_S
 from engine.worker.watchdog import LOOKS_BEFORE_END
 from tests.cluster.nodes import WorkerNode
 from tests.doubles.probe_jobs import Visit

@@ -16,7 +16,7 @@ from engine.worker.inspection import REFUSED
 from engine.worker.revocations import REASON
 from tests.doubles.probe_jobs import Noop, Stepping
 from tests.fleet.fleet import END_WITHIN_S, Fleet
-from tests.house import ROOT
+from tests.house.reading import ROOT
 from tests.waiting import eventually
 
 SECRET = "what nobody may read in a listing"

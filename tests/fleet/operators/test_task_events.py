@@ -17,7 +17,7 @@ from sandbox.servers.free_port import find_free_port
 from tests.doubles.probe_jobs import Ending, Noop
 from tests.fleet.fleet import END_WITHIN_S, QUIET_OPTIONS, Fleet
 from tests.fleet.test_producers import contract
-from tests.house import ROOT
+from tests.house.reading import ROOT
 from tests.servers.python_processes import spawn_python
 from tests.waiting import eventually
 

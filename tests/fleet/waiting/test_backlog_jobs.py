@@ -8,7 +8,7 @@ from celery import Celery
 
 from domain.payloads.payload import Payload
 from engine.broker.hints import CLAIM_BACKLOG
-from storage.ledger import ledger
+from storage.jobs import ledger
 from tests.doubles.probe_jobs import Noop
 from tests.fleet.fleet import END_WITHIN_S, Fleet
 from tests.fleet.operators.test_task_events import WITH_HEARTBEAT, kinds, listening

@@ -5,7 +5,7 @@ from uuid import UUID
 import psycopg
 
 from domain.jobs.job import Origin
-from storage.ledger import ledger
+from storage.jobs import ledger
 from tests.doubles.factories import make_org
 from tests.doubles.probe_jobs import Noop, Turn
 from tests.fleet.fleet import END_WITHIN_S, Fleet

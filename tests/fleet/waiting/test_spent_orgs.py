@@ -10,7 +10,7 @@ from commands.operations import AREAS
 from providers.anthropic.language_model import AnthropicModel
 from sandbox.anthropic.anthropic import anthropic_emulator
 from sandbox.emulator.control import EmulatorControl, FaultOrder
-from storage.money import spending
+from storage.models.money import spending
 from storage.postgres.execution import Row
 from tests.cluster.nodes import WorkerNode
 from tests.commands.calling import answer

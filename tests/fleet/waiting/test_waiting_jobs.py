@@ -6,8 +6,8 @@ from uuid import UUID
 
 import psycopg
 
-from storage.ledger import gates
-from storage.ledger.gates import Gate
+from storage.jobs import gates
+from storage.jobs.gates import Gate
 from tests.doubles.factories import make_org
 from tests.doubles.probe_jobs import Noop, Pair, Served
 from tests.fleet.fleet import END_WITHIN_S, Fleet, wait_until_ready

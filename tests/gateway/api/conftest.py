@@ -9,12 +9,12 @@ from uuid import UUID
 import pytest
 from psycopg import Connection
 
-from domain.access.api_keys import NOISE, NewKey, Role, make_key
 from domain.jobs.job import Origin
+from domain.orgs.access.api_keys import NOISE, NewKey, Role, make_key
 from engine.runtime import Runtime
 from settings import Settings
-from storage.access import api_keys
-from storage.access.api_keys import KeyOptions
+from storage.orgs.access import api_keys
+from storage.orgs.access.api_keys import KeyOptions
 from storage.postgres.database import Database
 from tests.doubles.factories import make_org
 from tests.gateway.serving import HttpAnswer, ask, serve

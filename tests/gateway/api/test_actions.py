@@ -8,14 +8,14 @@ from uuid import UUID, uuid4
 import pytest
 from psycopg import Connection
 
-from domain.access.api_keys import Role
 from domain.mail.actions.label_actions import Archive
 from domain.mail.actions.requested_action import Delete
 from domain.mail.actions.undo_hint import hint_for, irreversible
+from domain.orgs.access.api_keys import Role
 from engine.runtime import Runtime
-from storage.accounts import accounts
-from storage.accounts.accounts import Account
-from storage.actions import actions
+from storage.mail.accounts import accounts
+from storage.mail.accounts.accounts import Account
+from storage.mail.actions import actions
 from storage.postgres.database import Database
 from tests.domain.mail.messages import make_message
 from tests.doubles.mail_factories import make_account, store_message

@@ -11,8 +11,8 @@ from uuid import UUID
 import pytest
 from psycopg import Connection
 
-from domain.access.api_keys import Role
-from domain.exchange.digests import written
+from domain.orgs.access.api_keys import Role
+from domain.planning.files.digests import written
 from engine.runtime import Runtime
 from sandbox.emulator.fault_order import FaultOrder
 from sandbox.s3.s3 import S3Control, s3_emulator

@@ -6,12 +6,12 @@ from uuid import UUID
 import pytest
 from psycopg import Connection
 
-from domain.access.api_keys import Role
 from domain.jobs.job import Origin, State
 from domain.jobs.lifecycle import Settlement
+from domain.orgs.access.api_keys import Role
 from engine.runtime import Runtime
-from operations.jobs import NO_REASON
-from storage.ledger import ledger
+from operations.jobs.jobs import NO_REASON
+from storage.jobs import ledger
 from storage.postgres.database import Database
 from tests.doubles import probe_jobs
 from tests.doubles.factories import claim_one, enqueue_one, make_org

@@ -8,10 +8,10 @@ import pytest
 from psycopg import Connection
 from pydantic import SecretStr
 
-from domain.access.api_keys import Role
+from domain.orgs.access.api_keys import Role
 from engine.runtime import Runtime
 from settings import Settings
-from storage.accounts import consents
+from storage.mail.accounts import consents
 from storage.postgres.database import Database
 from tests.gateway.api.conftest import Client, client_of
 from tests.gateway.serving import serve

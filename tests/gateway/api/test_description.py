@@ -13,15 +13,15 @@ from schemathesis import GenerationMode
 from schemathesis.checks import CHECKS
 from schemathesis.specs.openapi.schemas import OpenApiSchema
 
-from domain.access.api_keys import Role
 from domain.jobs.job_request import JobRequest
+from domain.orgs.access.api_keys import Role
 from domain.payloads import payload_types
 from gateway.api.openapi import description, offered
 from gateway.app import create_app
 from operations.areas import areas
 from operations.operation import Route
 from settings import Settings
-from storage.ledger import orgs
+from storage.orgs import orgs
 from storage.postgres.database import Database
 from tests.gateway.api.conftest import Client, client_of
 from tests.gateway.serving import ask, serve

@@ -9,7 +9,7 @@ import pytest
 from psycopg import Connection
 
 from engine.runtime import Runtime
-from storage.ledger import relay
+from storage.jobs import relay
 from storage.postgres.database import Database
 from tests.doubles import probe_jobs
 from tests.doubles.factories import make_project

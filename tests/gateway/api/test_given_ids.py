@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import pytest
 from psycopg import Connection
 
-from domain.access.api_keys import Role
-from storage.accounts.accounts import Account
+from domain.orgs.access.api_keys import Role
+from storage.mail.accounts.accounts import Account
 from storage.postgres.database import Database
 from tests.gateway.api.conftest import client_of
 from tests.gateway.api.test_repeated_requests import MAKING, account

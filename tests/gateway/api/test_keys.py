@@ -6,12 +6,12 @@ import pytest
 from psycopg import Connection
 from pydantic import SecretStr
 
-from domain.access.api_keys import Role
 from domain.jobs.job import Origin
+from domain.orgs.access.api_keys import Role
 from engine.runtime import Runtime
 from sandbox.servers.free_port import find_free_port
 from settings import Settings
-from storage.access import api_keys
+from storage.orgs.access import api_keys
 from storage.postgres.database import Database
 from tests.gateway.api.conftest import Client, client_of
 from tests.gateway.serving import ask, serve

@@ -3,10 +3,10 @@
 import pytest
 from psycopg import Connection
 
-from domain.access.api_keys import Role
 from domain.mail.mailbox import MailboxLabel
-from storage.accounts import labels
-from storage.accounts.accounts import Account
+from domain.orgs.access.api_keys import Role
+from storage.mail.accounts import labels
+from storage.mail.accounts.accounts import Account
 from storage.postgres.database import Database
 from tests.doubles.mail_factories import make_account
 from tests.gateway.api.conftest import Client, client_of

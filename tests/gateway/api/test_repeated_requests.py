@@ -8,16 +8,16 @@ from uuid import uuid4
 import pytest
 from psycopg import Connection
 
-from domain.access.api_keys import Role
 from domain.jobs.job import Origin, State
 from domain.jobs.lifecycle import Settlement
 from domain.mail.actions.label_actions import Archive
 from domain.mail.actions.requested_action import parse_action
 from domain.mail.actions.undo_hint import hint_for
 from domain.mail.triage.safety import SafetyEnforcer, SafetyPolicy
-from storage.accounts.accounts import Account
-from storage.actions import actions
-from storage.ledger import ledger
+from domain.orgs.access.api_keys import Role
+from storage.jobs import ledger
+from storage.mail.accounts.accounts import Account
+from storage.mail.actions import actions
 from storage.postgres.database import Database
 from tests.doubles import probe_jobs
 from tests.doubles.factories import claim_one, enqueue_one

@@ -7,13 +7,13 @@ from uuid import UUID, uuid4
 import pytest
 from psycopg import Connection
 
-from domain.access.api_keys import Role
 from domain.jobs.failures import Throttled
 from domain.mail.mailbox import MailboxLabel
+from domain.orgs.access.api_keys import Role
 from gateway.http.resources import TRIALS_AT_ONCE, Resources
 from settings import Settings
-from storage.accounts import labels
-from storage.accounts.accounts import Account
+from storage.mail.accounts import labels
+from storage.mail.accounts.accounts import Account
 from storage.postgres.database import Database
 from tests.doubles.mail_factories import make_account, store_message
 from tests.gateway.api.conftest import Client, client_of

@@ -8,7 +8,7 @@ from fastapi.testclient import TestClient
 
 from domain.jobs.failures import Busy, Failure, Invalid, Transient
 from gateway.http.problems import LONGEST_DETAIL, LONGEST_FIELD, add_handlers
-from storage.secrets.sealing import UnknownSealKey
+from storage.orgs.secrets.sealing import UnknownSealKey
 
 PASSING = [
     Transient("the store is away"),

@@ -8,7 +8,7 @@ import pytest
 from fastapi.routing import APIRoute, iter_route_contexts
 from fastapi.testclient import TestClient
 
-from domain.access.api_keys import Role
+from domain.orgs.access.api_keys import Role
 from engine.runtime import Runtime
 from gateway.app import create_app
 from gateway.http.callers import known_caller

@@ -9,12 +9,12 @@ from domain.jobs.job import ActorType, Origin
 from domain.mail.consent import link_address
 from sandbox.emulator.control import GmailControl
 from settings import Settings
-from storage.accounts import accounts, consents
-from storage.accounts.consents import ConsentWish
-from storage.ledger import job_types
+from storage.jobs import job_types
+from storage.mail.accounts import accounts, consents
+from storage.mail.accounts.consents import ConsentWish
 from storage.postgres.database import Database
-from tasks.accounts import onboard
-from tasks.gmail import sync
+from tasks.mail.accounts import onboard
+from tasks.mail.gmail import sync
 from tests.gateway.oauth.browser import CALLBACK, PUBLIC, Browser
 from tests.gateway.serving import serve
 

@@ -15,9 +15,9 @@ from gateway.oauth.connecting import connect
 from sandbox.emulator.control import FaultOrder, GmailControl
 from sandbox.google.consenting import ScreenRefused, consent
 from settings import Settings
-from storage.accounts import consents, tokens
+from storage.mail.accounts import consents, tokens
+from storage.orgs.secrets.sealing import Sealer
 from storage.postgres.database import Database
-from storage.secrets.sealing import Sealer
 from tests.gateway.oauth.browser import CALLBACK, PUBLIC, Browser
 from tests.gateway.oauth.conftest import CLIENT_ID, CLIENT_SECRET, EMAIL, ORG, MakeLink
 from tests.waiting import eventually

@@ -5,10 +5,10 @@ from pydantic import SecretStr
 
 from domain.jobs.gate_causes import Cause
 from domain.mail.consent import link_address
-from storage.accounts import accounts, consents
-from storage.accounts.consents import ConsentWish
-from storage.ledger import gates
-from storage.ledger.gates import Gate
+from storage.jobs import gates
+from storage.jobs.gates import Gate
+from storage.mail.accounts import accounts, consents
+from storage.mail.accounts.consents import ConsentWish
 from tests.doubles.mail_environment import OWNER, MailEnvironment
 from tests.gateway.oauth.browser import CALLBACK, PUBLIC, Browser
 from tests.gateway.oauth.conftest import OPERATOR

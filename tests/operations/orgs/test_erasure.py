@@ -10,24 +10,24 @@ import pytest
 from psycopg import Connection, connect
 
 from commands.operations import AREAS
-from domain.access.api_keys import NOISE, Role, make_key
-from domain.exchange.artifacts import place_of
 from domain.jobs.failures import ClaimLost, Gone, Invalid, Transient
 from domain.jobs.job import Origin, State
 from domain.jobs.lifecycle import Settlement
-from domain.privacy.erasure import Mark, MarkKind
+from domain.orgs.access.api_keys import NOISE, Role, make_key
+from domain.orgs.privacy.erasure import Mark, MarkKind
+from domain.planning.files.artifacts import place_of
 from engine.runtime import Runtime
 from operations.orgs.erasure import LONGEST_PATTERN, searches_for, tried_again
 from providers.artifacts.obstore_store import ObstoreArtifacts
-from storage.access import api_keys
-from storage.access.api_keys import KeyOptions
-from storage.ledger import ledger
+from storage.jobs import ledger
+from storage.orgs.access import api_keys
+from storage.orgs.access.api_keys import KeyOptions
 from storage.postgres.execution import DatabaseError, RowLocked, StatementAborted
 from tests.commands.calling import answer, refusal
-from tests.domain.privacy.ways_to_write import ADDRESSES, NAMES, NUMBERS, full_width
+from tests.domain.orgs.privacy.ways_to_write import ADDRESSES, NAMES, NUMBERS, full_width
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type
 from tests.fleet.fleet import environment_of
-from tests.house import ROOT
+from tests.house.reading import ROOT
 from tests.operations.orgs.written_people import dump, lines_with, rows_of, write_everywhere
 from tests.storage.postgres.row_makers import fill_every_table
 from tests.waiting import eventually

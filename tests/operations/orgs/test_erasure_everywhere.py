@@ -6,9 +6,9 @@ import pytest
 from psycopg import Connection
 
 from commands.operations import AREAS
-from domain.exchange.artifacts import place_of
 from domain.jobs.failures import Gone
 from domain.jobs.job import SYSTEM_ORG
+from domain.planning.files.artifacts import place_of
 from engine.runtime import Runtime
 from providers.artifacts.obstore_store import ObstoreArtifacts
 from tests.commands.calling import answer

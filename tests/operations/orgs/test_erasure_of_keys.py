@@ -9,7 +9,7 @@ from commands.operations import AREAS
 from domain.jobs.job import State
 from domain.jobs.lifecycle import Settlement
 from engine.runtime import Runtime
-from storage.ledger import ledger
+from storage.jobs import ledger
 from tests.commands.calling import answer
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_org
 

@@ -6,8 +6,8 @@ import pytest
 from psycopg import Connection
 
 from commands.operations import AREAS
-from domain.access.api_keys import Role
-from storage.accounts import accounts
+from domain.orgs.access.api_keys import Role
+from storage.mail.accounts import accounts
 from storage.postgres.database import Database
 from tests.commands.calling import answer, call, refusal
 from tests.gateway.api.conftest import Client, client_of

@@ -7,8 +7,8 @@ from uuid import UUID, uuid4
 import pytest
 
 from commands.operations import AREAS
-from domain.access.api_keys import Role
 from domain.notifications.built_in import ALERT
+from domain.orgs.access.api_keys import Role
 from storage.notifications import notifications
 from storage.notifications.notifications import Request
 from tests.commands.calling import answer

@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from commands.planning import planning
-from domain.access.api_keys import Role
+from domain.orgs.access.api_keys import Role
 from domain.planning.model import Plan
 from storage.planning.projects import Project
 from tests.commands.calling import answer, refusal

@@ -12,7 +12,7 @@ import yaml
 from psycopg import Connection
 
 from commands.workflows import workflows
-from domain.access.api_keys import Role
+from domain.orgs.access.api_keys import Role
 from engine.relay.due_schedules import DueSchedules
 from engine.runtime import Runtime
 from storage.postgres.database import Database

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from domain.agents.transcript import Answer, ToolResult, Turn
 from domain.jobs.failures import CallState, Transient
+from domain.models.agents.transcript import Answer, ToolResult, Turn
 from providers.anthropic.conversation import (
     GO_ON,
     NO_TEXT,

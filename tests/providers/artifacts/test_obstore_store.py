@@ -18,7 +18,7 @@ from sandbox.s3.s3 import S3Control, s3_emulator
 from sandbox.s3.service import ACCESS_KEY, SECRET_KEY
 from settings import Settings
 from storage.postgres.store_mark import mark_store
-from tests.house import ROOT
+from tests.house.reading import ROOT
 
 WITHIN_S = 0.5
 KILLED = """

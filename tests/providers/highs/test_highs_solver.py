@@ -16,7 +16,7 @@ from domain.planning.rank import Ended, greedy, suggest
 from providers.highs.solver import OPTIONS, HighsSolver
 from tests.doubles.planning.plans import best_by_trying, large_plan, person, place_id, places, slot, small_plan
 from tests.doubles.planning.solving import all_best, within
-from tests.house import ROOT
+from tests.house.reading import ROOT
 
 MOST_BEST = 12
 

@@ -15,7 +15,7 @@ from domain.jobs.failures import (
     Throttled,
     Transient,
 )
-from domain.mail.parsing.parsed_message import Address
+from domain.payloads.mail_address import Address
 from providers.microsoft.sender import LOOK_AGAIN, ON_ITS_WAY, GraphSender
 from providers.ports.email import DraftRef
 from sandbox.emulator.fault_order import FaultOrder

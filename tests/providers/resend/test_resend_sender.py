@@ -21,7 +21,7 @@ from domain.jobs.failures import (
     Transient,
     Unauthorised,
 )
-from domain.mail.parsing.parsed_message import Address
+from domain.payloads.mail_address import Address
 from providers.resend.failures import CLOCKS_APART
 from providers.resend.sender import LARGEST_REQUEST, MOST_RECIPIENTS, ResendSender, request_of
 from sandbox.emulator.fault_order import FaultOrder

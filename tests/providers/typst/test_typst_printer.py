@@ -15,10 +15,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from domain.exchange.plan_paper import HEAD, PlannedSlot, PlanPaper
+from domain.planning.files.plan_paper import HEAD, PlannedSlot, PlanPaper
 from domain.planning.model import Span
 from providers.typst.printer import TypstPrinter
-from tests.house import ROOT
+from tests.house.reading import ROOT
 from tools.plan_picture import PICTURE, as_png, made_up_plan, pixels_of, render
 
 BEGIN = datetime(2026, 3, 27, tzinfo=UTC)

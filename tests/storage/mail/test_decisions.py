@@ -14,10 +14,10 @@ from domain.mail.actions.requested_action import VERSION, Delete
 from domain.mail.triage.classification import Classification, Decision, DecisionSource, needs_review
 from domain.mail.triage.models_asked import ModelsAsked
 from domain.mail.triage.safety import CheckedAction, SafetyEnforcer
-from storage.accounts.accounts import Account
-from storage.actions import actions
-from storage.actions.actions import StoredAction
 from storage.mail import decisions
+from storage.mail.accounts.accounts import Account
+from storage.mail.actions import actions
+from storage.mail.actions.actions import StoredAction
 from storage.mail.decisions import Origins, PastDecisions
 from storage.postgres.database import Database, Transaction
 from tests.doubles.mail_factories import make_account, store_message

@@ -9,8 +9,8 @@ from psycopg.errors import CheckViolation, UniqueViolation
 
 from domain.jobs.failures import Invalid
 from domain.mail.correspondence import EmailState
-from storage.accounts.accounts import Account
 from storage.mail import emails
+from storage.mail.accounts.accounts import Account
 from storage.mail.emails import MadeDraft
 from storage.postgres.database import Database
 from tests.doubles.mail_factories import NOON, WANTS_ANSWER, make_account, make_message, store_message

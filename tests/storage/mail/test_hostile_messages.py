@@ -9,10 +9,11 @@ from psycopg import Connection
 
 from bench.mail_bombs import BOMBS, mutants
 from domain.mail.parsing.limits import LONGEST_TEXT, LONGEST_VALUES, MOST_EVIDENCE, MOST_LABELS, MOST_RECIPIENTS
-from domain.mail.parsing.parsed_message import Address, Attachment, ParsedMessage
+from domain.mail.parsing.parsed_message import Attachment, ParsedMessage
 from domain.mail.triage.automation import detect_automation
-from storage.accounts.accounts import Account
+from domain.payloads.mail_address import Address
 from storage.mail import messages
+from storage.mail.accounts.accounts import Account
 from storage.postgres.database import Database
 from tests.domain.mail.corpus_report import corpus_files
 from tests.doubles.mail_factories import make_account, make_message, store_message

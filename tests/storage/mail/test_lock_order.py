@@ -1,4 +1,4 @@
-"""A mailbox's transactions come one after the other, so that none deadlock (docs: mail.md#locks)."""
+"""A mailbox's transactions come one after the other, so that none deadlock (docs: mail-handlers.md#locks)."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -7,9 +7,9 @@ import pytest
 from psycopg import Connection
 
 from domain.mail.mailbox import INBOX
-from storage.accounts import accounts
-from storage.accounts.accounts import Account
 from storage.mail import messages
+from storage.mail.accounts import accounts
+from storage.mail.accounts.accounts import Account
 from storage.postgres.database import Database, Transaction
 from storage.postgres.execution import StatementAborted
 from tests.doubles.mail_factories import make_account, make_message, store_message

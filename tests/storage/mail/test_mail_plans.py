@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 from psycopg import Connection
 
-from storage.accounts.expected_writes import KEEP
+from storage.mail.accounts.expected_writes import KEEP
 from storage.postgres.database import Database, Transaction
 from storage.postgres.queries import statement
 from tests.doubles.mail_factories import make_account

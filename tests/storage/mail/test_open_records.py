@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from domain.mail.correspondence import EmailState
-from storage.accounts.accounts import Account
 from storage.mail import emails, messages
+from storage.mail.accounts.accounts import Account
 from storage.mail.emails import EndedWait, MadeDraft, OpenRecord
 from storage.postgres.database import Database, Transaction
 from tests.doubles.mail_factories import NOON, WANTS_ANSWER, make_account, make_message, store_message

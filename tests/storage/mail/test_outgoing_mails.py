@@ -12,9 +12,9 @@ from domain.mail.actions.requested_action import AutoReply
 from domain.mail.actions.status import ActionStatus
 from domain.mail.mailbox import Draft
 from domain.mail.triage.safety import CheckedAction
-from storage.accounts.accounts import Account
-from storage.actions import actions
 from storage.mail import emails, outgoing_mails
+from storage.mail.accounts.accounts import Account
+from storage.mail.actions import actions
 from storage.mail.outgoing_mails import MailRecord
 from storage.postgres.database import Database
 from tests.doubles.mail_factories import NOON, make_account, store_message

@@ -13,7 +13,7 @@ import pytest
 from psycopg import Connection
 
 from domain.jobs.failures import Forbidden
-from domain.payloads.zones import zone_names
+from domain.jobs.scheduling.zones import zone_names
 from domain.planning import conflicts as rules
 from domain.planning.conflicts import Conflict, ConflictKind
 from domain.planning.fingerprint import difference, parts_of

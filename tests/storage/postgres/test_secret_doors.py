@@ -15,8 +15,8 @@ from domain.jobs.effects import EffectStatus, Strategy
 from domain.jobs.failures import Invalid
 from domain.jobs.job import ActorType, NewJob, Origin, State
 from domain.jobs.lifecycle import Settlement
-from domain.privacy.redaction import HIDDEN
-from domain.privacy.secrets import (
+from domain.orgs.privacy.redaction import HIDDEN
+from domain.orgs.privacy.secrets import (
     HARMLESS_NAMES,
     KEYS,
     LINKED,
@@ -28,7 +28,7 @@ from domain.privacy.secrets import (
     names_secret,
     secret_in,
 )
-from storage.ledger import audit, effects, ledger
+from storage.jobs import audit, effects, ledger
 from storage.postgres.database import Database
 from tests.doubles.factories import HINT_TIMEOUT, claim_one, enqueue_one, make_job_type, make_org
 from tests.doubles.secrets import AWS, NAMED_WAYS, NAMES, PLAIN, SHAPES, VENDORS, WAYS, ordinary_mail

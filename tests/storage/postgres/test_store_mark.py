@@ -5,7 +5,7 @@ from pathlib import Path
 from psycopg import Connection
 from pydantic import SecretStr
 
-from domain.urls.artifact_urls import MARK
+from domain.planning.files.artifact_urls import MARK
 from providers.artifacts.obstore_store import ObstoreArtifacts
 from settings import Settings
 from storage.postgres.database import Database

@@ -13,7 +13,7 @@ from domain.jobs.job import SYSTEM_ORG
 from engine.runtime import Runtime
 from sandbox.servers.postgres_server import PostgresServer
 from settings import Settings
-from storage.ledger.leadership import Leadership
+from storage.jobs.leadership import Leadership
 from storage.postgres.database import Database
 from storage.postgres.execution import DatabaseUnavailable, diagnosis_of, is_away
 from storage.postgres.migrate import upgrade

@@ -11,8 +11,8 @@ from domain.jobs.failures import Invalid
 from domain.jobs.job import ClaimedJob, Done
 from domain.jobs.lifecycle import settlement_of
 from domain.jobs.retry import STANDARD
-from storage.ledger import ledger
-from storage.ledger.ledger import Settled
+from storage.jobs import ledger
+from storage.jobs.ledger import Settled
 from storage.postgres.database import Transaction
 from tests.doubles.inline_worker import claim_job
 from tests.workflows.workflow_runs import Workflows

@@ -3,13 +3,13 @@
 from datetime import timedelta
 from uuid import UUID, uuid4
 
-from domain.email.sender import EmailProvider
-from domain.exchange.artifacts import place_of
 from domain.jobs.job import SYSTEM_ORG
-from domain.urls.artifact_urls import read_artifacts_url
+from domain.notifications.sender import EmailProvider
+from domain.planning.files.artifact_urls import read_artifacts_url
+from domain.planning.files.artifacts import place_of
 from sandbox.s3.s3 import S3Control
-from storage.exchange import artifacts
-from storage.exchange.artifacts import StoredArtifact
+from storage.planning import artifacts
+from storage.planning.artifacts import StoredArtifact
 from tests.doubles.email_orders import order, set_sender
 from tests.doubles.mail_environment import MailEnvironment
 from tests.doubles.stored_artifacts import store_artifact

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from domain.email.sender import EmailProvider
+from domain.notifications.sender import EmailProvider
 from tests.doubles.email_orders import order, set_sender
 from tests.doubles.mail_environment import MailEnvironment
 

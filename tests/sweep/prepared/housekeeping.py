@@ -4,7 +4,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from domain.jobs.job import SYSTEM_ORG, Origin
-from storage.ledger import ledger
+from storage.jobs import ledger
 from tests.doubles.end_hooks import make_hook, repair_hook
 from tests.doubles.factories import pass_time
 from tests.doubles.mail_environment import MailEnvironment

@@ -3,13 +3,13 @@
 from datetime import timedelta
 from uuid import UUID
 
-from domain.email.sender import EmailProvider
 from domain.jobs.job import SYSTEM_ORG
 from domain.notifications.channels import Channel, Choice
+from domain.notifications.sender import EmailProvider
 from domain.notifications.template import read_template
-from engine.relay.due_schedules import DueReminders
+from engine.relay.due_rows import DueRows
 from sandbox.fcm.service import service_account
-from storage.notifications import notifications, people, templates
+from storage.notifications import notifications, people, reminders, templates
 from storage.notifications.notifications import Request
 from tests.doubles.email_orders import set_sender
 from tests.doubles.mail_environment import MailEnvironment
@@ -98,7 +98,7 @@ def due_reminder(rule: str | None) -> Prepare:
 
     def prepare(env: MailEnvironment) -> UUID:
         add_reminder(env.process, env.account.org_id, env.account.user_id, timedelta(minutes=-1), rule=rule)
-        DueReminders(env.process).turn()
+        DueRows(env.process, reminders).turn()
         return queued(env, "reminders.deliver")
 
     return prepare

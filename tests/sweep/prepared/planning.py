@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from domain.exchange.availability import AvailabilityEntry
+from domain.planning.calendars.availability import AvailabilityEntry
 from domain.planning.model import Availability, AvailabilityKind, Plan
 from storage.planning import imports
 from storage.planning.projects import Project

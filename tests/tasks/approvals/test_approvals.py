@@ -10,11 +10,11 @@ import pytest
 from psycopg import Connection
 from pydantic import SecretStr
 
-from domain.access.users import UserRole
 from domain.approvals.decision import Choice
 from domain.approvals.question import Question
 from domain.jobs.job import SYSTEM_ORG, ClaimedJob
 from domain.mail.actions.status import ActionStatus
+from domain.orgs.access.users import UserRole
 from providers.discord.bot import DiscordBot
 from providers.ports.approvals import Outcome
 from sandbox.anthropic.anthropic import anthropic_emulator
@@ -23,15 +23,15 @@ from sandbox.emulator.client import EmulatorControl
 from sandbox.emulator.fault_order import FaultOrder
 from sandbox.google.gmail import gmail_emulator
 from settings import Settings
-from storage.access import users
-from storage.access.users import UserChanges
+from storage.orgs.access import users
+from storage.orgs.access.users import UserChanges
 from tasks import celery
 from tests.doubles.approvals import ASKED_EARLIER, CHANNEL, ask_in_channel, buttons, decide, messages, waiting
 from tests.doubles.factories import pass_time
 from tests.doubles.inline_worker import claim_job, run_claimed
 from tests.doubles.mail_actions import look
 from tests.doubles.mail_environment import Addresses, MailEnvironment, environment_at
-from tests.tasks.outbound.test_outbound_failures import open_effects
+from tests.tasks.mail.outbound.test_outbound_failures import open_effects
 
 ASKED = "approvals.notify"
 

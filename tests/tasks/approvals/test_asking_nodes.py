@@ -6,16 +6,16 @@ from uuid import UUID
 
 import pytest
 
-from domain.access.users import UserRole
 from domain.approvals.decision import Choice
-from domain.email.sender import EmailProvider
+from domain.notifications.sender import EmailProvider
+from domain.orgs.access.users import UserRole
 from domain.payloads.approvals import NotifyPayload, ShowOutcomePayload
 from domain.payloads.payload import Payload
 from engine.enqueue import enqueue
 from sandbox.emulator.client import EmulatorControl
-from storage.access import users
-from storage.access.users import UserChanges
-from storage.doubts.approvals import asking
+from storage.approvals.approvals import asking
+from storage.orgs.access import users
+from storage.orgs.access.users import UserChanges
 from tests.doubles.approvals import buttons, decide, messages
 from tests.doubles.email_orders import set_sender
 from tests.doubles.mail_environment import MailEnvironment

@@ -8,16 +8,16 @@ import pytest
 
 from domain.approvals.decision import Choice
 from domain.jobs.job import Origin
-from operations import replays
-from operations.replays import Replacement
+from operations.jobs import replays
+from operations.jobs.replays import Replacement
 from sandbox.emulator.client import EmulatorControl
 from sandbox.emulator.fault_order import FaultOrder
-from storage.ledger import ledger
+from storage.jobs import ledger
 from tests.doubles.approvals import ASKED_EARLIER, CHANNEL, ask_in_channel, decide, messages, waiting
 from tests.doubles.factories import pass_time
 from tests.doubles.mail_environment import MailEnvironment
 from tests.tasks.approvals.test_approvals import ASKED, bot, env
-from tests.tasks.test_doubts import reconcile, told
+from tests.tasks.approvals.test_doubts import reconcile, told
 
 __all__ = ["bot", "env"]
 

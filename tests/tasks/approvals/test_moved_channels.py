@@ -10,13 +10,13 @@ from domain.approvals.decision import Choice
 from providers.discord.bot import DiscordBot
 from sandbox.emulator.client import EmulatorControl
 from sandbox.emulator.fault_order import FaultOrder
-from storage.doubts import approvals
+from storage.approvals import approvals
 from tests.doubles.approvals import ASKED_EARLIER, CHANNEL, ask_in_channel, decide, messages, waiting
 from tests.doubles.factories import make_org, pass_time
 from tests.doubles.mail_environment import MailEnvironment
 from tests.tasks.approvals.test_approvals import ASKED, bot, env
+from tests.tasks.approvals.test_doubts import reconcile, told
 from tests.tasks.approvals.test_ended_questions import OTHER, ended_in_the_call, second, status
-from tests.tasks.test_doubts import reconcile, told
 
 __all__ = ["bot", "env"]
 

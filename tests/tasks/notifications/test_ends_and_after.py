@@ -8,15 +8,15 @@ from uuid import UUID
 import pytest
 from psycopg import connect
 
-from domain.email.sender import EmailProvider
 from domain.jobs.job import SYSTEM_ORG, Origin
 from domain.notifications.channels import Channel, Choice
+from domain.notifications.sender import EmailProvider
 from domain.payloads.maintenance import PurgeExpiredKeysPayload
 from domain.payloads.notifications import CloseOverduePayload, SendPushPayload
 from domain.payloads.payload import Payload, jobs_of
-from operations import replays
+from operations.jobs import replays
 from sandbox.emulator.fault_order import FaultOrder
-from storage.ledger import ledger
+from storage.jobs import ledger
 from storage.notifications import channel_senders, people
 from tests.doubles.email_orders import set_sender
 from tests.doubles.factories import make_org, pass_time

@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
-from domain.email.sender import EmailProvider
 from domain.notifications.channels import Channel, Choice
+from domain.notifications.sender import EmailProvider
 from sandbox.emulator.fault_order import FaultOrder
 from tests.doubles.email_orders import set_sender
 from tests.doubles.factories import pass_time

@@ -9,13 +9,12 @@ import pytest
 
 from domain.jobs.job import NewJob, Origin
 from domain.notifications.channels import Channel
-from domain.scheduling.reminders import CHANGED, NOT_FOUND, ReminderState, done, first_course, reworded, snoozed
-from engine.relay.due_schedules import DueReminders
-from operations import replays
-from storage.ledger import ledger
-from storage.notifications import people
-from storage.schedules import reminders
-from storage.schedules.reminders import Wanted
+from domain.notifications.reminders import CHANGED, NOT_FOUND, ReminderState, done, first_course, reworded, snoozed
+from engine.relay.due_rows import DueRows
+from operations.jobs import replays
+from storage.jobs import ledger
+from storage.notifications import people, reminders
+from storage.notifications.reminders import Wanted
 from tests.doubles.factories import make_org
 from tests.doubles.told_people import ToldPeople, add_reminder
 
@@ -69,7 +68,7 @@ def test_ac_22_reminders_enqueue(told: ToldPeople) -> None:
     due = {told.remind() for _ in range(3)}
     told.remind(HOUR)
     for _ in range(2):
-        assert DueReminders(told.process).turn() is False
+        assert DueRows(told.process, reminders).turn() is False
     rows = told.database.execute("select payload, idempotency_key from jobs where job_type = 'reminders.deliver'")
     found = rows.fetchall()
     assert {(UUID(row[0]["reminder_id"]), row[0]["user_id"], row[0]["occurrence"]) for row in found} == {
@@ -137,7 +136,7 @@ def test_what_is_done_between_queue_and_delivery_counts(
     told: ToldPeople, act: str, reason: str, later: list[str]
 ) -> None:
     reminder_id = told.remind()
-    DueReminders(told.process).turn()
+    DueRows(told.process, reminders).turn()
     (job_id,) = queued_jobs(told)
     change(told, reminder_id, act)
     assert told.run(job_id) == "succeeded"
@@ -179,7 +178,7 @@ def test_a_reminder_keeps_its_zone_when_its_person_moves(told: ToldPeople) -> No
 def test_a_notification_that_was_refused_is_tried_again(told: ToldPeople) -> None:
     reminder_id = told.remind()
     told.database.execute("update job_types set name = 'notifications.gone' where name = 'notifications.deliver'")
-    DueReminders(told.process).turn()
+    DueRows(told.process, reminders).turn()
     (job_id,) = queued_jobs(told)
     assert told.run(job_id) == "queued", "the attempt failed, and the job waits for the next one"
     assert told.reminder(reminder_id).course.state is ReminderState.QUEUED
@@ -193,7 +192,7 @@ def test_a_notification_that_was_refused_is_tried_again(told: ToldPeople) -> Non
 def test_a_job_that_ends_without_ringing_ends_no_series(told: ToldPeople, end: str) -> None:
     once, daily = told.remind(), told.remind(rule="FREQ=DAILY")
     regular = told.reminder(daily).course.following_at
-    DueReminders(told.process).turn()
+    DueRows(told.process, reminders).turn()
     for job_id in queued_jobs(told):
         end_job(told, job_id, end)
     went_on = told.reminder(daily)
@@ -231,7 +230,7 @@ def test_a_late_reminder_does_not_ring_in_quiet_hours(told: ToldPeople, late: ti
 
 def test_a_reminder_whose_dead_letter_is_discarded_is_canceled(told: ToldPeople) -> None:
     discarded, replayable = told.remind(), told.remind()
-    DueReminders(told.process).turn()
+    DueRows(told.process, reminders).turn()
     for job_id in queued_jobs(told):
         end_job(told, job_id, "dead")
     with told.process.database.ledger() as tx:
@@ -244,7 +243,7 @@ def test_a_reminder_whose_dead_letter_is_discarded_is_canceled(told: ToldPeople)
 
 def test_a_removed_person_is_reminded_of_nothing(told: ToldPeople) -> None:
     told.remind()
-    DueReminders(told.process).turn()
+    DueRows(told.process, reminders).turn()
     told.database.execute("delete from users where id = %s", (told.user_id,))
     assert told.let_ring() == [{"skipped": True, "reason": NOT_FOUND}]
 

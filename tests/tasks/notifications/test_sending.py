@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from domain.email.sender import EmailProvider
 from domain.mail.outgoing.outgoing_mail import AutomatedKind, machine_headers
 from domain.notifications.channels import Channel, Choice
+from domain.notifications.sender import EmailProvider
 from sandbox.emulator.fault_order import FaultOrder
 from storage.notifications import channel_senders, notifications
 from tests.doubles.email_orders import set_sender

@@ -8,7 +8,7 @@ import pytest
 from domain.jobs.job import Cancel, Done, Origin
 from domain.jobs.lifecycle import settlement_of
 from domain.jobs.retry import STANDARD
-from storage.ledger import ledger
+from storage.jobs import ledger
 from tests.doubles.inline_worker import claim_job
 from tests.workflows.workflow_jobs import BROKEN
 from tests.workflows.workflow_runs import Workflows

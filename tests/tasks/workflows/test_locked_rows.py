@@ -7,9 +7,9 @@ import pytest
 
 from domain.jobs.failures import Transient
 from domain.jobs.job import Done
-from storage.doubts import subjects
+from storage.approvals import subjects
 from storage.postgres.database import Transaction
-from tasks import workflows
+from tasks.workflows import workflows
 from tests.doubles.inline_worker import claim_job
 from tests.workflows.workflow_runs import Workflows
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 import psycopg
 import pytest
 
-from storage.ledger import invariants
+from storage.jobs import invariants
 from storage.workflows import runs
 from tests.workflows.workflow_runs import Workflows
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from domain.jobs.failures import Conflict, Forbidden, Gone, Invalid
-from storage.ledger import relay
+from storage.jobs import relay
 from tests.workflows.workflow_runs import Workflows
 
 ASKING = """

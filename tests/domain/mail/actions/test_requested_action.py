@@ -25,8 +25,7 @@ from domain.mail.outgoing.outgoing_mail import message_bytes
 from domain.mail.outgoing.send_orders import ActionContext, send_order
 from domain.mail.outgoing.senders import Sender
 from domain.mail.parsing.mime import parse_message
-from domain.mail.parsing.parsed_message import Address
-from domain.payloads.mail_address import address_key
+from domain.payloads.mail_address import Address, address_key
 from tests.domain.mail.actions.any_action import ACTIONS, NOON
 from tests.domain.mail.messages import make_message
 

@@ -12,7 +12,7 @@ from domain.mail.outgoing.composing import compose, subject_of
 from domain.mail.outgoing.outgoing_mail import MailMessage, message_bytes
 from domain.mail.outgoing.senders import DELIVERED_TO, Sender, choose_sender
 from domain.mail.parsing.mime import parse_message
-from domain.mail.parsing.parsed_message import Address
+from domain.payloads.mail_address import Address
 from domain.payloads.outbound import SendPayload
 from tests.domain.mail.messages import make_message
 

@@ -20,8 +20,8 @@ from domain.mail.outgoing.outgoing_mail import (
     message_bytes,
 )
 from domain.mail.parsing.mime import parse_message
-from domain.mail.parsing.parsed_message import Address
 from domain.mail.triage.automation import detect_automation, replies_allowed
+from domain.payloads.mail_address import Address
 from domain.payloads.mail_fields import mailbox_parts
 
 ADA, BOB = Address("Ada Lovelace", "ada@example.org"), Address("Böb, the \u5bb6", "bob@example.org")

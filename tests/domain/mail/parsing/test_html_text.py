@@ -10,7 +10,7 @@ from domain.mail.parsing.limits import MOST_TAGS
 from domain.mail.parsing.mime import parse_message
 from domain.mail.parsing.parsed_message import Defect
 from domain.mail.triage.automation import detect_automation
-from tests.house import ROOT
+from tests.house.reading import ROOT
 
 LETTERS = st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=20)
 

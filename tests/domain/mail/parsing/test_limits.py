@@ -3,7 +3,7 @@
 import re
 
 from domain.mail.parsing import limits
-from tests.house import ROOT
+from tests.house.reading import ROOT
 
 PAGE = ROOT / "docs" / "explanation" / "mail-limits.md"
 

@@ -11,10 +11,11 @@ from domain.mail.outgoing.senders import Sender
 from domain.mail.outgoing.subjects import plain_subject
 from domain.mail.parsing.limits import LONGEST_SUBJECT
 from domain.mail.parsing.mime import parse_message
-from domain.mail.parsing.parsed_message import Address, ParsedMessage
+from domain.mail.parsing.parsed_message import ParsedMessage
 from domain.mail.replies.draft_fingerprint import is_untouched, of_made
 from domain.mail.replies.recipients import MOST_RECIPIENTS
 from domain.mail.replies.replies import Envelope, Original, reply_message
+from domain.payloads.mail_address import Address
 from tests.domain.mail.corpus.mutants import seeds
 
 OWNER = Sender(Address("", "owner@example.com"))

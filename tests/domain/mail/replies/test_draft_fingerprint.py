@@ -4,10 +4,10 @@ import pytest
 
 from domain.mail.outgoing.senders import Sender
 from domain.mail.parsing.mime import parse_message
-from domain.mail.parsing.parsed_message import Address
 from domain.mail.replies.draft_fingerprint import UNKNOWN, is_untouched, of_made, of_rework, words_of
 from domain.mail.replies.drafting import fingerprint
 from domain.mail.replies.replies import Envelope, Original, reply_message, threaded_message
+from domain.payloads.mail_address import Address
 
 OWNER = Address("", "owner@example.com")
 SENDER = Sender(OWNER)

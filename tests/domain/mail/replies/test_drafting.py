@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from domain.jobs.failures import Invalid
 from domain.mail.outgoing.senders import Sender
 from domain.mail.parsing.mime import parse_message
-from domain.mail.parsing.parsed_message import Address
 from domain.mail.replies.drafting import (
     LONGEST_THREAD,
     accept_draft,
@@ -19,6 +18,7 @@ from domain.mail.replies.drafting import (
     was_edited,
 )
 from domain.mail.replies.replies import Original, reply_message
+from domain.payloads.mail_address import Address
 from tests.domain.mail.messages import make_message
 
 

@@ -13,8 +13,8 @@ from domain.mail.outgoing.subjects import plain_subject
 from domain.mail.outgoing.thread_ids import LONGEST_REFERENCES, thread_ids
 from domain.mail.parsing.encoded_words import decode_words
 from domain.mail.parsing.mime import parse_message
-from domain.mail.parsing.parsed_message import Address
 from domain.mail.replies.replies import Original, reply_message
+from domain.payloads.mail_address import Address
 from tests.domain.mail.messages import make_message
 
 OWNER = Sender(Address("Öwner", "owner@example.com"))

@@ -12,7 +12,7 @@ from domain.mail.actions.requested_action import CLASSES, KINDS
 from domain.mail.rule_language import rule_file, rules
 from domain.mail.rule_language.conditions import DEEPEST_CONDITION, MOST_CHILDREN, MOST_CONDITIONS, Condition
 from domain.mail.rule_language.rule_file import read_rule_document, read_rule_file
-from storage.rules import kept_rules
+from storage.mail.rules import kept_rules
 from tests.written_pages import DOCS, Page
 
 REFERENCE = Page(DOCS / "reference" / "rule-language.md")

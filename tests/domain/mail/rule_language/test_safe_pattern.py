@@ -14,7 +14,7 @@ from domain.mail.rule_language.safe_pattern import (
     found_in,
     matches_everything,
 )
-from domain.spelling.normal_form import normal_pattern, searched_forms
+from domain.orgs.spelling.normal_form import normal_pattern, searched_forms
 
 ORDINARY = [
     r"invoice\s+#?\d+",

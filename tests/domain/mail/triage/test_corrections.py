@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.mail.mailbox import Change
-from domain.mail.parsing.parsed_message import Address
 from domain.mail.triage.corrections import MOST_TOLD, Correction, Removal, correction_lines, removals_in
 from domain.mail.triage.prompts import Guidance
+from domain.payloads.mail_address import Address
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 ADA = Address("Ada", "ada@example.org")

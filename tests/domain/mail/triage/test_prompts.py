@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from domain.jobs.failures import Invalid
 from domain.mail.actions.kinds import ActionKind
 from domain.mail.mail_fence import fence, neutralise
-from domain.mail.parsing.parsed_message import Address
 from domain.mail.triage.classification import accept_answer
 from domain.mail.triage.prompts import (
     LONGEST_MAIL,
@@ -21,6 +20,7 @@ from domain.mail.triage.prompts import (
     classification_prompt,
     rules_in_scope,
 )
+from domain.payloads.mail_address import Address
 from tests.domain.mail.messages import make_message
 
 BOUNDARIES = st.from_regex(r"[A-Za-z0-9]{16,24}", fullmatch=True)

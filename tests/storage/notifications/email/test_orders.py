@@ -8,8 +8,8 @@ import pytest
 from psycopg import Connection
 from psycopg.types.json import Jsonb
 
-from domain.email.sender import EmailProvider, SenderIdentity
 from domain.jobs.failures import Gone
+from domain.notifications.sender import EmailProvider, SenderIdentity
 from domain.payloads.email import EmailOrder
 from storage.notifications.email import orders
 from storage.notifications.email.orders import OrderDraft, OrderPosition

@@ -1,1 +1,0 @@
-"""E-mail that services send by a vendor: what an order may say, and what leaves."""

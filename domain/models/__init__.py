@@ -1,0 +1,1 @@
+"""The rules of language models, their budgets and agents."""

@@ -1,0 +1,1 @@
+"""The rules of orgs, their people, keys and secrets."""

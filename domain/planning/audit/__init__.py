@@ -1,0 +1,1 @@
+"""What an event changed in a plan, in sentences."""

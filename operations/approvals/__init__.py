@@ -1,0 +1,1 @@
+"""What people and services may do about approvals and effects in doubt."""

@@ -1,0 +1,1 @@
+"""What people and services may do about the jobs and their ledger."""

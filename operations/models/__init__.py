@@ -1,0 +1,1 @@
+"""What people and services may do about language models, their budgets and agents."""

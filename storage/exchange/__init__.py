@@ -1,1 +1,0 @@
-"""Files that people exchange with the fleet: the statements of artifacts."""

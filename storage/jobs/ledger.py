@@ -1,0 +1,350 @@
+"""Enqueues, claims, settles and cancels jobs, and renews leases; statements over many jobs take arrays."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timedelta
+from operator import attrgetter
+from typing import Any
+from uuid import UUID, uuid4
+
+from psycopg.types.json import Jsonb
+
+from domain.jobs.job import ActorType, ClaimedJob, Enqueued, Hint, JsonObject, NewJob, Origin, State
+from domain.jobs.lifecycle import MOST_REFUSED_SUSPECTS, SUSPECT_REST, CloseGate, Settlement
+from domain.jobs.scheduling.backlog_demand import BacklogKey, Cursors, Demand
+from domain.orgs.privacy.redaction import redact_document, redact_text
+from storage.jobs.requests import Requests, as_parameters, as_requests
+from storage.postgres.arrays import array, column
+from storage.postgres.database import Transaction
+from storage.postgres.execution import Row
+
+NO_DEMAND: Demand = {}
+NO_CURSORS: Cursors = {}
+
+NO_OUTPUT: JsonObject = {}
+
+OVER = frozenset({"expired", "canceled"})
+"""What the ledger answers to a claim of a job that must end instead."""
+
+ENQUEUE_COLUMNS = ("job_id", "job_type", "queue", "created", "publish")
+"""Of the answer to an enqueue of many."""
+
+JOB_COLUMNS = ClaimedJob._fields[2:]
+"""What a claim says of a job, besides its token and its origin."""
+
+CLAIM_COLUMNS = ("answer", "refused_id", "backlog", "since", *JOB_COLUMNS, *Origin._fields, "called")
+"""Of a claim's answer, in the order in which the statement gives them: none is moved."""
+
+JOB_AT = CLAIM_COLUMNS.index(JOB_COLUMNS[0])
+ORIGIN_AT = JOB_AT + len(JOB_COLUMNS)
+
+PUBLISHED = frozenset({"woken", "child"})
+"""What a settlement answers of jobs whose hints the caller publishes."""
+
+SETTLE_COLUMNS = ("what", "job_id", "job_type", "queue")
+
+ACTORS = {kind.value: kind for kind in ActorType}
+"""Looked up once per claimed job; the enumeration itself takes ten times as long to answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """One process that runs jobs: its row holds the lease of all its claims."""
+
+    worker_id: UUID
+    node_id: UUID
+    hostname: str
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimResult:
+    """What became of a list of hints."""
+
+    jobs: tuple[ClaimedJob, ...]
+    refused: Mapping[UUID, str]
+    """Jobs that were queued and not claimed: early, gated, serial, freeing, locked, suspect; or `OVER`, to be ended."""
+    cursors: Cursors
+    """How far each backlog was claimed, for the next claims of this process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What became of settlements."""
+
+    refused: tuple[UUID, ...]
+    """The job of each settlement whose claim was lost, and of which nothing was written."""
+    hints: tuple[Hint, ...]
+    """Children, and jobs that waited for a concurrency key, to be published."""
+    locked: frozenset[UUID] = frozenset()
+    """Jobs that somebody else has locked, and of which nothing was written; only when nobody was waited for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """Jobs that moved, and hints to publish because a concurrency key became free."""
+
+    job_ids: frozenset[UUID]
+    hints: tuple[Hint, ...]
+    locked: frozenset[UUID] = frozenset()
+    """Jobs that should have moved and that somebody else has locked."""
+
+
+def enqueue(
+    tx: Transaction,
+    jobs: Sequence[NewJob],
+    *,
+    publisher: bool,
+    hint_timeout: timedelta,
+    burst: int = 20,
+    job_ids: Sequence[UUID] = (),
+) -> tuple[Enqueued, ...]:
+    """Insert jobs in the caller's transaction, in the given order; those with a taken key name the job that has it.
+
+    At most `burst` due jobs of an org and queue are for the caller to publish; the others wait for the relay. `job_ids`
+    are for jobs that bring none.
+    """
+    if not jobs:
+        return ()
+    if len(jobs) == 1 and not job_ids and burst > 0:
+        return (_enqueue_one(tx, jobs[0], publisher=publisher, hint_timeout=hint_timeout),)
+    return enqueue_requests(tx, as_requests(jobs, job_ids), publisher=publisher, hint_timeout=hint_timeout, burst=burst)
+
+
+def _enqueue_one(tx: Transaction, job: NewJob, *, publisher: bool, hint_timeout: timedelta) -> Enqueued:
+    """Insert one job by the statement that is made for one, which takes a fraction of the other's time."""
+    row = tx.run("enqueue_job", **as_parameters(job), publisher=publisher, hint_timeout=hint_timeout)[0]
+    return Enqueued(Hint(row.job_id, row.job_type, row.queue), row.created, row.publish)
+
+
+def enqueue_requests(
+    tx: Transaction, asked: Requests, *, publisher: bool, hint_timeout: timedelta, burst: int
+) -> tuple[Enqueued, ...]:
+    """Insert the jobs that these requests are for; see `enqueue`."""
+    rows = tx.tuples(
+        "enqueue_jobs", ENQUEUE_COLUMNS, requests=asked, publisher=publisher, hint_timeout=hint_timeout, burst=burst
+    )
+    return tuple(
+        Enqueued(Hint(job_id, job_type, queue), created, publish) for job_id, job_type, queue, created, publish in rows
+    )
+
+
+def claim(  # noqa: PLR0913 - what a process says of itself and of what it wants
+    tx: Transaction,
+    job_ids: Sequence[UUID],
+    worker_id: UUID,
+    *,
+    lease: timedelta,
+    demand: Demand = NO_DEMAND,
+    cursors: Cursors = NO_CURSORS,
+    token: UUID | None = None,
+    alone: bool = True,
+) -> ClaimResult:
+    """Take queued jobs for a process; each begins in its turn (`record_starts`).
+
+    A suspect is claimed only where the process is `alone` with it: it holds nothing else, and asks for nothing else.
+    It begins with its claim. `demand` brings jobs from backlogs along, as many as there are, from the `cursors` on.
+
+    With the job's id, `token` names each claim, so that who lost the answer can still give them back; by default a
+    fresh one.
+    """
+    token = token or uuid4()
+    rows = tx.tuples(
+        "claim_jobs",
+        CLAIM_COLUMNS,
+        job_ids=array(job_ids),
+        queues=array(key.queue for key in demand),
+        priorities=array(key.priority for key in demand),
+        org_ids=array(key.org_id for key in demand),
+        counts=array(demand.values()),
+        cursors=column(cursors.get(key) for key in demand),
+        token=token,
+        worker_id=worker_id,
+        lease=lease,
+        alone=alone,
+        suspects_rest=SUSPECT_REST,
+        most_suspect=MOST_REFUSED_SUSPECTS,
+    )
+    return _read_claims(rows, token, list(demand))
+
+
+def _read_claims(rows: Sequence[tuple[Any, ...]], token: UUID, keys: Sequence[BacklogKey]) -> ClaimResult:
+    """The answer of claim_jobs: rows of `CLAIM_COLUMNS`."""
+    jobs: list[ClaimedJob] = []
+    refused: dict[UUID, str] = {}
+    cursors: dict[BacklogKey, datetime] = {}
+    for row in rows:
+        if row[0] == "claimed":
+            origin = Origin(ACTORS[row[ORIGIN_AT]], *row[ORIGIN_AT + 1 : -1])
+            jobs.append(ClaimedJob(token, origin, *row[JOB_AT:ORIGIN_AT]))
+            continue
+        answer, refused_id, backlog, since = row[:JOB_AT]
+        if answer == "cursor":
+            cursors[keys[backlog - 1]] = since
+        else:
+            refused[refused_id] = answer
+    return ClaimResult(tuple(jobs), refused, cursors)
+
+
+def end_unclaimed(tx: Transaction, job_ids: Sequence[UUID]) -> None:
+    """End those jobs that a claim refused because they are expired or canceled; in a statement after the claim's."""
+    if job_ids:
+        tx.run("end_unclaimed", job_ids=list(job_ids))
+
+
+def settle(
+    tx: Transaction,
+    settlements: Sequence[Settlement],
+    *,
+    hint_timeout: timedelta = timedelta(seconds=30),
+    burst: int = 20,
+) -> Settled:
+    """Write what became of jobs, of those whose claims still hold, and enqueue their children as `enqueue` does."""
+    # All writers lock jobs by their ids: two that settle the same ones must not wait for each other.
+    settlements = sorted(settlements, key=attrgetter("job_id.int"))
+    rows = tx.tuples(
+        "settle_jobs",
+        SETTLE_COLUMNS,
+        job_ids=array([s.job_id for s in settlements]),
+        tokens=array([s.token for s in settlements]),
+        states=column([s.state for s in settlements], State.SUCCEEDED),
+        run_ats=column([s.run_at for s in settlements]),
+        attempt_deltas=column([s.attempt_delta for s in settlements], 0),
+        loss_deltas=column([s.loss_delta for s in settlements], 0),
+        started_ats=column([s.started_at for s in settlements]),
+        outputs=column([s.output and redact_document(s.output) for s in settlements], NO_OUTPUT),
+        errors=column([s.error and redact_document(s.error) for s in settlements]),
+        costs=column([s.cost_microcents for s in settlements], 0),
+        reasons=column([s.reason and redact_text(s.reason) for s in settlements]),
+        details=column([redact_document(s.detail) if s.detail else None for s in settlements]),
+        suspects=column([s.suspect for s in settlements], absent=False),
+        return_deltas=column([s.returns for s in settlements], 0),
+        gates=column([None if s.gate is None else _gate(s.gate) for s in settlements]),
+        children=column([s.children for s in settlements]),
+        hint_timeout=hint_timeout,
+        burst=burst,
+    )
+    refused = tuple(job_id for what, job_id, *_ in rows if what == "refused")
+    return Settled(refused, tuple(Hint(*named) for what, *named in rows if what in PUBLISHED))
+
+
+def _gate(gate: CloseGate) -> JsonObject:
+    return redact_document(
+        {
+            "scope": gate.scope.value,
+            "key": gate.key,
+            "cause": gate.cause.value,
+            "reason": gate.reason,
+            "until": gate.until and gate.until.isoformat(),
+            "grows": gate.grows,
+        }
+    )
+
+
+def settle_free(
+    tx: Transaction,
+    settlements: Sequence[Settlement],
+    *,
+    hint_timeout: timedelta = timedelta(seconds=30),
+    burst: int = 20,
+) -> Settled:
+    """As `settle`, for those jobs that nobody else has locked, in the caller's transaction."""
+    asked = [settlement.job_id for settlement in settlements]
+    locked = frozenset(asked) - {row.id for row in tx.run("lock_free_jobs", job_ids=asked)}
+    free = [settlement for settlement in settlements if settlement.job_id not in locked]
+    if not free:
+        return Settled((), (), locked)
+    return replace(settle(tx, free, hint_timeout=hint_timeout, burst=burst), locked=locked)
+
+
+def record_starts(tx: Transaction, starts: Sequence[tuple[UUID, UUID, datetime]]) -> frozenset[UUID]:
+    """Write when claimed jobs began (id, token, time), and return those jobs.
+
+    One that has ended meanwhile is passed over, and so is one that its handler has locked.
+    """
+    rows = tx.run(
+        "start_jobs",
+        job_ids=array(job_id for job_id, _, _ in starts),
+        tokens=array(token for _, token, _ in starts),
+        started_ats=array(at for _, _, at in starts),
+    )
+    return frozenset(row.id for row in rows)
+
+
+def renew_lease(tx: Transaction, worker: Worker, lease: timedelta) -> datetime:
+    """Register a process, or renew its lease; returns the database's time."""
+    at: datetime = tx.run("renew_lease", **asdict(worker), lease=lease)[0].at
+    return at
+
+
+def read_time(tx: Transaction) -> datetime:
+    """The database's time."""
+    at: datetime = tx.raw("select clock_timestamp() as at")[0].at
+    return at
+
+
+def cancel(
+    tx: Transaction, job_ids: Sequence[UUID], reason: str, *, by: Origin, org_id: UUID | None = None
+) -> dict[UUID, str]:
+    """Ask for jobs to be canceled; returns the state of each that was not final yet."""
+    rows = tx.run(
+        "cancel_jobs",
+        job_ids=list(job_ids),
+        reason=reason,
+        org_id=org_id,
+        actor_type=by.actor_type.value,
+        actor_id=by.actor_id,
+    )
+    return {row.id: row.state for row in rows}
+
+
+def cancel_free(tx: Transaction, job_id: UUID, reason: str, *, by: Origin) -> bool:
+    """Ask to cancel a job, unless somebody has; false where somebody has locked the job, who is not waited for."""
+    free = bool(tx.run("lock_free_jobs", job_ids=[job_id]))
+    # In a statement of its own, which sees what was committed before the lock.
+    wanted = tx.raw(
+        "select id from jobs where id = %(id)s and finished_at is null and cancel_requested_at is null", {"id": job_id}
+    )
+    if free and wanted:
+        cancel(tx, [job_id], reason, by=by)
+    return free or not wanted
+
+
+def hold_claim(tx: Transaction, job_id: UUID, token: UUID) -> None:
+    """Keep a held job's claim until the transaction's end; raises `ClaimLost` when it is not held any more."""
+    tx.raw("select postroom.hold_claim(%(job)s, %(token)s)", {"job": job_id, "token": token})
+
+
+def cancel_requested(tx: Transaction, job_id: UUID, token: UUID) -> str | None:
+    """Why a held job should stop, or None; raises `ClaimLost` when it is not held any more. Locks nothing."""
+    reason: str | None = tx.run("look_at_claim", job_id=job_id, token=token)[0].reason
+    return reason
+
+
+def settle_held(
+    tx: Transaction, job: ClaimedJob, output: JsonObject, cost_microcents: int, *, began_at: datetime
+) -> tuple[Hint, ...]:
+    """Make a held job succeeded in the caller's transaction; returns hints of jobs that waited for its key."""
+    rows = tx.run(
+        "settle_held",
+        job_id=job.job_id,
+        token=job.token,
+        output=Jsonb(redact_document(output)),
+        cost=cost_microcents,
+        began_at=began_at,
+    )
+    return tuple(Hint(row.job_id, row.job_type, row.queue) for row in rows)
+
+
+def record_progress(tx: Transaction, job: ClaimedJob, document: JsonObject) -> bool:
+    """Keep how far a job is; false when its claim is lost."""
+    rows = tx.raw(
+        "update jobs set progress = %(progress)s where id = %(job)s and claim_token = %(token)s returning id",
+        {"progress": Jsonb(redact_document(document)), "job": job.job_id, "token": job.token},
+    )
+    return bool(rows)
+
+
+def woken(rows: Sequence[Row]) -> tuple[Hint, ...]:
+    """Of a statement's rows, those of jobs that waited for a concurrency key."""
+    return tuple(Hint(row.id, row.job_type, row.queue) for row in rows if row.what == "woken")

@@ -1,0 +1,1 @@
+"""The SQL of language models, their budgets and agents."""

@@ -1,0 +1,1 @@
+"""The SQL of orgs, their people, keys and secrets."""

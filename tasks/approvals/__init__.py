@@ -1,0 +1,1 @@
+"""The job families of approvals and effects in doubt, a file each."""

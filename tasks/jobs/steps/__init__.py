@@ -1,0 +1,1 @@
+"""The job families of steps, a file each."""

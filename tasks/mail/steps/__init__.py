@@ -1,0 +1,1 @@
+"""The steps that several mail families share."""

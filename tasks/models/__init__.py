@@ -1,0 +1,1 @@
+"""The job families of language models, their budgets and agents, a file each."""

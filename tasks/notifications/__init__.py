@@ -1,0 +1,1 @@
+"""The job families of notifications, reminders, alerts and mail by order, a file each."""

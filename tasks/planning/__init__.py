@@ -1,0 +1,1 @@
+"""The job families of planning and files, a file each."""

@@ -1,0 +1,1 @@
+"""The job families of workflows, a file each."""
