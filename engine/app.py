@@ -126,7 +126,7 @@ def register_all() -> None:
         job_type = payload.declaration.job_type
         if catalogue.find(job_type) is None:
             family, _, function = job_type.partition(".")
-            raise ImportError(f"{payload.__name__} has no handler: tasks/{family}.py holds no {function} with @job")
+            raise ImportError(f"{payload.__name__} has no handler: no {family}.py in tasks/ has a {function} with @job")
     for known in catalogue:
         register(known)
 

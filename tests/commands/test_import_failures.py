@@ -35,7 +35,7 @@ MISTAKES = {
     "a payload class without a handler": (
         "domain/payloads/threads.py",
         'class TidyPayload(Payload, job_type="threads.tidy"): ...\n',
-        "TidyPayload has no handler: tasks/mail/threads.py holds no tidy with @job",
+        "TidyPayload has no handler: no threads.py in tasks/ has a tidy with @job",
     ),
     "a misspelt keyword": (
         "domain/payloads/threads.py",

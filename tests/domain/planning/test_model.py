@@ -213,7 +213,7 @@ def test_a_table_in_seconds_is_refused() -> None:
 
 
 def test_the_page_has_each_weight_with_its_points_and_its_meaning() -> None:
-    page = (ROOT / "docs" / "explanation" / "planning.md").read_text()
+    page = (ROOT / "docs" / "explanation" / "plans.md").read_text()
     rows = [f"| {name} | {getattr(Weights(), name)} | {meaning} |" for name, meaning in WEIGHT_MEANINGS.items()]
     assert [row for row in rows if row not in page] == []
     assert f"{MOST_WEIGHT:,}" in page

@@ -215,7 +215,7 @@ def test_a_date_is_a_text() -> None:
 
 
 def test_the_example_of_the_page_is_read_as_it_is_written() -> None:
-    (example,) = Page(DOCS / "explanation" / "workflows.md").code("yaml")
+    (example,) = Page(DOCS / "explanation" / "workflow-definitions.md").code("yaml")
     checked = read(example.encode(), Form.YAML, SAVED.get)
     definition = checked.definition
     assert definition == definition_of(json.loads(json.dumps(checked.document)))

@@ -1,4 +1,4 @@
-"""The whole truth table of joins, as docs/explanation/workflows.md has it."""
+"""The whole truth table of joins, as docs/explanation/workflow-definitions.md has it."""
 
 import re
 from itertools import product
@@ -14,7 +14,8 @@ RULES = (RunIf.SUCCEEDED, RunIf.NOT_FAILED, RunIf.FAILED, RunIf.DONE)
 def written() -> dict[tuple[frozenset[Need], RunIf], Answer | SkipReason]:
     """The table of the page."""
     table = {}
-    text = (DOCS / "explanation" / "workflows.md").read_text().partition("\n| the needs |")[2].partition("\n\n")[0]
+    page = (DOCS / "explanation" / "workflow-definitions.md").read_text()
+    text = page.partition("\n| the needs |")[2].partition("\n\n")[0]
     for needs, *cells in re.findall(r"^\| ([a-z, ]+) \| (\w+) \| (\w+) \| (\w+) \| (\w+) \|$", text, re.MULTILINE):
         ends = frozenset(WORDS[word] for word in needs.split(", ") if word != "none")
         for rule, cell in zip(RULES, cells, strict=True):

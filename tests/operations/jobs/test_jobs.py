@@ -22,7 +22,7 @@ from tests.doubles import probe_jobs
 from tests.doubles.factories import HINT_TIMEOUT, enqueue_one, make_org
 from tests.doubles.inline_worker import run_job
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 pytestmark = pytest.mark.usefixtures("process")
 
 
