@@ -207,9 +207,9 @@ def known(house: House) -> dict[tuple[str, str], set[str]]:
 
 @pytest.mark.parametrize("room", GROUND)
 def test_each_room_has_the_same_systems(room: str) -> None:
-    folders = {path.parent.name for path in (ROOT / room).glob("*/*") if path.suffix in {".py", ".sql"}}
-    folders |= {path.parent.parent.name for path in (ROOT / room).glob("*/*/*.py")}
-    assert folders - GROUND[room] <= set(SYSTEMS)
+    files = [path for kind in ("py", "sql") for path in (ROOT / room).rglob(f"*/*.{kind}")]
+    folders = {path.relative_to(ROOT / room).parts[0] for path in files if path.parent != ROOT / room}
+    assert folders == {*SYSTEMS, *GROUND[room]}
 
 
 def test_a_system_knows_of_another_what_is_listed(house: House) -> None:
