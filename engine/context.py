@@ -316,7 +316,7 @@ class JobContext:
                 done = do(tx, some)
             counts.update(done)
 
-        return together_or_apart(items, org_of, carry_out, within_s=WITHIN_S_OF_JOB)
+        return together_or_apart(items, org_of, carry_out, within_s=WITHIN_S_OF_JOB).all
 
     def _add_cost(self, microcents: int) -> None:
         if microcents < 0:

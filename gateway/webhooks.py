@@ -87,7 +87,7 @@ def _store(resources: Resources, syncs: Sequence[NewJob]) -> None:
             ledger.enqueue(tx, traced, publisher=False, hint_timeout=resources.hint_timeout)
 
     try:
-        if together_or_apart(syncs, attrgetter("org_id"), enqueue):
+        if together_or_apart(syncs, attrgetter("org_id"), enqueue).all:
             raise Transient("somebody has locked the key of a sync", code="gateway.locked")
     except Invalid as problem:
         # No worker has published the job type of a sync yet; the push must come again, not be thrown away.

@@ -9,7 +9,7 @@ import structlog
 
 from engine.relay.resting_orgs import RestingOrgs
 from engine.runtime import Runtime
-from storage.postgres.apart import together_or_apart
+from storage.postgres.apart import WITHIN_S, together_or_apart
 from storage.postgres.database import Transaction
 
 log = structlog.get_logger(__name__)
@@ -50,9 +50,11 @@ due_tables: list[DueTable[Any]] = []
 class DueRows(Generic[Row]):
     """Part of the leading relay. A row's state and the key of its job keep two leaders from firing it twice."""
 
-    def __init__(self, runtime: Runtime, table: DueTable[Row], *, most: int = MOST_ROWS) -> None:
+    def __init__(
+        self, runtime: Runtime, table: DueTable[Row], *, most: int = MOST_ROWS, within_s: float = WITHIN_S
+    ) -> None:
         """Begin with any org: the table knows what is due."""
-        self._runtime, self._table, self._most = runtime, table, most
+        self._runtime, self._table, self._most, self._within_s = runtime, table, most, within_s
         self._resting = RestingOrgs()
         self._served: frozenset[UUID] = frozenset()
         """Orgs that have had their turn while others wait: many rows of one org hold up those of no other."""
@@ -66,14 +68,19 @@ class DueRows(Generic[Row]):
                 served = frozenset()
                 due = self._table.list_due(tx, besides=resting, limit=self._most)
         is_full = len(due) == self._most
-        self._served = served.union(one.org_id for one in due) if is_full else frozenset()
-        left = together_or_apart(due, lambda one: one.org_id, self._fire)
-        for org_id in {one.org_id for one in left}:
+        left = together_or_apart(due, _org_of, self._fire, within_s=self._within_s)
+        for org_id in set(map(_org_of, left.locked)):
             log.warning("due_rows_postponed", table=self._table.__name__, org_id=str(org_id))
             self._resting.add(org_id)
-        return len(left) < len(due) if is_full else bool(served)
+        had_a_turn = served.union(map(_org_of, due)).difference(map(_org_of, left.untried))
+        self._served = had_a_turn if is_full else frozenset()
+        return bool(left.untried) or (len(left.locked) < len(due) if is_full else bool(served))
 
     def _fire(self, due: Sequence[Row]) -> None:
         with self._runtime.database.ledger() as tx:
             tx.wait_briefly()
             self._table.fire(tx, due, hint_timeout=self._runtime.hint_timeout)
+
+
+def _org_of(row: OfOrg) -> UUID:
+    return row.org_id

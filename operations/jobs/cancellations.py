@@ -60,7 +60,10 @@ def cancel(
 
         found, locked = [one for one in below if one[0] not in asked], 0
         for start in range(0, len(found), BATCH):
-            locked += len(together_or_apart(found[start : start + BATCH], itemgetter(1), cancel_some))
+            left: Sequence[tuple[UUID, UUID]] = found[start : start + BATCH]
+            while left:
+                put_off = together_or_apart(left, itemgetter(1), cancel_some)
+                left, locked = put_off.untried, locked + len(put_off.locked)
         if locked:
             raise RowLocked(f"somebody has locked {locked} of the descendants; all others are canceled")
     return Canceled(asked, descendants)

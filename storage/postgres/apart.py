@@ -4,6 +4,7 @@ import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import Generic, TypeVar
 
@@ -29,21 +30,34 @@ SMALL_SHARE = 0.01
 T = TypeVar("T")
 
 
+@dataclass(frozen=True)
+class PutOff(Generic[T]):
+    """What was not done: for want of time, of orgs that were not found locked, and as somebody has locked its org."""
+
+    untried: Sequence[T]
+    locked: Sequence[T]
+
+    @property
+    def all(self) -> list[T]:
+        """Both, in the order of a next try."""
+        return [*self.untried, *self.locked]
+
+
 def together_or_apart(
     items: Sequence[T],
     org_of: Callable[[T], Hashable],
     do: Callable[[Sequence[T]], object],
     *,
     within_s: float = WITHIN_S,
-) -> list[T]:
-    """Do all items; returns those that were put off, as somebody has locked what they need, in the order of a next try.
+) -> PutOff[T]:
+    """Do all items; returns those that were put off, as somebody has locked what they need or what comes before them.
 
     `do` is a transaction. Where it raises `StatementAborted`, each org's items are done by themselves, and at last each
     item of an org that is locked, until all are decided or the time is over. Any other failure is raised.
     """
     tries = _Tries(items, org_of, do)
     tries.run(within_s, time.monotonic)
-    return [*tries.untried(), *tries.put_off()]
+    return PutOff(tries.untried(), tries.put_off())
 
 
 class WaitingWork(ABC, Generic[T]):

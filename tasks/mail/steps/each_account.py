@@ -47,7 +47,7 @@ def each_account(ctx: JobContext, payload: type[Payload], **fixed: object) -> Ou
             except StatementAborted:
                 with ctx.fleet() as tx:
                     org_ids = fan_out.orgs(tx, part)
-        return part, together_or_apart(org_ids or (), lambda org_id: org_id, enqueue, within_s=WITHIN_S_OF_JOB)
+        return part, together_or_apart(org_ids or (), lambda org_id: org_id, enqueue, within_s=WITHIN_S_OF_JOB).all
 
     # In a few threads, so that the database is not idle while one of them waits.
     with ThreadPoolExecutor(THREADS, "fan-out") as pool:

@@ -1,10 +1,12 @@
 """The relay fires due schedules and reminders, and what cannot run, or is locked, holds up no other org."""
 
+from collections.abc import Iterable
 from contextlib import suppress
 from uuid import UUID
 
 import pytest
 from psycopg import Connection
+from structlog.testing import capture_logs
 
 from domain.jobs.job import KeysOf, Origin
 from domain.jobs.scheduling.cron import Missed, Timetable
@@ -16,6 +18,7 @@ from storage.jobs import ledger
 from storage.jobs.schedules import schedules
 from storage.jobs.schedules.schedules import RequestedJob
 from storage.notifications import reminders
+from storage.postgres.database import Transaction
 from tests.doubles import probe_jobs
 from tests.doubles.factories import make_org
 
@@ -116,6 +119,15 @@ class Undone(Exception):
     """Ends a transaction without a trace."""
 
 
+def hold_keys(held: Transaction, process: Runtime, org: UUID, reminders_of: Iterable[tuple[UUID, UUID]]) -> None:
+    """As long as nobody knows whether these keys will be kept, whoever wants the same has to wait."""
+    for reminder_id, user_id in reminders_of:
+        job = DeliverPayload(reminder_id=reminder_id, user_id=user_id).job(
+            org_id=org, idempotency_key=f"reminder:{reminder_id}:1", keys_of=KeysOf.FLEET
+        )
+        ledger.enqueue(held, [job], publisher=False, hint_timeout=process.hint_timeout)
+
+
 @pytest.mark.parametrize("locks", ["rows", "keys"])
 def test_a_locked_org_delays_the_reminders_of_no_other(
     process: Runtime, org: UUID, database: Connection, locks: str
@@ -129,15 +141,27 @@ def test_a_locked_org_delays_the_reminders_of_no_other(
         if locks == "rows":
             held.raw("select from reminders where org_id = %(org)s for update", {"org": org})
         else:
-            # As long as nobody knows whether this key will be kept, whoever wants the same has to wait.
-            for reminder_id, user_id in names:
-                job = DeliverPayload(reminder_id=reminder_id, user_id=user_id).job(
-                    org_id=org, idempotency_key=f"reminder:{reminder_id}:1", keys_of=KeysOf.FLEET
-                )
-                ledger.enqueue(held, [job], publisher=False, hint_timeout=process.hint_timeout)
+            hold_keys(held, process, org, names)
         for _ in range(3):
             due.turn()
         assert jobs_of_orgs(database) == {other: 2}
         raise Undone
     DueRows(process, reminders).turn()
     assert jobs_of_orgs(database) == {other: 2, org: 3}
+
+
+def test_an_org_that_a_turn_has_no_time_for_is_not_taken_for_a_locked_one(
+    process: Runtime, org: UUID, database: Connection
+) -> None:
+    others = [make_org(database, f"org {number}") for number in range(8)]
+    for owner in (org, *others):
+        make_reminders(database, owner, 1)
+    names = database.execute("select id, user_id from reminders where org_id = %s", (org,)).fetchall()
+    due = DueRows(process, reminders, within_s=0.0)
+    with suppress(Undone), process.database.ledger() as held, capture_logs() as logs:
+        hold_keys(held, process, org, names)
+        while due.turn():
+            pass
+        assert jobs_of_orgs(database) == dict.fromkeys(others, 1)
+        raise Undone
+    assert [line["org_id"] for line in logs if line["event"] == "due_rows_postponed"] == [str(org)]
