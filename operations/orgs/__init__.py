@@ -1,1 +1,1 @@
-"""What holds for an org: its people, its budget, by whom its mail leaves."""
+"""Orgs, their people, and the erasure of a person."""

@@ -1,1 +1,1 @@
-"""Effects in doubt, of jobs that have ended: listed for the fleet, read and concluded for one org."""
+"""Questions to people and their answers, and effects in doubt with what a person found out."""

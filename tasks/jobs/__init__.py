@@ -1,1 +1,1 @@
-"""Steps of jobs that look after other jobs."""
+"""Job families that look after other jobs: audit, dead letters, housekeeping."""

@@ -1,1 +1,1 @@
-"""How much runs when: windows, fair shares, rate limits, money. Arithmetic only."""
+"""How much runs when: schedules, windows, fair shares, rate limits. Arithmetic only."""

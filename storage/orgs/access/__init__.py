@@ -1,1 +1,1 @@
-"""API keys, and the requests that are remembered by their idempotency keys."""
+"""API keys, users and their erasure, and the requests that are remembered by their idempotency keys."""

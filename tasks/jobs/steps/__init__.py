@@ -1,1 +1,1 @@
-"""The job families of steps, a file each."""
+"""Steps that these families share."""

@@ -6,7 +6,7 @@ import pytest
 
 from domain.planning.calendars.availability import CalendarOptions
 from domain.planning.calendars.availability_calendar import read_calendar
-from tests.domain.planning.files.test_availability_calendar import (
+from tests.domain.planning.calendars.test_availability_calendar import (
     BERLIN,
     NOW,
     TEN_TO_ELEVEN,

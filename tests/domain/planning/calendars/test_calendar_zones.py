@@ -13,8 +13,8 @@ from domain.documents.faults import Faults
 from domain.jobs.scheduling.recurrence import uncounted
 from domain.planning.calendars.calendar_file import all_components, read_components
 from domain.planning.calendars.calendar_zones import FileZones
-from tests.domain.planning.files.test_availability_calendar import CUSTOM_ZONE, calendar, event, read, spans
-from tests.domain.planning.files.test_shipped_calendars import FILES
+from tests.domain.planning.calendars.test_availability_calendar import CUSTOM_ZONE, calendar, event, read, spans
+from tests.domain.planning.calendars.test_shipped_calendars import FILES
 
 LOOKS = 200
 BEGIN, UNTIL = datetime(1970, 1, 2, tzinfo=UTC), datetime(2027, 4, 1, tzinfo=UTC)
