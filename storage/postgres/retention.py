@@ -28,14 +28,15 @@ class Retention:
     def forget(self, tx: Transaction, org_ids: Collection[UUID] | None = None) -> int:
         """Delete a batch, of these orgs or of all; returns how many rows. For the ledger role.
 
-        A row that somebody has locked stays until the next time.
+        A row that somebody has locked stays until the next time, and makes room for the next row.
         """
         return len(tx.raw(self.statement(of_orgs=org_ids is not None), self._values(org_ids)))
 
     def orgs(self, tx: Transaction, besides: Collection[UUID]) -> list[UUID]:
-        """The orgs whose rows are in the next batch, but for these."""
+        """The orgs whose rows are in the next batch, but for these. Holds the rows until the transaction ends."""
+        old = self._old("org_id", "org_id <> all (%(org_ids)s)")
         rows = tx.raw(
-            f"select distinct org_id from ({self._old('org_id', 'org_id <> all (%(org_ids)s)')}) as o",  # noqa: S608  # constants
+            f"select distinct org_id from ({old}) as o",  # noqa: S608  # constants
             self._values(besides),
         )
         return [row.org_id for row in rows]
@@ -43,12 +44,12 @@ class Retention:
     def statement(self, *, of_orgs: bool = False) -> str:
         """What deletes a batch; the rows are looked up where they lie, whatever the table's key is."""
         old = self._old("ctid", "org_id = any (%(org_ids)s)" if of_orgs else "true")
-        return f"delete from {self.table} where ctid = any (array({old} for update skip locked)) returning 1"  # noqa: S608  # constants
+        return f"delete from {self.table} where ctid = any (array({old})) returning 1"  # noqa: S608  # constants
 
     def _old(self, wanted: str, of: str) -> str:
         return (
             f"select t.{wanted} from {self.table} t where t.{self.since} < now() - %(age)s::interval"  # noqa: S608  # constants
-            f" and ({self.only}) and {of} order by t.{self.since} limit %(batch)s"
+            f" and ({self.only}) and {of} order by t.{self.since} limit %(batch)s for update skip locked"
         )
 
     def _values(self, org_ids: Collection[UUID] | None) -> dict[str, object]:

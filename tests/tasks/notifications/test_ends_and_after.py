@@ -17,7 +17,7 @@ from domain.payloads.payload import Payload, jobs_of
 from operations.jobs import replays
 from sandbox.emulator.fault_order import FaultOrder
 from storage.jobs import ledger
-from storage.notifications import channel_senders, people
+from storage.notifications import channel_senders, notifications, people
 from tests.doubles.email_orders import set_sender
 from tests.doubles.factories import make_org, pass_time
 from tests.doubles.told_people import ToldPeople
@@ -256,3 +256,18 @@ def test_a_locked_row_of_one_org_keeps_no_others_notifications(told: ToldPeople,
         assert (output["notifications"], output["email_receipts"], output["orgs_put_off"]) == (1, 0, 1)
     assert column(told, "select org_id from notifications") == [told.org_id]
     assert run_forget(told)["notifications"] == 1
+
+
+def test_a_batch_of_rows_that_a_tenant_has_locked_keeps_no_others_notifications(told: ToldPeople) -> None:
+    other = make_org(told.database, "other")
+    told.database.execute("insert into users (org_id, email) values (%s, 'bob@example.org')", (other,))
+    told.database.execute(
+        "insert into notifications (org_id, user_id, template, data, data_hash, bucket, asked_at)"
+        " select org_id, id, 'booking', '{}', repeat('a', 64), n, now() - interval '91 days' * (1 + (org_id = %s)::int)"
+        " from users, generate_series(1, %s) as n",
+        (told.org_id, notifications.RETENTION.batch),
+    )
+    with told.process.database.tenant(told.org_id) as tx:
+        tx.raw("select from notifications for no key update")
+        assert run_forget(told)["notifications"] == notifications.RETENTION.batch
+    assert column(told, "select distinct org_id from notifications") == [told.org_id]
