@@ -83,8 +83,10 @@ def growth(pattern: str, flags: int = 0, *, searches: bool = True) -> float:
     counted = Counted(pattern, flags)
 
     def grows(text: Callable[[int], str], length: int) -> float:
-        few, many = (counted.count(text(n), searches=searches) for n in (length, 4 * length))
-        return many / max(few, length)
+        many = counted.count(text(4 * length), searches=searches)
+        if many <= MOST_GROWTH * length:
+            return many / length  # the growth, or more: the shorter text need not be counted
+        return many / max(counted.count(text(length), searches=searches), length)
 
     try:
         found = [(grows(text, SHORT), text) for text in hard_texts(counted)]
