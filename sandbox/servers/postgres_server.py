@@ -132,6 +132,8 @@ class PostgresServer(ServerProcess):
             "log_timezone": "UTC",
             "fsync": "on" if durable else "off",
             "full_page_writes": "on" if durable else "off",
+            # A database that lives for seconds would have statistics, and other plans, only where autovacuum came by.
+            "autovacuum": "on" if durable else "off",
             # No replica or archive reads the write-ahead log, so bulk loads and new indexes can bypass it.
             **({} if durable else {"wal_level": "minimal", "max_wal_senders": "0"}),
         }
