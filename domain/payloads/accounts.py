@@ -42,8 +42,8 @@ class LearnVoicePayload(
 def first_jobs(account_id: UUID, reopened_at: datetime | None = None) -> tuple[Payload, ...]:
     """What connecting a mailbox starts: a sync, which is a full one if history has expired, and the onboarding.
 
-    The sync has a job of its own, so that no mail waits for the rest. After a disconnection it searches for what jobs
-    that were canceled have left undone.
+    The sync has a job of its own, so that no mail waits for the rest. After a disconnection it is a full one: that
+    orders again what the canceled jobs have left undone.
     """
     sync = SyncPayload(account_id=account_id, reason="connected", force_full=reopened_at is not None)
     return (sync, OnboardPayload(account_id=account_id, reopened_at=reopened_at))

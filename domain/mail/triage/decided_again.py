@@ -16,7 +16,9 @@ REFUSED_BY_PERSON = {
 """A person has seen what the action does and did not want it; another decision of the same kind is no news to them."""
 
 UNDER_WAY = frozenset({ActionStatus.QUEUED, ActionStatus.APPROVED, ActionStatus.EXECUTING})
-"""Its job does it already: a second one would forward or answer twice."""
+"""Its job does it already: a second one would forward or answer twice.
+
+A disconnection ends these with all that waits in the mailbox. What is still executing after it may have been sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +28,6 @@ class PastAction:
     action: Action | None
     status: ActionStatus
     asked_at: datetime
-    is_of_closed_account: bool = False
-    """Whether an earlier connection of the mailbox asked for it: its job is canceled."""
 
 
 class RefusedAction(NamedTuple):
@@ -69,6 +69,6 @@ def newly_wanted(checked: Iterable[CheckedAction], earlier: Sequence[PastAction]
 
 
 def _why_not(last: PastAction) -> str | None:
-    if last.status in UNDER_WAY and not last.is_of_closed_account:
+    if last.status in UNDER_WAY:
         return f"it is {last.status} by an earlier decision"
     return REFUSED_BY_PERSON.get(last.status)

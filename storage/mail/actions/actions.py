@@ -1,6 +1,6 @@
 """Actions on messages: read, listed, and moved from status to status by one conditional statement each."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, NamedTuple, Protocol
@@ -27,6 +27,9 @@ EXECUTING_TYPES = frozenset(one.declaration.job_type for one in (ExecutePayload,
 
 Decided = Literal[ActionStatus.APPROVED, ActionStatus.DENIED]
 """Where a person's decision leaves an action."""
+
+ENDED_AT_ONCE = 200
+"""Actions of a mailbox that was taken away, which one transaction asks for again."""
 
 
 class Enqueue(Protocol):
@@ -256,6 +259,15 @@ def cancel_waiting(tx: Transaction, account_id: UUID) -> tuple[UUID, ...]:
     """Cancel what waits in a mailbox that is taken away, for a person or its job; returns what a person was asked."""
     rows = tx.run("cancel_waiting_actions", account_id=account_id)
     return tuple(row.action_id for row in rows if row.was_asked)
+
+
+def order_ended(tx: Transaction, account_id: UUID, moved: Collection[str]) -> dict[UUID, ActionStatus] | None:
+    """Ask again for some of what a disconnection has ended, but on messages that were `moved` meanwhile.
+
+    Returns how each begins that was recorded; None when all was looked at. Each is looked at once.
+    """
+    rows = tx.run("order_ended_actions", account_id=account_id, moved=list(moved), limit=ENDED_AT_ONCE)
+    return {row.action_id: ActionStatus(row.state) for row in rows if row.is_wanted} if rows else None
 
 
 def _action(row: Row) -> StoredAction:

@@ -79,11 +79,53 @@ where id = %(action_id)s and state = 'approved_pending' and (approval_expires_at
 returning id
 
 -- name: cancel_waiting_actions
--- Ends what waits for a person or for its job in a mailbox that is taken away, but what takes something back; says what was asked.
+-- Ends what waits for a person or for its job in a mailbox that is taken away, also where its job has begun; says what was asked. An undo is
+-- owed to its person. The job of a mail that may have been made or sent ends the mail's action, when it has written down what it knows.
 update actions a set
   state = 'canceled', finished_at = now(),
   error = jsonb_build_object('code', 'account.disconnected', 'reason', 'the account was disconnected')
-where a.account_id = %(account_id)s and a.state in ('queued', 'approved_pending', 'approved')
+where a.account_id = %(account_id)s and a.state in ('queued', 'approved_pending', 'approved', 'executing') and a.kind <> 'undo'
   and not exists (
-    select from action_links k where k.org_id = a.org_id and k.account_id = a.account_id and k.effect_id = a.id and k.relation = 'undo_of')
+    select from idempotency_keys k
+    where k.org_id = a.org_id and k.kind = 'effect' and k.status <> 'failed' and k.key in ('outbound.draft:' || a.id, 'outbound.send:' || a.id))
 returning id as action_id, old.state = 'approved_pending' as was_asked
+
+-- name: order_ended_actions
+-- Looks once at the actions that jobs had asked for and a disconnection has ended, a batch at a time, and asks for each of them again: a person
+-- whose approval it took is asked anew. Not where its message has been moved by its person, where somebody has decided or asked anew, and where
+-- the action is known to be done. A message that an action of ours has taken out of the inbox was not moved by its person.
+with ended as materialized (
+  select a.*, uuidv7() as again_id, case when cardinality(a.reasons) > 0 then 'approved_pending' else 'queued' end as again_as,
+    m.deleted_at is null and m.gmail_message_id <> all (%(moved)s::text[]) and not m.labels && '{TRASH,SPAM}'
+      and ('INBOX' = any (m.labels) or exists (
+        select from actions b
+        where b.org_id = a.org_id and b.account_id = a.account_id and b.gmail_message_id = a.gmail_message_id
+          and b.kind in ('archive', 'snooze') and b.state = 'done'))
+      and not exists (
+        select from actions b
+        where b.org_id = a.org_id and b.account_id = a.account_id and b.gmail_message_id = a.gmail_message_id
+          and (b.kind, b.parameters) = (a.kind, a.parameters) and (b.created_at, b.id) > (a.created_at, a.id))
+      and not exists (
+        select from decisions d
+        where d.org_id = a.org_id and d.account_id = a.account_id and d.gmail_message_id = a.gmail_message_id and d.at > a.created_at)
+      and not exists (
+        select from idempotency_keys k
+        where k.org_id = a.org_id and k.kind = 'effect' and k.status = 'succeeded' and k.key = 'action:' || a.id) as is_wanted
+  from actions a
+  join messages m on (m.org_id, m.account_id, m.gmail_message_id) = (a.org_id, a.account_id, a.gmail_message_id)
+  where a.org_id = (select org_id from accounts where id = %(account_id)s) and a.account_id = %(account_id)s
+    and a.state = 'canceled' and a.error ->> 'code' = 'account.disconnected' and (a.decision_id is not null or a.requested_by like 'job:%%')
+  order by a.created_at, a.id limit %(limit)s
+),
+looked_at as (
+  update actions a set error = jsonb_build_object('code', 'account.connected_again', 'reason', 'the account was disconnected; ' || case when e.is_wanted
+    then 'the action was asked for again when the account was connected again'
+    else 'when it was connected again, the action was done, decided about anew, or its message had been moved' end)
+  from ended e where a.id = e.id
+),
+again as (
+  insert into actions (id, org_id, account_id, gmail_message_id, decision_id, requested_by, kind, parameters, version, danger, reasons, files, state)
+  select again_id, org_id, account_id, gmail_message_id, decision_id, requested_by, kind, parameters, version, danger, reasons, files, again_as
+  from ended where is_wanted order by created_at, id
+)
+select again_id as action_id, again_as as state, is_wanted from ended order by created_at, id

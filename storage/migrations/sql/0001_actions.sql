@@ -57,6 +57,8 @@ create index actions_waiting on actions (org_id, created_at) where state = 'appr
 create index actions_approval_due on actions (approval_expires_at) where state = 'approved_pending';
 -- The end of a job finds its action by it.
 create index actions_job on actions (job_id) where state in ('queued', 'approved', 'executing');
+-- What a disconnection has ended, until the account is connected again.
+create index actions_ended on actions (org_id, account_id, created_at, id) where state = 'canceled' and error ->> 'code' = 'account.disconnected';
 create index actions_listed on actions (org_id, created_at desc, id desc);
 call postroom.fence_table('actions');
 call postroom.erasure_rule('actions');

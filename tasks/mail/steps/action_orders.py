@@ -1,6 +1,6 @@
 """Sets recorded actions going: what goes ahead gets the job that executes it, in the transaction that records it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 from uuid import UUID
 
@@ -49,7 +49,7 @@ def record(  # noqa: PLR0913 - a decision, where it belongs, and where it comes 
     if is_newer:
         # First, so that a decision of a person that comes between is seen below.
         approvals.supersede(tx, account_id, message_id, ctx.enqueue)
-    earlier = [_earlier(one, account_id) for one in actions.of_message(tx, account_id, message_id)] if checked else []
+    earlier = [_earlier(one) for one in actions.of_message(tx, account_id, message_id)] if checked else []
     wanted, left_out = still_wanted(checked, earlier)
     made = decisions.record(tx, account_id, message_id, decision, actions=wanted, origins=origins)
     order(ctx, tx, account_id, dict(zip(made.action_ids, (one.status for one in wanted), strict=True)))
@@ -66,7 +66,7 @@ def request(
     """
     recorded: dict[UUID, ActionStatus] = {}
     for message_id, checked in wanted:
-        earlier = [_earlier(one, account_id) for one in actions.of_message(tx, account_id, message_id)]
+        earlier = [_earlier(one) for one in actions.of_message(tx, account_id, message_id)]
         found = newly_wanted([checked], earlier)
         for kind, why in found.left_out:
             ctx.log.info("action_left_out", kind=kind, reason=why)
@@ -81,9 +81,23 @@ def request(
     return tuple(recorded.values())
 
 
-def _earlier(stored: StoredAction, account_id: UUID) -> PastAction:
+def order_ended(ctx: JobContext, account_id: UUID, moved: Collection[str]) -> None:
+    """Set going again what jobs had asked for in an account that was disconnected and is connected again.
+
+    Not on messages that their person has `moved` out of the inbox meanwhile.
+    """
+    while True:
+        with ctx.tx() as tx:
+            again = actions.order_ended(tx, account_id, moved)
+            if again is None:
+                return
+            order(ctx, tx, account_id, again)
+        ctx.check()
+
+
+def _earlier(stored: StoredAction) -> PastAction:
     try:
         action = stored.action
     except Invalid:
         action = None
-    return PastAction(action, stored.state, stored.created_at, stored.account_id != account_id)
+    return PastAction(action, stored.state, stored.created_at)

@@ -40,6 +40,7 @@ from storage.mail.emails import OpenRecord
 from storage.mail.messages import WaitingMessage
 from storage.mail.rules import corrections
 from storage.postgres.database import Transaction
+from tasks.mail.steps import action_orders
 from tasks.mail.steps.drafts import orders as draft_orders
 from tasks.mail.steps.language_model import models_asked
 
@@ -160,6 +161,8 @@ class Run:
         look = SyncWindow(self.ctx.now(), self.account.full_synced_at, by_schedule)
         since = look.mail_since
         found, moved = self._ingest_inbox(mailbox, since)
+        if self.account.reopened_at is not None:
+            action_orders.order_ended(self.ctx, account_id, moved)
         found += self._ingest_unknown(mailbox, SENT, since)
         found += self._catch_up_labels(mailbox)
         asked = models_asked(self.ctx.settings).name

@@ -21,7 +21,6 @@ EARLIER = st.lists(
         action=st.sampled_from([*SOME, None]),
         status=st.sampled_from(ActionStatus),
         asked_at=st.integers(0, 9).map(lambda hours: NOON + timedelta(hours=hours)),
-        is_of_closed_account=st.booleans(),
     ),
     max_size=6,
     unique_by=lambda one: one.asked_at,
@@ -40,7 +39,7 @@ def test_the_last_equal_action_says_whether_it_is_asked_for_again(
     for one in checked:
         same = sorted((each for each in earlier if each.action == one.action), key=lambda each: each.asked_at)
         by_person = bool(same) and same[-1].status in REFUSED_BY_PERSON
-        left_out = by_person or (bool(same) and same[-1].status in UNDER_WAY and not same[-1].is_of_closed_account)
+        left_out = by_person or (bool(same) and same[-1].status in UNDER_WAY)
         assert (one in found.actions) is not left_out
 
 
