@@ -287,10 +287,10 @@ begin
     where mode is not null order by org_id, key, space, place
   ),
   guards as (
-    insert into idempotency_keys as k (org_id, key, kind, mode, status, job_id, expires_at, kept_after_end, request_digest)
-    select org_id, key, space, mode, 'pending', id, 'infinity', keep_key_for, digest from firsts
+    insert into idempotency_keys as k (org_id, key, kind, mode, status, job_id, expires_at, kept_after_end, request_digest, last_seen_at)
+    select org_id, key, space, mode, 'pending', id, 'infinity', keep_key_for, digest, clock_timestamp() from firsts
     on conflict (org_id, key, kind) do update set
-      last_seen_at = now(),
+      last_seen_at = clock_timestamp(),
       job_id = case when postroom.is_free(k.kind, k.mode, k.status, k.expires_at) then excluded.job_id else k.job_id end,
       mode = case when postroom.is_free(k.kind, k.mode, k.status, k.expires_at) then excluded.mode else k.mode end,
       first_seen_at = case when postroom.is_free(k.kind, k.mode, k.status, k.expires_at) then now() else k.first_seen_at end,

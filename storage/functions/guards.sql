@@ -29,16 +29,17 @@ $$;
 grant execute on function postroom.unique_key to postroom_ledger;
 
 -- Takes the guard of a key for a job, unless another job has it; returns the guard, which names the job that has it.
+-- It is seen now, not when the transaction began: that may have waited for a lock (postroom.is_of_earlier_connection).
 create or replace function postroom.take_guard(for_org uuid, of_space text, of_key text, of_mode text, for_job uuid, kept interval, digest bytea)
 returns idempotency_keys
 language plpgsql volatile set search_path = pg_catalog, public, pg_temp as $$
 declare
   guard idempotency_keys;
 begin
-  insert into idempotency_keys as k (org_id, key, kind, mode, status, job_id, expires_at, kept_after_end, request_digest)
-  values (for_org, of_key, of_space, of_mode, 'pending', for_job, 'infinity', kept, digest)
+  insert into idempotency_keys as k (org_id, key, kind, mode, status, job_id, expires_at, kept_after_end, request_digest, last_seen_at)
+  values (for_org, of_key, of_space, of_mode, 'pending', for_job, 'infinity', kept, digest, clock_timestamp())
   on conflict (org_id, key, kind) do update set
-    last_seen_at = now(),
+    last_seen_at = clock_timestamp(),
     job_id = case when postroom.is_free(k.kind, k.mode, k.status, k.expires_at) then excluded.job_id else k.job_id end,
     mode = case when postroom.is_free(k.kind, k.mode, k.status, k.expires_at) then excluded.mode else k.mode end,
     first_seen_at = case when postroom.is_free(k.kind, k.mode, k.status, k.expires_at) then now() else k.first_seen_at end,

@@ -11,6 +11,7 @@ select id from found union all select id from made
 -- name: open_account
 -- The open row of a mailbox in an org. Where it has none, the row by which the same Google user had it is opened again, or a new one is made.
 -- A row that was not open has no tokens: its caller stores a consent. One whose owner is being erased goes with them.
+-- It is opened now, not when the transaction began: while that waited for the mailbox's lock, the connection before may have asked for jobs.
 with owner_row as (
   insert into users (org_id, email, role) values (%(org_id)s, %(owner)s, 'owner')
   on conflict (org_id, email) do update set email = excluded.email
@@ -18,7 +19,7 @@ with owner_row as (
 ),
 reopened as (
   update accounts a set
-    user_id = o.id, status = 'needs_reconsent', status_reason = 'no consent was given yet', status_changed_at = now(), reopened_at = now()
+    user_id = o.id, status = 'needs_reconsent', status_reason = 'no consent was given yet', status_changed_at = now(), reopened_at = clock_timestamp()
   from owner_row o
   where (a.org_id, a.email, a.google_subject) = (o.org_id, %(email)s, %(subject)s) and a.status = 'disconnected'
     and not exists (select from accounts k where (k.org_id, k.email) = (a.org_id, a.email) and k.status <> 'disconnected')

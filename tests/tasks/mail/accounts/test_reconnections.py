@@ -7,15 +7,19 @@ from uuid import UUID
 import pytest
 from pydantic import SecretStr
 
+from domain.jobs.job import Origin
 from domain.mail.triage.prompts import CLASSIFY_TOOL
 from engine.context import JobContext
+from engine.enqueue import enqueue_jobs
+from storage.mail.accounts import connecting
 from storage.mail.accounts.accounts import Consent
+from storage.mail.accounts.connecting import AddedMailbox, OrgMailbox
 from storage.mail.accounts.tokens import Refreshed, Tokens
 from tasks.mail.steps import mailbox_session
 from tests.doubles.mail_environment import MailEnvironment
 from tests.doubles.meanwhile import Meanwhile
 from tests.tasks.approvals.test_doubts import canceled_in_the_call, reconcile, status, told
-from tests.tasks.mail.accounts.test_account_ends import connect, disconnect, know_owner
+from tests.tasks.mail.accounts.test_account_ends import connect, disconnect, know_owner, leave
 
 NEXT = "next.owner@postroom.example"
 
@@ -72,6 +76,20 @@ def test_a_job_that_refreshes_does_not_get_the_next_owners_token(
     monkeypatch.setattr(mailbox_session, "_ask_google", ask_google)
     assert env.run(job_id) == "canceled"
     assert env.gmail.journal(account=NEXT) == []
+
+
+def test_what_is_asked_for_while_a_connection_waits_is_of_the_connection_before(env: MailEnvironment) -> None:
+    """The connecting transaction began earlier than that; the first jobs of its connection are its own."""
+    know_owner(env)
+    mailbox = OrgMailbox(env.account.org_id, env.account.email, NEXT)
+    with env.process.database.ledger() as tx:
+        tx.raw("select now()", {})
+        earlier = env.enqueue("gmail.sync_labels")
+        consent = leave(env)
+        added = connecting.connect(tx, env.process.sealer, mailbox, consent, by=Origin())
+        assert isinstance(added, AddedMailbox)
+        onboard = enqueue_jobs(tx, added.first_jobs(Origin()))[1].job_id
+    assert (env.run(earlier), env.run(onboard)) == ("canceled", "succeeded")
 
 
 def test_a_job_that_refreshes_while_its_owner_leaves_is_canceled(
