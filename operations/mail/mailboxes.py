@@ -238,10 +238,11 @@ def disconnect_account(
 ) -> DisconnectedAccount:
     """Close an account and forget its tokens: its jobs are canceled when they would run, and what runs ends.
 
-    Actions that wait for approval end, and so do orders of drafts, whether a label or a service gave them. Jobs that
-    wake snoozed messages wait instead. When the same Google user connects the mailbox again, the account is opened
-    again, with its mail, rules and settings; another user gets a new one. Refused when it is disconnected already.
-    Google keeps the consent until the owner withdraws it there.
+    Actions that wait for approval or for their job end, and so do orders of drafts, whether a label or a service gave
+    them. Jobs that wake snoozed messages wait instead. When the same Google user connects the mailbox again, the
+    account is opened again, with its mail, rules and settings, and what its rules, model and agents had asked for is
+    asked for again; another user gets a new one. Refused when it is disconnected already. Google keeps the consent
+    until the owner withdraws it there.
     """
     with call.writing() as tx:
         org_id = account_of(tx, account_id, call.org_id).org_id

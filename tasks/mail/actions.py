@@ -211,9 +211,12 @@ def _mail(case: ActionCase, action: Forward | AutoReply) -> SendPayload:
 
 
 @job(
-    queue=Queue.CRITICAL, deadline=timedelta(minutes=3), providers=("gmail",),
-    on_end=ON_END, audits=mailbox_session.MAILBOX_AUDITS, holds=mailbox_session.hold_mailbox,
-)  # fmt: skip
+    queue=Queue.CRITICAL,
+    deadline=timedelta(minutes=3),
+    providers=("gmail",),
+    on_end=ON_END,
+    **mailbox_session.OF_MAILBOX,
+)
 def undo(ctx: JobContext, payload: UndoPayload) -> Outcome:
     """Take a done action back: restore the labels from before it."""
     undoing = _begin_undo(ctx, payload)
@@ -306,9 +309,12 @@ def _begin_undo(ctx: JobContext, payload: UndoPayload) -> BegunUndo:
 
 
 @job(
-    queue=Queue.DEFAULT, retry=PERSISTENT, deadline=timedelta(minutes=3), providers=("gmail",),
-    audits=mailbox_session.MAILBOX_AUDITS, holds=mailbox_session.hold_mailbox,
-)  # fmt: skip
+    queue=Queue.DEFAULT,
+    retry=PERSISTENT,
+    deadline=timedelta(minutes=3),
+    providers=("gmail",),
+    **mailbox_session.OF_MAILBOX,
+)
 def unsnooze(ctx: JobContext, payload: UnsnoozePayload) -> Outcome:
     """Bring a snoozed message back to the inbox, unless its person has thrown it away meanwhile."""
     account_id = payload.account_id

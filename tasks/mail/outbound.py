@@ -33,7 +33,7 @@ from storage.mail.outgoing_mails import MailRecord
 from storage.postgres.database import Transaction
 from tasks.mail.steps.drafts import lost_drafts
 from tasks.mail.steps.mailbox_change import discard_draft
-from tasks.mail.steps.mailbox_session import MAILBOX_AUDITS, SETTLES_WITHIN, hold_mailbox, open_mailbox
+from tasks.mail.steps.mailbox_session import OF_MAILBOX, SETTLES_WITHIN, open_mailbox
 from tasks.mail.steps.outgoing import outgoing_case, outgoing_drafts, outgoing_files
 from tasks.mail.steps.outgoing.outgoing_case import OutgoingCase
 from tasks.notifications.senders.drafted_mail import DISCARDED, DISCARDED_CODE, DraftedMail, send_by_draft
@@ -52,9 +52,8 @@ DRAFT_GONE = "draft_gone"
     deadline=timedelta(minutes=5),
     providers=("gmail",),
     on_end="action_job_ended",
-    audits=MAILBOX_AUDITS,
-    holds=hold_mailbox,
     finds=dict.fromkeys((outgoing_drafts.DRAFT_KEY, outgoing_drafts.SEND_KEY), outgoing_drafts.find_outgoing),
+    **OF_MAILBOX,
 )
 def send(ctx: JobContext, payload: SendPayload) -> Outcome:
     """Send one mail of an action, once: a reply, a forward or a new mail."""

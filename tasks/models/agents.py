@@ -9,7 +9,7 @@ from domain.payloads.agents import InvokePayload, ProcessPayload
 from engine.catalogue import job
 from engine.context import JobContext
 from tasks.mail.steps.drafts.thread_draft import find_made
-from tasks.mail.steps.mailbox_session import MAILBOX_AUDITS, hold_mailbox
+from tasks.mail.steps.mailbox_session import OF_MAILBOX
 from tasks.models.agent_steps import on_request, on_thread
 from tasks.models.agent_steps.conversation import carry_through
 
@@ -20,8 +20,7 @@ from tasks.models.agent_steps.conversation import carry_through
     deadline=timedelta(minutes=10),
     providers=("gmail", "anthropic"),
     on_end="agent_run_ended",
-    audits=MAILBOX_AUDITS,
-    holds=hold_mailbox,
+    **OF_MAILBOX,
     finds={"draft": find_made},
 )
 def process(ctx: JobContext, payload: ProcessPayload) -> Outcome:
@@ -36,8 +35,7 @@ def process(ctx: JobContext, payload: ProcessPayload) -> Outcome:
     deadline=timedelta(minutes=10),
     providers=("gmail", "anthropic"),
     on_end="agent_run_ended",
-    audits=MAILBOX_AUDITS,
-    holds=hold_mailbox,
+    **OF_MAILBOX,
     finds={"draft": find_made},
 )
 def invoke(ctx: JobContext, payload: InvokePayload) -> Outcome:

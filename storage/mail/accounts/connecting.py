@@ -65,7 +65,11 @@ def connect(
     # A person's pause of the account, and a provider's wish to wait, stay.
     gates.open_gate(tx, "account", str(account_id), Cause.CONSENT)
     lost_at = before.status_changed_at if before.status == "needs_reconsent" and not created else None
-    facts: JsonObject = {"account_id": str(account_id), "created": created, "regained": lost_at is not None}
+    reopened = created and before.reopened_at is not None
+    facts: JsonObject = {
+        "account_id": str(account_id), "created": created and not reopened, "reopened": reopened,
+        "regained": lost_at is not None,
+    }  # fmt: skip
     deeds.record(tx, "account.connected", facts, by=by, org_id=mailbox.org_id)
     return AddedMailbox(accounts.get(tx, account_id), created, lost_at)
 

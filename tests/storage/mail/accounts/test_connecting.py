@@ -105,7 +105,7 @@ def test_a_connection_during_a_disconnection_opens_the_account_again(store: Data
     [("Acme", "117", True), ("Acme", "118", False), ("Other", "117", False), ("Other", None, False)],
 )
 def test_a_mailbox_is_the_account_of_its_google_user_in_an_org(
-    store: Database, org: str, subject: str | None, *, is_same: bool
+    store: Database, database: Connection, org: str, subject: str | None, *, is_same: bool
 ) -> None:
     """With all that names it, as its settings; the owner is whom the latest connection names."""
     with store.ledger() as tx:
@@ -119,6 +119,8 @@ def test_a_mailbox_is_the_account_of_its_google_user_in_an_org(
         owner = tx.raw("select id from users where email = 'the.next@example.com'")[0].id
     assert isinstance(again, AddedMailbox)
     assert (again.created, again.lost_at, again.account.status) == (True, None, "active")
+    said = "select data ->> 'created', data ->> 'reopened' from audit_log where event = 'account.connected' order by id"
+    assert database.execute(said).fetchall()[1] == (("false", "true") if is_same else ("true", "false"))
     assert (again.account.account_id == account_id, again.account.reopened_at is not None) == (is_same, is_same)
     assert (again.account.user_id, again.account.settings.label_parent) == (owner, "Mail" if is_same else "Postroom")
 
