@@ -60,6 +60,9 @@ def find_later(ctx: JobContext, delivery_id: UUID, key: str) -> Finding:
     """Whether the message of a job that has ended was sent."""
     with ctx.read() as tx:
         delivery = notifications.delivery(tx, delivery_id)
+        if delivery is not None and delivery.provider_id is not None:
+            # Twilio has said so by a callback; the words are gone with that.
+            return Found({"provider_id": delivery.provider_id})
         due = None if delivery is None else due_messages.read(tx, delivery)
         sender = channel_senders.find(tx, ctx.org_id, Channel.SMS)
     if due is None or sender is None:

@@ -8,18 +8,22 @@ from uuid import UUID
 import pytest
 from psycopg import connect
 
+from domain.jobs.effects import Found
 from domain.jobs.job import SYSTEM_ORG, Origin
 from domain.notifications.channels import Channel, Choice
+from domain.notifications.delivery import DeliveryState
 from domain.notifications.sender import EmailProvider
 from domain.payloads.maintenance import PurgeExpiredKeysPayload
-from domain.payloads.notifications import CloseOverduePayload, SendPushPayload
+from domain.payloads.notifications import CloseOverduePayload, SendPushPayload, SendSmsPayload
 from domain.payloads.payload import Payload, jobs_of
+from engine.context import JobContext
 from operations.jobs import replays
 from sandbox.emulator.fault_order import FaultOrder
 from storage.jobs import ledger
 from storage.notifications import channel_senders, notifications, people
+from tasks.notifications.senders import sms_sending
 from tests.doubles.email_orders import set_sender
-from tests.doubles.factories import make_org, pass_time
+from tests.doubles.factories import claim_one, make_org, pass_time
 from tests.doubles.told_people import ToldPeople
 from tests.waiting import until_a_lock_is_waited_for
 
@@ -224,6 +228,21 @@ def test_a_text_that_may_have_left_is_not_called_unsent_when_its_sender_is_remov
         channel_senders.remove(tx, told.org_id, Channel.SMS)
     later(told)
     assert (column(told, "select state from deliveries"), len(told.texts())) == (["unknown"], 1)
+
+
+def test_a_text_whose_callback_came_is_known_to_have_left(told: ToldPeople) -> None:
+    """Its words are gone by then, so nobody could look for it."""
+    told.add_contact(Channel.SMS, NUMBER)
+    told.twilio.order(FaultOrder(operation="messages.create", drop="after"))
+    told.notify(channels=(Channel.SMS,))
+    told.run_due()
+    ((delivery_id,),) = told.database.execute("select id from deliveries").fetchall()
+    with told.process.database.ledger() as tx:
+        notifications.advance(tx, delivery_id, DeliveryState.DELIVERED, provider_id="SM1")
+    told.hurry()
+    job = claim_one(told.process.database, enqueue(told, SendSmsPayload(delivery_id=delivery_id)))
+    found = sms_sending.find_later(JobContext(told.process, job), delivery_id, sms_sending.key_of(delivery_id))
+    assert found == Found({"provider_id": "SM1"})
 
 
 def test_the_words_of_an_email_end_and_go_with_its_delivery(told: ToldPeople) -> None:
