@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
 from functools import partial
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 from structlog.stdlib import BoundLogger
 
@@ -112,6 +112,25 @@ class AttemptEffects:
             self._unrecorded.pop().record_alone()
 
 
+class KnownResult(JsonObject):
+    """The result of an effect that has happened, as the ledger has it.
+
+    A person who ruled that it happened may not have said what it gave. A field that is read and missing ends the job
+    with `Uncertain`, which names it.
+    """
+
+    def __init__(self, key: str, result: JsonObject) -> None:
+        """`key` is the effect's."""
+        super().__init__(result)
+        self._key = key
+
+    def __missing__(self, field: str) -> NoReturn:
+        """Say what is missing, and how it is given."""
+        raise Uncertain(
+            f"{self._key} happened, and its result lacks {field}: rule it once more, with --result '{{\"{field}\": …}}'"
+        )
+
+
 class EffectGuard:
     """One effect of one attempt, in three parts: the intent, the call, the result.
 
@@ -191,7 +210,8 @@ class EffectGuard:
         intent = effects.begin_effect(
             tx, self._job, self._key, self._strategy, lasts=self._needed, request=self.request or None
         )
-        self._intent, self._standing, self._result = intent, intent.standing, intent.result or {}
+        self._intent, self._standing = intent, intent.standing
+        self._result = KnownResult(self._key, intent.result or {})
         self._deadline_at = self._asked_at + intent.claim_left.total_seconds()
         self._doubted = intent.standing is Standing.FIND_OUT
         if intent.request is not None:

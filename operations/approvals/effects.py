@@ -63,7 +63,11 @@ def rule_effect(
     ] = None,
     result: Annotated[JsonObject | None, Field(description="What an effect that happened gave.")] = None,
 ) -> RuledEffect:
-    """Write down whether an effect in doubt happened. A later replay or retry of its job goes on from there."""
+    """Write down whether an effect in doubt happened. A later replay or retry of its job goes on from there.
+
+    An effect that was ruled to have happened is ruled so once more when its job has said which field of the result it
+    needs.
+    """
     if happened is None:
         raise Invalid("happened", "say --happened or --did-not-happen")
     if result is not None and not happened:

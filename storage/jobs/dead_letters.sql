@@ -57,10 +57,12 @@ order by key
 for update
 
 -- name: rule_effect
--- A person found out whether an effect happened: the next attempt gets its result, or may cause it.
+-- A person found out whether an effect happened: the next attempt gets its result, or may cause it. Of one that a person has ruled to have
+-- happened, which still says what was unknown, they may say once more what it gave.
 update idempotency_keys set status = %(status)s, result_ref = %(result)s, last_seen_at = now(), request = null,
   expires_at = greatest(expires_at, now() + postroom.keep_effects_for())
-where org_id = %(org_id)s and key = %(key)s and kind = 'effect' and status = 'unknown'
+where org_id = %(org_id)s and key = %(key)s and kind = 'effect'
+  and (status = 'unknown' or (status = 'succeeded' and error_ref is not null and %(status)s = 'succeeded'))
 returning key
 
 -- name: lock_job_to_retry

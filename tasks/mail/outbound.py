@@ -77,6 +77,7 @@ def send(ctx: JobContext, payload: SendPayload) -> Outcome:
 class GmailMail(DraftedMail):
     """A mail of an action, by its account's mailbox."""
 
+    sent_as = "sent"
     ctx: JobContext
     mailbox: Mailbox
     case: OutgoingCase
@@ -116,7 +117,7 @@ class GmailMail(DraftedMail):
 
     def begin_sending(self, draft: JsonObject, tx: Transaction) -> EffectGuard:
         """From here on an automatic answer counts."""
-        outgoing_mails.record_draft(tx, *self._where, Draft(**draft))
+        outgoing_mails.record_draft(tx, *self._where, _draft(draft))
         return self.ctx.begin_effect(tx, f"{outgoing_drafts.SEND_KEY}:{self.record.action_id}")
 
     def send_draft(self, draft: JsonObject) -> JsonObject:
@@ -128,7 +129,7 @@ class GmailMail(DraftedMail):
 
     def find_sent(self, draft: JsonObject, request: bytes | None) -> Finding:  # noqa: ARG002 - Gmail shows it at once
         """By the draft's id, its thread, and history."""
-        return outgoing_drafts.find_sent(self.mailbox, self.record, Draft(**draft))
+        return outgoing_drafts.find_sent(self.mailbox, self.record, _draft(draft))
 
     def record_sent(self, sent: JsonObject, tx: Transaction) -> None:
         """So it stands in the ledger from here on, however the job ends."""
@@ -163,6 +164,11 @@ class GmailMail(DraftedMail):
         if now.is_draft and now.message_id == draft["message_id"]:
             discard = partial(discard_draft, self.mailbox, draft_id)
             ctx.effect(f"discard:{draft_id}", discard, strategy=Strategy.IDEMPOTENT)
+
+
+def _draft(kept: JsonObject) -> Draft:
+    """The draft that an effect's result names."""
+    return Draft(kept["draft_id"], kept["message_id"], kept["thread_id"])
 
 
 def _outgoing(ctx: JobContext, mailbox: Mailbox, case: OutgoingCase) -> GmailMail:

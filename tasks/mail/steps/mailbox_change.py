@@ -126,7 +126,11 @@ class MailboxChange:
             ):
                 raise Transient("a label was deleted from the mailbox", code="labels.changed") from None
             raise
-        self.after = {message_id: frozenset(left) for message_id, left in result.get("labels", {}).items()}
+        if self.change.move is not None:
+            if "labels" not in result:
+                # A person has said that it happened, and not what it left; repeating it tells that.
+                result = self._call()
+            self.after = {message_id: frozenset(left) for message_id, left in result["labels"].items()}
 
     def finish(self, tx: Transaction) -> frozenset[str]:
         """Write the effect's result, and the labels that the messages carry now; returns those that they have lost.

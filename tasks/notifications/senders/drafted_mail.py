@@ -26,6 +26,9 @@ class DraftedMail(ABC):
     found of a draft may be the mail that a person has sent from it: that has the word `sent`.
     """
 
+    sent_as: str | None = None
+    """The field by which a sent mail is known; None where that is its draft's id."""
+
     @abstractmethod
     def begin_draft(self, tx: Transaction) -> EffectGuard:
         """Write down what the draft is found by, and the intent to make it."""
@@ -80,15 +83,24 @@ def send_by_draft(ctx: JobContext, mail: DraftedMail, draft: JsonObject | None) 
             sending = mail.begin_sending(draft, tx)
     find = partial(mail.find_sent, draft, sending.first_request)
     try:
-        # The draft's ids hold where a person has said that it was sent, and not as what.
-        sent = draft | sending.carry_out(partial(_send, mail, draft, find), find)
+        sent = sending.carry_out(partial(_send, mail, draft, find), find)
     except Permanent as refusal:
         if not isinstance(refusal, Uncertain):
             mail.clear_away(draft, refusal)
         raise
-    _check_kept(sending, sent)
+    named = _named(mail, sent, find)
+    _check_kept(sending, named)
+    sent = draft | named
     sending.record_with(partial(mail.record_sent, sent))
     return sent
+
+
+def _named(mail: DraftedMail, sent: JsonObject, find: partial[Finding]) -> JsonObject:
+    """What was sent; looked for where a person has said that the draft was sent, and not as what."""
+    if mail.sent_as is None or mail.sent_as in sent or "discarded" in sent:
+        return sent
+    found = find()
+    return found.result if isinstance(found, Found) else {mail.sent_as: sent[mail.sent_as]}
 
 
 def _send(mail: DraftedMail, draft: JsonObject, find: partial[Finding]) -> JsonObject:
