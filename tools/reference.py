@@ -95,7 +95,7 @@ def _categories() -> str:
     return f"## Categories\n\n{opening}\n\n{table(heads, rows)}"
 
 
-DOMAINS = "Types of what a row keeps for life: their rules are checked when a value is written, not at each update."
+DOMAINS = "Types of columns: their rules are checked when a value is written, not at each update of its row."
 
 
 def schedule_page() -> str:

@@ -14,7 +14,10 @@ _VIEW = re.compile(r"(?P<note>(?:^--[^\n]*\n)*)^create view (?P<name>\w+) ", re.
 _COLUMN = re.compile(
     r"^  (?P<name>[a-z0-9_]+) (?P<kind>(?:postroom\.)?[a-z_]+(?:\(\d+\))?(?:\[\])?)(?P<rest>[^\n]*)$", re.MULTILINE
 )
-_DOMAIN = re.compile(r"^create domain (?P<name>[a-z_.]+) as (?P<kind>[a-z]+)(?P<checks>[^;]*);", re.MULTILINE)
+_DOMAIN = re.compile(
+    r"^create domain (?P<name>[a-z_.]+) as (?P<kind>double precision|[a-z]+(?:\[\])?)(?:\(\d+\))?(?P<checks>[^;]*);",
+    re.MULTILINE,
+)
 _FENCE = re.compile(r"call postroom\.fence_\w+\('(?P<table>\w+)'")
 _ERASURE = re.compile(r"call postroom\.erasure_rule\('(?P<table>\w+)'(?P<rule>.*?)\);\n", re.DOTALL)
 _KEEPS = re.compile(r"(?P<whose>org|person)_keeps => (?:'{}'|\$\$(?P<columns>{.*?})\$\$)", re.DOTALL)

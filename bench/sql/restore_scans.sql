@@ -4,7 +4,7 @@ declare
   spared record;
 begin
   for spared in select * from spared_scans loop
-    execute format('alter %s add constraint %I %s not valid', spared.holder, spared.name, spared.definition);
+    execute format('alter domain %s add constraint %I %s not valid', spared.holder, spared.name, spared.definition);
   end loop;
   drop table spared_scans;
 end

@@ -8,7 +8,7 @@ id as email_id, account_id, gmail_thread_id as thread_id, gmail_message_id as me
 -- With in_inbox the message must still be in the inbox.
 with opened as (
   insert into emails (org_id, account_id, gmail_thread_id, gmail_message_id, state, classification, decision_source, confidence, needs_review)
-  select org_id, account_id, gmail_thread_id, %(message_id)s, %(state)s, %(classification)s, %(source)s, %(confidence)s, %(needs_review)s
+  select org_id, account_id, gmail_thread_id, %(message_id)s::text, %(state)s, %(classification)s, %(source)s, %(confidence)s, %(needs_review)s
   from threads
   where account_id = %(account_id)s and gmail_thread_id = %(thread_id)s
     and (not %(in_inbox)s or exists (

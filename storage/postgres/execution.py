@@ -260,7 +260,8 @@ def _invalid(code: str | None, message: str, diagnostics: Any) -> Invalid | None
 def _checked_field(diagnostics: Any, constraint: str) -> str:  # noqa: ANN401 - psycopg's diagnostics
     """The column whose value a check refused; empty for a check over several columns, which no input can violate.
 
-    Our domains are named like their columns. PostgreSQL names the check of a single column `<table>_<column>_check`.
+    Our domains are named like their columns, or like what several columns hold. PostgreSQL names the check of a single
+    column `<table>_<column>_check`.
     """
     if diagnostics.datatype_name:
         return str(diagnostics.datatype_name)

@@ -5,7 +5,7 @@ select pg_advisory_xact_lock(hashtextextended('postroom workflow: ' || %(org_id)
 -- name: save_definition
 -- The next version; none for a document that the org has saved under this name before.
 insert into workflow_definitions (org_id, name, version, document, hash, saved_by)
-select %(org_id)s, %(name)s,
+select %(org_id)s, %(name)s::text,
   coalesce((select max(d.version) from workflow_definitions d where d.org_id = %(org_id)s and d.name = %(name)s), 0) + 1,
   %(document)s, %(hash)s, %(saved_by)s
 on conflict (org_id, name, hash) do nothing

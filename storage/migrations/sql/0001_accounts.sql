@@ -1,3 +1,22 @@
+create domain postroom.account_status as text check (value in ('active', 'needs_reconsent', 'disconnected'));
+create domain postroom.status_reason as text check (length(value) between 1 and 500);
+-- Google's id of a user, or of a label.
+create domain postroom.google_id as text check (length(value) between 1 and 255);
+create domain postroom.short_list as text[] check (cardinality(value) <= 100);
+-- Gmail's history ids are unsigned 64-bit numbers.
+create domain postroom.history_id as numeric(20) check (value between 1 and 18446744073709551615);
+-- Which models and prompt somebody was asked with.
+create domain postroom.asked_models as text check (length(value) between 1 and 300);
+create domain postroom.own_addresses as text[] check (cardinality(value) <= 200 and lower(value::text collate "pg_c_utf8") = value::text);
+create domain postroom.account_settings as jsonb
+  check (jsonb_typeof(value) = 'object' and postroom.carries_secret(value) is null)
+  constraint switches_are_booleans check (
+    coalesce(jsonb_typeof(value -> 'send_allowed'), 'boolean') = 'boolean'
+    and coalesce(jsonb_typeof(value -> 'agent_enabled'), 'boolean') = 'boolean')
+  constraint label_parent_is_a_name check (
+    coalesce(jsonb_typeof(value -> 'label_parent'), 'string') = 'string'
+    and length(coalesce(value ->> 'label_parent', 'x')) between 1 and 100);
+
 -- Mailboxes and what may be done with them. Every foreign key of a tenant's table carries the org, so that no row of one
 -- org can point at another's; unique keys begin with the org, so that a refusal reveals nothing about another's rows.
 -- A row is the mailbox of a Google user in an org: it is closed when it is disconnected, and opened again when the same user connects it.
@@ -5,37 +24,36 @@ create table accounts (
   id uuid primary key default uuidv7(),
   org_id uuid not null references orgs (id),
   user_id uuid not null,
-  email text not null check (email = lower(email collate "pg_c_utf8") and position('@' in email) > 1 and length(email) <= 320),
+  email postroom.email not null,
   -- Google's id of the user who consented; it stays when an address changes hands. Null: consent came by the command line.
-  google_subject text check (length(google_subject) between 1 and 255),
-  status text not null check (status in ('active', 'needs_reconsent', 'disconnected')),
-  status_reason text check (length(status_reason) between 1 and 500),
+  google_subject postroom.google_id,
+  status postroom.account_status not null,
+  status_reason postroom.status_reason,
   status_changed_at timestamptz not null default now(),
   -- When a closed row was opened again: jobs that were last asked for before are of an earlier connection.
   reopened_at timestamptz,
   -- Sealed by storage/orgs/secrets/sealing.py; the seal names this row, so a token copied to another row does not open.
-  sealed_access_token bytea check (octet_length(sealed_access_token) between 1 and 20000),
-  sealed_refresh_token bytea check (octet_length(sealed_refresh_token) between 1 and 20000),
+  sealed_access_token postroom.sealed,
+  sealed_refresh_token postroom.sealed,
   access_expires_at timestamptz,
-  scopes text[] not null default '{}' check (cardinality(scopes) <= 100),
-  token_version bigint not null default 0 check (token_version >= 0),
+  scopes postroom.short_list not null default '{}',
+  token_version postroom.whole_number not null default 0,
   refresh_owner uuid,
   refresh_until timestamptz,
   -- One job at a time makes a mailbox's labels (docs: gmail.md#labels): its claim's token, and until when the others wait for it.
   labels_owner uuid,
   labels_until timestamptz,
-  -- Gmail's history ids are unsigned 64-bit numbers.
-  history_id numeric(20) check (history_id between 1 and 18446744073709551615),
+  history_id postroom.history_id,
   full_synced_at timestamptz,
   -- Which models and prompt the latest full sync named for messages that others had left undecided: those are asked about at once when it
   -- changes, and at growing ages as long as it does not.
-  full_sync_asked text check (length(full_sync_asked) between 1 and 300),
+  full_sync_asked postroom.asked_models,
   watch_expires_at timestamptz,
   watch_renewed_at timestamptz,
   -- Gmail's limit on sent mail concerns nothing else: the account is read on.
   sending_paused_until timestamptz,
-  own_addresses text[] not null default '{}' check (cardinality(own_addresses) <= 200 and lower(own_addresses::text collate "pg_c_utf8") = own_addresses::text),
-  settings jsonb not null default '{}' check (jsonb_typeof(settings) = 'object' and postroom.carries_secret(settings) is null),
+  own_addresses postroom.own_addresses not null default '{}',
+  settings postroom.account_settings not null default '{}',
   created_at timestamptz not null default now(),
   unique (org_id, id),
   foreign key (org_id, user_id) references users (org_id, id),
@@ -43,15 +61,8 @@ create table accounts (
   constraint disconnected_keeps_no_token check (status <> 'disconnected' or (sealed_access_token is null and sealed_refresh_token is null)),
   constraint inactive_has_reason check (status <> 'needs_reconsent' or status_reason is not null),
   constraint access_token_expires check ((sealed_access_token is null) = (access_expires_at is null)),
-  constraint lease_has_owner check ((refresh_owner is null) = (refresh_until is null)),
-  constraint labels_lease_has_owner check ((labels_owner is null) = (labels_until is null)),
-  constraint watch_has_both_times check ((watch_expires_at is null) = (watch_renewed_at is null)),
-  constraint switches_are_booleans check (
-    coalesce(jsonb_typeof(settings -> 'send_allowed'), 'boolean') = 'boolean'
-    and coalesce(jsonb_typeof(settings -> 'agent_enabled'), 'boolean') = 'boolean'),
-  constraint label_parent_is_a_name check (
-    coalesce(jsonb_typeof(settings -> 'label_parent'), 'string') = 'string'
-    and length(coalesce(settings ->> 'label_parent', 'x')) between 1 and 100)
+  constraint leases_have_owners check ((refresh_owner is null) = (refresh_until is null) and (labels_owner is null) = (labels_until is null)),
+  constraint watch_has_both_times check ((watch_expires_at is null) = (watch_renewed_at is null))
 ) with (fillfactor = 80);
 -- An address has one open row in an org.
 create unique index accounts_open on accounts (org_id, email) where status <> 'disconnected';

@@ -1,40 +1,45 @@
+create domain postroom.action_kind as text check (value in (
+  'archive', 'apply_label', 'remove_label', 'mark_read', 'mark_unread', 'star', 'unstar', 'trash', 'restore', 'delete',
+  'snooze', 'forward', 'auto_reply', 'undo'));
+create domain postroom.action_state as text check (value in (
+  'queued', 'approved_pending', 'approved', 'executing', 'done', 'failed', 'denied', 'expired', 'undone', 'canceled'));
+create domain postroom.action_parameters as jsonb check (
+  jsonb_typeof(value) = 'object' and octet_length(value::text) <= 200000 and postroom.carries_secret(value) is null);
+create domain postroom.action_files as jsonb check (jsonb_typeof(value) = 'array' and octet_length(value::text) <= 300000);
+create domain postroom.action_error as jsonb check (octet_length(value::text) <= 20000);
+create domain postroom.undo_hint as jsonb check (jsonb_typeof(value) = 'object' and octet_length(value::text) <= 200000);
+
 -- What is done with mail, or waits to be (docs/explanation/actions.md).
 create table actions (
   id uuid primary key default uuidv7(),
   org_id uuid not null,
   account_id uuid not null,
-  gmail_message_id text not null,
+  gmail_message_id postroom.gmail_id not null,
   decision_id uuid,
   -- Who asked, where no decision did: an API key, an operator, a job.
   requested_by text check (length(requested_by) between 1 and 200),
   -- The job that executes it.
   job_id uuid,
-  kind text not null check (kind in (
-    'archive', 'apply_label', 'remove_label', 'mark_read', 'mark_unread', 'star', 'unstar', 'trash', 'restore', 'delete',
-    'snooze', 'forward', 'auto_reply', 'undo')),
+  kind postroom.action_kind not null,
   -- The version of the parameters (domain/mail/actions/requested_action.py).
   version smallint not null default 1 check (version between 1 and 1000),
-  parameters jsonb not null default '{}' check (
-    jsonb_typeof(parameters) = 'object' and octet_length(parameters::text) <= 200000 and postroom.carries_secret(parameters) is null),
+  parameters postroom.action_parameters not null default '{}',
   -- Files of an action's mail, named in its parameters and kept beside them, so that a list of actions does not read them
   -- (domain/mail/actions/action_files.py): at most 180,000 bytes, which are 240,000 as base64.
-  files jsonb
-    constraint files_go_with_a_mail check (files is null or (kind in ('forward', 'auto_reply') and jsonb_typeof(files) = 'array'))
-    constraint files_are_bounded check (octet_length(files::text) <= 300000),
+  files postroom.action_files constraint files_go_with_a_mail check (files is null or kind in ('forward', 'auto_reply')),
   danger text not null check (danger in ('safe', 'reversible', 'dangerous')),
   reasons text[] not null default '{}' check (cardinality(reasons) <= 20),
-  state text not null check (state in (
-    'queued', 'approved_pending', 'approved', 'executing', 'done', 'failed', 'denied', 'expired', 'undone', 'canceled')),
+  state postroom.action_state not null,
   -- A person's decision: who, when, until when it was possible, and why.
   approver text check (length(approver) between 1 and 200),
   decided_at timestamptz,
   approval_expires_at timestamptz,
   approval_reminded_at timestamptz,
   approval_reason text check (length(approval_reason) between 1 and 1000),
-  undo_hint jsonb check (jsonb_typeof(undo_hint) = 'object' and octet_length(undo_hint::text) <= 200000),
+  undo_hint postroom.undo_hint,
   -- The message that a forward or an answer became.
-  sent_message_id text check (length(sent_message_id) between 1 and 100),
-  error jsonb check (octet_length(error::text) <= 20000),
+  sent_message_id postroom.gmail_id,
+  error postroom.action_error,
   created_at timestamptz not null default now(),
   started_at timestamptz,
   finished_at timestamptz,

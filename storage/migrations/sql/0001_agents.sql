@@ -30,8 +30,8 @@ create table agent_runs (
   account_id uuid,
   job_id uuid not null,
   -- The message that the run looks after, and its thread; null for a run that was asked for otherwise.
-  gmail_thread_id text check (length(gmail_thread_id) between 1 and 100),
-  gmail_message_id text check (length(gmail_message_id) between 1 and 100),
+  gmail_thread_id postroom.gmail_id,
+  gmail_message_id postroom.gmail_id,
   -- The schedule that asked for it, which may be gone.
   schedule_id uuid,
   profile text not null check (length(profile) between 1 and 63),
@@ -44,7 +44,7 @@ create table agent_runs (
   stopped_by text check (stopped_by in ('turns', 'money', 'time', 'context', 'canceled')),
   reason text check (length(reason) between 1 and 1000),
   turns integer not null default 0 check (turns >= 0),
-  cost_microcents bigint not null default 0 check (cost_microcents >= 0),
+  cost_microcents postroom.whole_number not null default 0,
   refused_calls integer not null default 0 check (refused_calls >= 0),
   pending_actions integer not null default 0 check (pending_actions >= 0),
   output_preview text not null default '' check (length(output_preview) <= 500),
@@ -83,7 +83,7 @@ create table agent_turns (
   said text not null default '' check (length(said) <= 2000),
   -- Name of each tool that was called, and whether and why it was refused.
   calls jsonb not null default '[]' check (jsonb_typeof(calls) = 'array' and octet_length(calls::text) <= 50000),
-  cost_microcents bigint not null default 0 check (cost_microcents >= 0),
+  cost_microcents postroom.whole_number not null default 0,
   primary key (org_id, run_id, turn),
   foreign key (org_id, run_id) references agent_runs (org_id, id) on delete cascade
 );

@@ -1,3 +1,7 @@
+-- Every job writes one of the first four; the expression alone would cost as much as the rest of an entry's checks.
+create domain postroom.event as text check (value in ('job.enqueued', 'job.claimed', 'job.started', 'job.succeeded') or value ~ '^[a-z_]+\.[a-z_]+$');
+create domain postroom.event_data as jsonb check (postroom.carries_secret(value) is null);
+
 -- The entries of the audit log; read them through the view `audit_log`. Append-only by grants and, against the owner's slips too, by trigger.
 create table audit_entries (
   -- No primary key: nobody else gives ids than the sequence, and a unique index was a tenth of what PostgreSQL does for a
@@ -5,8 +9,7 @@ create table audit_entries (
   -- Every other number, for an entry may stand for two events.
   id bigint not null generated always as identity (start with 2 increment by 2),
   at timestamptz not null default clock_timestamp(),
-  -- Every job writes one of the first four; the expression alone would cost as much as the rest of their checks.
-  event text not null check (event in ('job.enqueued', 'job.claimed', 'job.started', 'job.succeeded') or event ~ '^[a-z_]+\.[a-z_]+$'),
+  event postroom.event not null,
   org_id uuid not null,
   project_id uuid,
   actor_type text not null,
@@ -24,7 +27,7 @@ create table audit_entries (
   -- Where a job comes from; its own row may be gone.
   parent_id uuid,
   replay_of uuid,
-  data jsonb check (data is null or postroom.carries_secret(data) is null)
+  data postroom.event_data
 ) with (
   autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_limit = 2000, vacuum_truncate = false,
   -- New pages are vacuumed in portions of one size. By PostgreSQL's default a portion is a fifth of the table: it grows with the log, and
@@ -65,11 +68,11 @@ grant select (id, at, event, org_id, data) on audit_entries to postroom_auditor;
 create index audit_entries_changes on audit_entries (org_id, id) where event = 'run_sheet.changed';
 
 -- The audit log: a row per event, by the order of their ids, with the columns of `audit_entries` but `began_at`. An org's handlers see
--- their own.
+-- their own. Both parts have columns of the same types, or PostgreSQL would not look into them by their indexes in order.
 create view audit_log with (security_invoker = true) as
-select id, at, event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt,
+select id, at, event::text as event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt,
   case when began_at is null then worker_id end as worker_id, case when began_at is null then claimed_at end as claimed_at,
-  parent_id, replay_of, data
+  parent_id, replay_of, data::jsonb as data
 from audit_entries
 union all
 select id - 1, began_at, 'job.started', org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt,

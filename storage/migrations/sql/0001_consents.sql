@@ -4,8 +4,8 @@ create table consent_requests (
   id uuid primary key default uuidv7(),
   -- Jobs of the system org may look across orgs, so it has no mailbox.
   org_id uuid not null references orgs (id) check (org_id <> '00000000-0000-7000-8000-000000000000'),
-  email text not null check (email = lower(email collate "pg_c_utf8") and position('@' in email) > 1 and length(email) <= 320),
-  owner text not null check (owner = lower(owner collate "pg_c_utf8") and position('@' in owner) > 1 and length(owner) <= 320),
+  email postroom.email not null,
+  owner postroom.email not null,
   -- Whether the right to delete mail for good is asked for, too.
   deletes boolean not null,
   actor_type text not null check (actor_type in ('user', 'system', 'api_key')),

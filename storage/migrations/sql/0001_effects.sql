@@ -1,3 +1,8 @@
+create domain postroom.guard_key as text check (length(value) between 1 and 400);
+create domain postroom.guard_kind as text check (value in ('job', 'client', 'named', 'effect'));
+create domain postroom.guard_mode as text check (value in ('while_queued', 'while_active', 'for_ttl', 'native_key', 'find', 'idempotent', 'at_most_once'));
+create domain postroom.guard_status as text check (value in ('pending', 'running', 'succeeded', 'failed', 'dead', 'unknown'));
+
 -- The jobs that have begun an effect beside the one that its key names: two jobs may want the same effect. Before the keys, so that an
 -- erasure changes a key before it comes here.
 create table effect_jobs (
@@ -18,10 +23,10 @@ grant select on effect_jobs to postroom_tenant;
 -- Whatever a client names a key, a guard of another space under the same words is another row.
 create table idempotency_keys (
   org_id uuid not null references orgs (id) not enforced,  -- as in jobs
-  key text not null check (length(key) between 1 and 400),
-  kind text not null check (kind in ('job', 'client', 'named', 'effect')),
-  mode text not null check (mode in ('while_queued', 'while_active', 'for_ttl', 'native_key', 'find', 'idempotent', 'at_most_once')),
-  status text not null check (status in ('pending', 'running', 'succeeded', 'failed', 'dead', 'unknown')),
+  key postroom.guard_key not null,
+  kind postroom.guard_kind not null,
+  mode postroom.guard_mode not null,
+  status postroom.guard_status not null,
   job_id uuid not null,
   owner_token uuid,
   first_seen_at timestamptz not null default now(),

@@ -1,10 +1,18 @@
--- What a job keeps for life is of domains: a table's check is made of every version of a row, a domain's only of a value
--- that is written, and a claim and a settlement write few of them. Each has its column's name, so that a refusal names the field.
+-- The values of hot tables are of domains. PostgreSQL reads and plans a table's checks in each statement that writes, and makes them of every
+-- version of a row; a domain's check is read once a session, and is made of a value that is written: a claim and a settlement write few.
+-- Each has its column's name, or that of what several columns hold, so that a refusal names the field.
+-- Of money, bytes, tokens or versions.
+create domain postroom.whole_number as bigint check (value >= 0);
+create domain postroom.short_text as text check (length(value) between 1 and 200);
 create domain postroom.job_type as text
   constraint job_type_is_bounded check (case
     when length(value) not between 1 and 100 then postroom.refuse_length('job_type', value, 100) else true end);
 create domain postroom.queue as text
   check (value in ('critical', 'default', 'notifications', 'planning', 'exports', 'maintenance', 'deadletter'));
+create domain postroom.job_state as text constraint jobs_state_check check (
+  value in ('queued', 'claimed', 'running', 'succeeded', 'failed', 'dead', 'canceled'));
+create domain postroom.parked_by as text collate "C" check (value ~ '^(gate|key):');
+create domain postroom.cancel_reason as text constraint jobs_cancel_reason_check check (length(value) <= 1000);
 -- One that no worker can read would end each worker that claims it (domain/jobs/nesting.py). The empty document is not searched for
 -- secrets: the search took 1.9 microseconds of the 20 that a settlement takes.
 create domain postroom.payload as jsonb
@@ -16,6 +24,8 @@ create domain postroom.payload as jsonb
 create domain postroom.output as jsonb
   constraint carries_no_secret check (case
     when value = '{}' or postroom.carries_secret(value) is null then true else postroom.refuse_secret_in('output', value) end);
+create domain postroom.step_result as jsonb
+  constraint carries_no_secret check (case when postroom.carries_secret(value) is null then true else postroom.refuse_secret_in('result', value) end);
 -- Ids, and most other values, are made of characters that make no secret (domain/orgs/privacy/secrets.py), which is seen in a third of the time.
 create domain postroom.idempotency_key as text
   constraint idempotency_key_is_bounded check (case
@@ -79,8 +89,7 @@ create table jobs (
   project_id uuid,
   job_type postroom.job_type not null,
   queue postroom.queue not null,
-  state text not null default 'queued'
-    check (state in ('queued', 'claimed', 'running', 'succeeded', 'failed', 'dead', 'canceled')),
+  state postroom.job_state not null default 'queued',
   priority postroom.priority not null default 0,
   payload postroom.payload not null,
   payload_version postroom.payload_version not null,
@@ -96,14 +105,14 @@ create table jobs (
   traceparent postroom.traceparent,
   parent_id uuid,
   replay_of uuid,
-  attempt smallint not null default 0 check (attempt between 0 and max_attempts),
+  attempt smallint not null default 0,
   max_attempts postroom.max_attempts not null,
   -- A job's own retry: seconds before the first one, and the most between two attempts. Null is what the type's policy says.
   retry_base_s integer,
   retry_cap_s integer,
-  losses smallint not null default 0 check (losses >= 0),
+  losses smallint not null default 0,
   -- How often a job went back to its queue without having spent an attempt (domain.jobs.lifecycle has the bounds).
-  free_returns integer not null default 0 check (free_returns >= 0),
+  free_returns integer not null default 0,
   suspect boolean not null default false,
   deadline postroom.deadline not null,
   created_at postroom.created_at not null default now(),
@@ -112,22 +121,23 @@ create table jobs (
   published_at timestamptz,
   next_check_at timestamptz,
   backlog_since timestamptz,
-  parked_by text collate "C" check (parked_by ~ '^(gate|key):'),
+  parked_by postroom.parked_by,
   claim_token uuid,
   worker_id uuid,
   claimed_at timestamptz,
   started_at timestamptz,
   finished_at timestamptz,
   cancel_requested_at timestamptz,
-  cancel_reason text check (length(cancel_reason) <= 1000),
+  cancel_reason postroom.cancel_reason,
   progress jsonb,
   output postroom.output,
   error jsonb,
-  cost_microcents bigint not null default 0 check (cost_microcents >= 0),
+  cost_microcents postroom.whole_number not null default 0,
   -- When a job was made whose id does not say so: it is no UUIDv7, or its time is not about the job's. All other jobs are found in order by
   -- their ids. The trigger jobs_are_foreign writes it, and only such jobs have an entry in its index. A generated column would be computed
   -- anew at each claim and each settlement, and cost PostgreSQL half as much CPU again for both.
   foreign_at timestamptz,
+  constraint counts_are_bounded check (attempt between 0 and max_attempts and losses >= 0 and free_returns >= 0),
   constraint final_when_finished check ((state in ('succeeded', 'failed', 'dead', 'canceled')) = (finished_at is not null)),
   constraint claimed_with_token check ((state in ('claimed', 'running')) = (claim_token is not null and worker_id is not null and claimed_at is not null)),
   constraint running_was_started check (state <> 'running' or (started_at is not null and attempt > 0)),
@@ -174,11 +184,10 @@ grant select on job_lines to postroom_ledger, postroom_tenant;
 create table job_steps (
   job_id uuid not null references jobs (id) on delete cascade,
   org_id uuid not null references orgs (id),
-  name text not null check (length(name) between 1 and 200),
-  result jsonb not null constraint job_steps_result_carries_no_secret
-    check (case when postroom.carries_secret(result) is null then true else postroom.refuse_secret_in('result', result) end),
+  name postroom.short_text not null,
+  result postroom.step_result not null,
   attempt smallint not null,
-  cost_microcents bigint not null default 0 check (cost_microcents >= 0),
+  cost_microcents postroom.whole_number not null default 0,
   -- When the work of a step began; `at` is when its result was kept.
   started_at timestamptz,
   at timestamptz not null default now(),

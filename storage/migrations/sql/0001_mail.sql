@@ -1,8 +1,31 @@
+-- As in jobs, hot tables have domains: what a message keeps is bounded where it is stored, and a change of its labels, or of anything about
+-- it, reads none of it. Of a message, a thread or a draft:
+create domain postroom.gmail_id as text check (length(value) between 1 and 100);
+create domain postroom.message_labels as text[] check (cardinality(value) <= 1000);
+create domain postroom.sender as text check (length(value) <= 320);
+create domain postroom.address as text check (length(value) between 1 and 320);
+create domain postroom.subject as text check (length(value) <= 1000);
+create domain postroom.body as text check (length(value) <= 200000);
+create domain postroom.message_document as jsonb check (jsonb_typeof(value) = 'object' and octet_length(value::text) <= 8000000);
+create domain postroom.rfc_message_id as text check (length(value) <= 2000);
+create domain postroom.direction as text check (value in ('incoming', 'outgoing'));
+create domain postroom.automation_kind as text check (value in ('bounce', 'auto_reply', 'self', 'calendar', 'list', 'bulk', 'automated', 'human'));
+create domain postroom.automation_weight as text check (value in ('certain', 'strong', 'medium', 'class', 'none'));
+create domain postroom.automation_evidence as text[] check (cardinality(value) <= 200 and length(value::text) <= 100000);
+create domain postroom.classification as text check (value in (
+  'needs_response', 'action_required', 'fyi', 'newsletter', 'notification', 'calendar', 'suspicious', 'needs_review'));
+create domain postroom.confidence as double precision check (value between 0 and 1);
+create domain postroom.decision_source as text check (value in ('deterministic', 'llm'));
+create domain postroom.email_state as text check (value in ('pending', 'drafted', 'rework_requested', 'sent', 'archived', 'skipped'));
+create domain postroom.draft_token as text check (value ~ '^[A-Za-z0-9_-]{8,64}$');
+create domain postroom.rework_count as smallint constraint emails_rework_count_check check (value between 0 and 3);
+create domain postroom.mailbox_change as text check (value in ('message_added', 'message_deleted', 'labels_added', 'labels_removed'));
+
 -- What the mailboxes hold, as far as the fleet has seen it.
 create table threads (
   org_id uuid not null,
   account_id uuid not null,
-  gmail_thread_id text not null check (length(gmail_thread_id) between 1 and 100),
+  gmail_thread_id postroom.gmail_id not null,
   first_message_at timestamptz not null,
   last_message_at timestamptz not null check (last_message_at >= first_message_at),
   primary key (org_id, account_id, gmail_thread_id),
@@ -16,29 +39,27 @@ grant select, insert, update (first_message_at, last_message_at) on threads to p
 create table messages (
   org_id uuid not null,
   account_id uuid not null,
-  gmail_message_id text not null check (length(gmail_message_id) between 1 and 100),
-  gmail_thread_id text not null,
-  direction text not null check (direction in ('incoming', 'outgoing')),
+  gmail_message_id postroom.gmail_id not null,
+  gmail_thread_id postroom.gmail_id not null,
+  direction postroom.direction not null,
   received_at timestamptz not null,
-  size bigint not null check (size >= 0),
-  labels text[] not null check (cardinality(labels) <= 1000),
-  sender text check (length(sender) <= 320),
-  subject text not null check (length(subject) <= 1000),
-  body text not null check (length(body) <= 200000),
+  size postroom.whole_number not null,
+  labels postroom.message_labels not null,
+  sender postroom.sender,
+  subject postroom.subject not null,
+  body postroom.body not null,
   -- The rest of the parsed message, as storage/mail/messages.py writes it: addresses, headers, attachments, …
-  document jsonb not null check (jsonb_typeof(document) = 'object' and octet_length(document::text) <= 8000000),
-  rfc_message_id text check (length(rfc_message_id) <= 2000),
-  defects text[] not null default '{}' check (cardinality(defects) <= 100),
-  automation_kind text check (automation_kind in (
-    'bounce', 'auto_reply', 'self', 'calendar', 'list', 'bulk', 'automated', 'human')),
-  automation_weight text check (automation_weight in ('certain', 'strong', 'medium', 'class', 'none')),
-  automation_evidence text[] check (cardinality(automation_evidence) <= 200 and length(automation_evidence::text) <= 100000),
+  document postroom.message_document not null,
+  rfc_message_id postroom.rfc_message_id,
+  defects postroom.short_list not null default '{}',
+  automation_kind postroom.automation_kind,
+  automation_weight postroom.automation_weight,
+  automation_evidence postroom.automation_evidence,
   first_seen_at timestamptz not null default now(),
   deleted_at timestamptz,
   primary key (org_id, account_id, gmail_message_id),
   foreign key (org_id, account_id, gmail_thread_id) references threads (org_id, account_id, gmail_thread_id),
-  constraint automation_as_a_whole check (
-    (automation_kind is null) = (automation_weight is null) and (automation_kind is null) = (automation_evidence is null))
+  constraint automation_as_a_whole check (num_nonnulls(automation_kind, automation_weight, automation_evidence) in (0, 3))
 );
 create index messages_thread on messages (org_id, account_id, gmail_thread_id, received_at);
 create index messages_received on messages (org_id, account_id, received_at);
@@ -54,7 +75,7 @@ grant select, insert, update (
 create table correspondents (
   org_id uuid not null,
   account_id uuid not null,
-  address text not null check (length(address) between 1 and 320),
+  address postroom.address not null,
   heard_at timestamptz,
   written_at timestamptz,
   primary key (org_id, account_id, address),
@@ -71,12 +92,12 @@ create table expected_writes (
   id bigint generated always as identity primary key,
   org_id uuid not null,
   account_id uuid not null,
-  change text not null check (change in ('message_added', 'message_deleted', 'labels_added', 'labels_removed')),
-  gmail_thread_id text check (length(gmail_thread_id) between 1 and 100),
-  gmail_message_id text check (length(gmail_message_id) between 1 and 100),
-  gmail_label_id text check (length(gmail_label_id) between 1 and 255),
+  change postroom.mailbox_change not null,
+  gmail_thread_id postroom.gmail_id,
+  gmail_message_id postroom.gmail_id,
+  gmail_label_id postroom.google_id,
   -- The history record that answered it; the same record may come again, another one is somebody else's doing.
-  history_id numeric(20) check (history_id > 0),
+  history_id postroom.history_id,
   created_at timestamptz not null default now(),
   expires_at timestamptz not null,
   foreign key (org_id, account_id) references accounts (org_id, id),
@@ -97,8 +118,8 @@ grant select, insert, update (history_id, expires_at) on expected_writes to post
 create table draft_tokens (
   org_id uuid not null,
   account_id uuid not null,
-  token text not null check (token ~ '^[A-Za-z0-9_-]{8,64}$'),
-  gmail_thread_id text not null,
+  token postroom.draft_token not null,
+  gmail_thread_id postroom.gmail_id not null,
   created_at timestamptz not null default now(),
   primary key (org_id, account_id, token),
   foreign key (org_id, account_id, gmail_thread_id) references threads (org_id, account_id, gmail_thread_id)
@@ -114,42 +135,37 @@ create table emails (
   id uuid primary key default uuidv7(),
   org_id uuid not null,
   account_id uuid not null,
-  gmail_thread_id text not null,
-  gmail_message_id text not null check (length(gmail_message_id) between 1 and 100),
-  state text not null default 'pending'
-    check (state in ('pending', 'drafted', 'rework_requested', 'sent', 'archived', 'skipped')),
+  gmail_thread_id postroom.gmail_id not null,
+  gmail_message_id postroom.gmail_id not null,
+  state postroom.email_state not null default 'pending',
   state_changed_at timestamptz not null default now(),
-  classification text check (classification in (
-    'needs_response', 'action_required', 'fyi', 'newsletter', 'notification', 'calendar', 'suspicious', 'needs_review')),
-  decision_source text check (decision_source in ('deterministic', 'llm')),
-  confidence double precision check (confidence between 0 and 1),
+  classification postroom.classification,
+  decision_source postroom.decision_source,
+  confidence postroom.confidence,
   needs_review boolean not null default false,
   draft_token text,
-  draft_id text check (length(draft_id) between 1 and 100),
-  draft_message_id text check (length(draft_message_id) between 1 and 100),
-  draft_fingerprint text check (length(draft_fingerprint) between 1 and 200),
+  draft_id postroom.gmail_id,
+  draft_message_id postroom.gmail_id,
+  draft_fingerprint postroom.short_text,
   drafted_at timestamptz,
   -- Since when a draft is in doubt, and a history id of the mailbox from before then. What was added to the mailbox since shows
   -- whether the draft was ever made, also when its person has thrown it away (docs: gmail.md#lost-drafts).
   draft_planned_at timestamptz,
-  draft_history_id numeric(20) check (draft_history_id > 0),
+  draft_history_id postroom.history_id,
   -- When its person ordered the draft that a record waits for, or has; null where a decision did.
   by_hand_at timestamptz,
   -- Whether a service ordered the draft that a record waits for by hand: no label withdraws it. Meaningless without by_hand_at.
   by_service boolean not null default false,
-  rework_count smallint not null default 0 check (rework_count between 0 and 3),
-  sent_message_id text check (length(sent_message_id) between 1 and 100),
+  rework_count postroom.rework_count not null default 0,
+  sent_message_id postroom.gmail_id,
   sent_at timestamptz,
   created_at timestamptz not null default now(),
   unique (org_id, account_id, id),
   unique (org_id, account_id, gmail_thread_id),
   foreign key (org_id, account_id, gmail_thread_id) references threads (org_id, account_id, gmail_thread_id),
   foreign key (org_id, account_id, draft_token) references draft_tokens (org_id, account_id, token),
-  constraint decided_as_a_whole check (
-    (classification is null) = (decision_source is null) and (classification is null) = (confidence is null)),
-  constraint draft_as_a_whole check (
-    (draft_id is null) = (draft_message_id is null) and (draft_id is null) = (draft_fingerprint is null)
-    and (draft_id is null) = (drafted_at is null)),
+  constraint decided_as_a_whole check (num_nonnulls(classification, decision_source, confidence) in (0, 3)),
+  constraint draft_as_a_whole check (num_nonnulls(draft_id, draft_message_id, draft_fingerprint, drafted_at) in (0, 4)),
   constraint drafted_has_draft check (state not in ('drafted', 'rework_requested') or draft_id is not null),
   constraint pending_has_no_draft check (state <> 'pending' or draft_id is null),
   constraint sent_as_a_whole check ((sent_message_id is null) = (sent_at is null)),
@@ -175,22 +191,21 @@ create table decisions (
   id uuid primary key default uuidv7(),
   org_id uuid not null,
   account_id uuid not null,
-  gmail_message_id text not null,
+  gmail_message_id postroom.gmail_id not null,
   job_id uuid,
-  source text not null check (source in ('deterministic', 'llm')),
-  classification text not null check (classification in (
-    'needs_response', 'action_required', 'fyi', 'newsletter', 'notification', 'calendar', 'suspicious', 'needs_review')),
-  confidence double precision not null check (confidence between 0 and 1),
+  source postroom.decision_source not null,
+  classification postroom.classification not null,
+  confidence postroom.confidence not null,
   rationale text not null check (length(rationale) <= 4000),
   needs_reply boolean not null default false,
   needs_review boolean not null default false,
   caution boolean not null default false,
-  label_ids text[] not null default '{}' check (cardinality(label_ids) <= 100),
+  label_ids postroom.short_list not null default '{}',
   rule_ids text[] not null default '{}' check (cardinality(rule_ids) <= 200),
   model text check (length(model) between 1 and 100),
   -- Which models and prompt gave no answer to use, where nobody decided; others may be asked anew. A message that these models
   -- refuse is not asked about again by each sync (docs: triage.md#undecided).
-  undecided_by text check (length(undecided_by) between 1 and 300),
+  undecided_by postroom.asked_models,
   at timestamptz not null default now(),
   unique (org_id, account_id, id),
   foreign key (org_id, account_id, gmail_message_id) references messages (org_id, account_id, gmail_message_id),

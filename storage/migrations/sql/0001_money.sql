@@ -9,12 +9,12 @@ create table llm_calls (
   stop_reason text not null check (length(stop_reason) between 1 and 100),
   request_id text check (length(request_id) between 1 and 200),
   refusal text check (length(refusal) between 1 and 1000),
-  input_tokens bigint not null check (input_tokens >= 0),
-  output_tokens bigint not null check (output_tokens >= 0),
-  cache_creation_5m_tokens bigint not null check (cache_creation_5m_tokens >= 0),
-  cache_creation_1h_tokens bigint not null check (cache_creation_1h_tokens >= 0),
-  cache_read_tokens bigint not null check (cache_read_tokens >= 0),
-  cost_microcents bigint not null check (cost_microcents >= 0),
+  input_tokens postroom.whole_number not null,
+  output_tokens postroom.whole_number not null,
+  cache_creation_5m_tokens postroom.whole_number not null,
+  cache_creation_1h_tokens postroom.whole_number not null,
+  cache_read_tokens postroom.whole_number not null,
+  cost_microcents postroom.whole_number not null,
   at timestamptz not null default now(),
   foreign key (org_id, account_id) references accounts (org_id, id)
 );
@@ -45,8 +45,8 @@ grant select on org_budgets to postroom_tenant;
 create table budget_days (
   org_id uuid not null references orgs (id),
   day date not null,
-  spent_microcents bigint not null default 0 check (spent_microcents >= 0),
-  reserved_microcents bigint not null default 0 check (reserved_microcents >= 0),
+  spent_microcents postroom.whole_number not null default 0,
+  reserved_microcents postroom.whole_number not null default 0,
   exhausted_at timestamptz,
   primary key (org_id, day)
 ) with (fillfactor = 70);
@@ -63,7 +63,7 @@ create table budget_reservations (
   day date not null,
   job_id uuid not null,
   token uuid not null,
-  microcents bigint not null check (microcents >= 0),
+  microcents postroom.whole_number not null,
   made_at timestamptz not null default now(),
   charged_at timestamptz,
   foreign key (org_id, day) references budget_days (org_id, day)

@@ -194,6 +194,13 @@ call postroom.erasure_rule('digest_items');
 grant select, insert, update, delete on digest_items to postroom_ledger;
 grant select, insert on digest_items to postroom_tenant;
 
+create domain postroom.delivery_state as text check (value in ('queued', 'collected', 'handed_over', 'delivered', 'failed', 'suppressed', 'expired', 'unknown'));
+create domain postroom.delivery_reason as text check (length(value) <= 300);
+create domain postroom.provider_id as text check (length(value) <= 500);
+-- Each of the two bodies of an e-mail has 64 KB at most, and JSON writes a byte as up to six.
+create domain postroom.said as jsonb check (octet_length(value::text) <= 1048576);
+create domain postroom.delivery_channel as text check (value in ('email', 'sms', 'push', 'inbox'));
+
 -- What became of a notification, or of a digest, on a channel: one message to one address, or why there is none.
 create table deliveries (
   id uuid primary key,
@@ -201,16 +208,15 @@ create table deliveries (
   user_id uuid not null,
   notification_id uuid,
   digest_id uuid,
-  channel text not null check (channel in ('email', 'sms', 'push', 'inbox')),
+  channel postroom.delivery_channel not null,
   contact_id uuid,
   -- Of its contact, which may be removed before a receipt tells that the address is good for nothing.
   address_hash bytea,
-  state text not null check (state in ('queued', 'collected', 'handed_over', 'delivered', 'failed', 'suppressed', 'expired', 'unknown')),
-  reason text check (length(reason) <= 300),
-  provider_id text check (length(provider_id) <= 500),
-  -- Its words as they were when it was decided, for each attempt, with category and longest age; none from the time when a provider has taken
-  -- it. Each of the two bodies of an e-mail has 64 KB at most, and JSON writes a byte as up to six.
-  said jsonb check (octet_length(said::text) <= 1048576),
+  state postroom.delivery_state not null,
+  reason postroom.delivery_reason,
+  provider_id postroom.provider_id,
+  -- Its words as they were when it was decided, for each attempt, with category and longest age; none from the time when a provider has taken it.
+  said postroom.said,
   due_at timestamptz,
   created_at timestamptz not null default now(),
   changed_at timestamptz not null default now(),

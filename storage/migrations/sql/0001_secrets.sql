@@ -1,10 +1,12 @@
+create domain postroom.sealed as bytea check (octet_length(value) between 1 and 20000);
+
 -- Secrets of an org: keys and passwords of the services that it brings along. Sealed by the process; the database holds no key
 -- (docs/explanation/tenancy.md#secrets-of-an-org).
 create table org_secrets (
   -- Jobs of the system org may look across orgs, so it has none.
   org_id uuid not null references orgs (id) check (org_id <> '00000000-0000-7000-8000-000000000000'),
   name text not null check (name ~ '^[a-z][a-z0-9_.-]{0,62}$'),
-  sealed bytea not null check (octet_length(sealed) between 1 and 20000),
+  sealed postroom.sealed not null,
   -- Which sealing key opens it; not secret.
   key_id bytea not null check (octet_length(key_id) = 8),
   created_at timestamptz not null default now(),

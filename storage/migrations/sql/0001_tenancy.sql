@@ -26,10 +26,12 @@ grant select, insert, update on orgs to postroom_ledger;
 grant select on orgs to postroom_tenant;
 insert into orgs (id, name) values ('00000000-0000-7000-8000-000000000000', 'system');
 
+-- As it is compared.
+create domain postroom.email as text check (value = lower(value collate "pg_c_utf8") and position('@' in value) > 1 and length(value) <= 320);
 create table users (
   id uuid primary key default uuidv7(),
   org_id uuid not null references orgs (id),
-  email text not null check (email = lower(email collate "pg_c_utf8") and position('@' in email) > 1 and length(email) <= 320),
+  email postroom.email not null,
   role text not null default 'member' check (role in ('owner', 'admin', 'approver', 'member')),
   discord_user_id text check (discord_user_id ~ '^[1-9][0-9]{0,19}$'),
   zone text not null default 'UTC' check (length(zone) between 1 and 100),

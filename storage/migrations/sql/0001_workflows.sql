@@ -1,11 +1,28 @@
 -- Workflows: what they are, their runs, and where each node of a run stands (docs/explanation/workflows.md).
 
+-- A name that somebody gives: of a workflow, or of an event.
+create domain postroom.chosen_name as text collate "C" check (value ~ '^[a-z0-9][a-z0-9_-]{0,62}$');
+create domain postroom.node_name as text collate "C" check (value ~ '^[a-z][a-z0-9_]{0,62}$');
+-- What a run or a node gives, and what a run or an event brings.
+create domain postroom.run_document as jsonb check (octet_length(value::text) <= 131072);
+create domain postroom.run_input as jsonb check (jsonb_typeof(value) = 'object' and octet_length(value::text) <= 131072);
+create domain postroom.run_state as text check (value in ('running', 'succeeded', 'failed', 'canceled'));
+create domain postroom.run_reason as text check (length(value) between 1 and 1000);
+create domain postroom.node_state as text check (value in ('pending', 'running', 'waiting', 'succeeded', 'failed', 'skipped', 'canceled'));
+create domain postroom.node_item as integer check (value between -1 and 9999);
+create domain postroom.pending_needs as smallint check (value between 0 and 100);
+create domain postroom.node_input as jsonb check (octet_length(value::text) <= 524288);
+create domain postroom.output_refused as text check (length(value) <= 1000);
+create domain postroom.skipped_because as text check (length(value) between 1 and 100);
+create domain postroom.stopped_for as text check (value in ('canceled', 'deadline', 'timeout'));
+-- Closed: what a job is waited for by is called as the owner of hooks.
+create domain postroom.waiting_hook as text check (value in ('workflow_nodes_ended'));
+
 -- Jobs of whose end a hook hears whatever their type is. Looked up for jobs with a parent alone. The row goes with the call of the hook.
 create table job_waiters (
   job_id uuid not null,
   org_id uuid not null references orgs (id) not enforced,
-  -- Closed: what stands here is called as the owner of hooks.
-  hook text not null check (hook in ('workflow_nodes_ended')),
+  hook postroom.waiting_hook not null,
   -- Of a hook that could not be called with the end of the job, by which time the job's row may be gone.
   facts jsonb,
   primary key (job_id, org_id)
@@ -21,14 +38,14 @@ grant select (job_id, org_id, hook), insert (job_id, org_id, hook) on job_waiter
 create table workflow_definitions (
   org_id uuid not null references orgs (id),
   -- The form of a name is checked here, too: an erasure looks for people in all other texts, and a name is referred to.
-  name text collate "C" not null check (name ~ '^[a-z0-9][a-z0-9_-]{0,62}$'),
+  name postroom.chosen_name not null,
   version integer not null check (version > 0),
   document text not null check (document is json object and octet_length(document) <= 262144)
     constraint workflow_definitions_document_carries_no_secret
     check (case when postroom.carries_secret(document::jsonb) is null then true
       else postroom.refuse_secret_in('document', document::jsonb) end),
   hash bytea not null check (octet_length(hash) = 32),
-  saved_by text not null check (length(saved_by) between 1 and 200),
+  saved_by postroom.short_text not null,
   saved_at timestamptz not null default now(),
   primary key (org_id, name, version),
   constraint one_version_per_document unique (org_id, name, hash)
@@ -43,43 +60,44 @@ create table workflow_runs (
   id uuid primary key default uuidv7(),
   org_id uuid not null references orgs (id),
   project_id uuid,
-  workflow text collate "C" not null check (workflow ~ '^[a-z0-9][a-z0-9_-]{0,62}$'),
+  workflow postroom.chosen_name not null,
   version integer not null,
   -- Versions of the workflows that it runs, by name: the latest ones when it began.
   pins jsonb not null default '{}',
-  input jsonb not null check (jsonb_typeof(input) = 'object' and octet_length(input::text) <= 131072),
-  state text not null default 'running' check (state in ('running', 'succeeded', 'failed', 'canceled')),
-  output jsonb check (octet_length(output::text) <= 131072),
+  input postroom.run_input not null,
+  state postroom.run_state not null default 'running',
+  output postroom.run_document,
   -- {"code": ..., "reason": ..., "node": ...}; of a run that is still running: why it is being stopped.
   failure jsonb,
   -- Rises with each resume.
-  round smallint not null default 1 check (round > 0),
+  round smallint not null default 1,
   -- Nodes that have not ended, or whose end is not counted yet. The advance alone counts.
-  nodes_left integer not null check (nodes_left between 0 and 1000),
-  items integer not null default 0 check (items between 0 and 10000),
+  nodes_left integer not null,
+  items integer not null default 0,
   deadline_at timestamptz,
   -- The next advance that is due by time, and when; one that is due later is enqueued by the advance before it.
   timer_at timestamptz,
   timer_job uuid,
   parent_run uuid,
-  parent_node text check (parent_node ~ '^[a-z][a-z0-9_]{0,62}$'),
+  parent_node postroom.node_name,
   parent_item integer,
   -- The outermost run around it.
   root_run uuid,
-  depth smallint not null default 0 check (depth between 0 and 5),
+  depth smallint not null default 0,
   -- Those of the job that started it: in whose name its jobs are.
   actor_type text not null check (actor_type in ('user', 'system', 'api_key')),
-  actor_id text not null check (length(actor_id) between 1 and 200),
-  request_id text not null check (length(request_id) between 1 and 200),
-  correlation_id text not null check (length(correlation_id) between 1 and 200),
-  cost_microcents bigint not null default 0 check (cost_microcents >= 0),
+  actor_id postroom.short_text not null,
+  request_id postroom.short_text not null,
+  correlation_id postroom.short_text not null,
+  cost_microcents postroom.whole_number not null default 0,
   created_at timestamptz not null default now(),
   resumed_at timestamptz,
   finished_at timestamptz,
   cancel_requested_at timestamptz,
-  cancel_reason text check (length(cancel_reason) between 1 and 1000),
+  cancel_reason postroom.run_reason,
   foreign key (org_id, workflow, version) references workflow_definitions (org_id, name, version),
   constraint runs_of_org unique (org_id, id),
+  constraint counts_are_bounded check (round > 0 and nodes_left between 0 and 1000 and items between 0 and 10000 and depth between 0 and 5),
   constraint ended_when_finished check ((state <> 'running') = (finished_at is not null)),
   constraint failed_for_a_reason check (state <> 'failed' or failure is not null),
   constraint parent_is_whole check (num_nonnulls(parent_run, parent_node, parent_item, root_run) in (0, 4)),
@@ -104,45 +122,44 @@ grant update (version, pins, state, output, failure, round, nodes_left, items, d
 -- What stands of a run under its `run_id`: a transaction of a project sees that of the runs that it sees.
 create table workflow_nodes (
   run_id uuid not null,
-  node text collate "C" not null check (node ~ '^[a-z][a-z0-9_]{0,62}$'),
+  node postroom.node_name not null,
   -- -1: the node itself; from 0 on: an item of a node with `for_each`, from its begin on.
-  item integer not null default -1 check (item between -1 and 9999),
+  item postroom.node_item not null default -1,
   org_id uuid not null references orgs (id) not enforced,
-  state text not null default 'pending'
-    check (state in ('pending', 'running', 'waiting', 'succeeded', 'failed', 'skipped', 'canceled')),
+  state postroom.node_state not null default 'pending',
   -- Needs whose end is not counted yet. Who makes it zero looks whether the node runs.
-  pending smallint not null default 0 check (pending between 0 and 100),
+  pending postroom.pending_needs not null default 0,
   -- Whether its end is counted where it is waited for: by the nodes that need it, and by its node if it is an item.
   counted boolean not null default false,
   job_id uuid,
   child_run uuid,
   -- Why the work was asked to stop, which decides how the node ends when the work does.
-  stopped_for text check (stopped_for in ('canceled', 'deadline', 'timeout')),
+  stopped_for postroom.stopped_for,
   -- What its work was given; of a node with `for_each`, the list.
-  input jsonb check (octet_length(input::text) <= 524288),
-  output jsonb check (octet_length(output::text) <= 131072),
+  input postroom.node_input,
+  output postroom.run_document,
   -- Why there is no output of a node that succeeded.
-  output_refused text check (length(output_refused) <= 1000),
+  output_refused postroom.output_refused,
   -- {"code": ..., "reason": ...}
   error jsonb,
-  skipped_because text check (length(skipped_because) between 1 and 100),
+  skipped_because postroom.skipped_because,
   -- The event that it waits for, from the begin of the run on.
-  wait_name text check (wait_name ~ '^[a-z0-9][a-z0-9_-]{0,62}$'),
+  wait_name postroom.chosen_name,
   -- When its time is over: of a wait, or of work with a timeout.
   wait_until timestamptz,
   -- Who is asked names the node so; another one for each time that a wait begins.
   approval_id uuid,
   roles text[],
-  decided_by text check (length(decided_by) between 1 and 200),
+  decided_by postroom.short_text,
   decided_at timestamptz,
-  decision_reason text check (length(decision_reason) between 1 and 1000),
+  decision_reason postroom.run_reason,
   items_total integer,
   items_started integer,
   items_done integer,
   items_failed integer,
   items_canceled integer,
   round smallint not null default 1,
-  cost_microcents bigint not null default 0 check (cost_microcents >= 0),
+  cost_microcents postroom.whole_number not null default 0,
   started_at timestamptz,
   finished_at timestamptz,
   primary key (run_id, node, item),
@@ -177,13 +194,13 @@ create table workflow_events (
   id uuid primary key default uuidv7(),
   org_id uuid not null references orgs (id) not enforced,
   run_id uuid not null,
-  name text not null check (name ~ '^[a-z0-9][a-z0-9_-]{0,62}$'),
+  name postroom.chosen_name not null,
   payload jsonb not null check (octet_length(payload::text) <= 131072)
     constraint workflow_events_payload_carries_no_secret
     check (case when postroom.carries_secret(payload) is null then true else postroom.refuse_secret_in('payload', payload) end),
-  sent_by text not null check (length(sent_by) between 1 and 200),
+  sent_by postroom.short_text not null,
   at timestamptz not null default clock_timestamp(),
-  taken_by_node text check (taken_by_node ~ '^[a-z][a-z0-9_]{0,62}$'),
+  taken_by_node postroom.node_name,
   taken_by_item integer,
   foreign key (org_id, run_id) references workflow_runs (org_id, id) not enforced,
   constraint taken_by_whom check ((taken_by_node is null) = (taken_by_item is null))

@@ -17,7 +17,7 @@ asked as (
 ),
 day as (
   insert into budget_days as d (org_id, day, reserved_microcents)
-  select a.org_id, a.day, %(microcents)s from asked a where %(microcents)s <= a.daily
+  select a.org_id, a.day, %(microcents)s::bigint from asked a where %(microcents)s <= a.daily
   on conflict (org_id, day) do update set reserved_microcents = d.reserved_microcents + excluded.reserved_microcents
   where d.spent_microcents + d.reserved_microcents + excluded.reserved_microcents <= (select a.daily from asked a)
   returning d.org_id, d.day

@@ -15,8 +15,9 @@ from domain.mail.triage.prompts import RuleScope
 
 def words(database: Connection, table: str, column: str) -> set[str]:
     rows = database.execute(
-        "select pg_get_constraintdef(c.oid) from pg_constraint c join pg_attribute a on a.attrelid = c.conrelid"
-        " and c.conkey = array[a.attnum] where c.contype = 'c' and c.conrelid = %s::regclass and a.attname = %s",
+        "select pg_get_constraintdef(c.oid) from pg_attribute a join pg_constraint c"
+        " on c.contypid = a.atttypid or (c.conrelid = a.attrelid and c.conkey = array[a.attnum])"
+        " where c.contype = 'c' and a.attrelid = %s::regclass and a.attname = %s",
         (table, column),
     ).fetchall()
     return {word for row in rows if " ANY " in row[0] for word in re.findall(r"'([^']*)'::text", row[0])}
