@@ -216,6 +216,7 @@ create table deliveries (
   reason postroom.delivery_reason,
   provider_id postroom.provider_id,
   -- Its words as they were when it was decided, for each attempt, with category and longest age; none from the time when a provider has taken it.
+  -- Those of a digest's item stay.
   said postroom.said,
   due_at timestamptz,
   created_at timestamptz not null default now(),

@@ -73,7 +73,7 @@ def send_by_draft(ctx: JobContext, mail: DraftedMail, draft: JsonObject | None) 
         with ctx.tx() as tx:
             making = mail.begin_draft(tx)
         draft = making.carry_out(mail.create_draft, mail.find_draft)
-        if "sent" in draft:
+        if mail.sent_as is not None and mail.sent_as in draft:
             making.record_with(partial(mail.record_sent, draft))
             return draft
         _check_kept(making, draft)
