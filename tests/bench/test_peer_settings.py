@@ -14,6 +14,7 @@ from bench import __main__
 from bench.contenders.peer_environments import LIST, Line, find_python, read_lines, reason_of
 from bench.contenders.peer_settings import (
     DURABLE,
+    DURABLE_PIPELINES,
     OTHERS,
     PIPELINE_CELERY,
     PLAIN_CELERY,
@@ -24,7 +25,8 @@ from bench.contenders.peer_settings import (
 from bench.contests import drain
 from tests.house.reading import ROOT
 
-KINDS = (PLAIN_CELERY, SAFE_CELERY, UNSAFE_CELERY, WRITING_CELERY, PIPELINE_CELERY, *DURABLE, *OTHERS)
+PLAIN = (PLAIN_CELERY, SAFE_CELERY, UNSAFE_CELERY, WRITING_CELERY, PIPELINE_CELERY)
+KINDS = (*PLAIN, *DURABLE, *DURABLE_PIPELINES, *OTHERS)
 PROMISED = {
     "drain_vs_celery",
     "drain_vs_celery_best_safe",
