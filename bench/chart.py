@@ -1,4 +1,4 @@
-"""Draws measured results as an SVG for light and dark pages: what users wait for, the drains, and all other targets.
+"""Draws measured results as an SVG for light and dark pages: what users wait for, rates of all, and all other targets.
 
 `python -m bench.chart build/bench/results.json docs/bench.svg`; `machine.json` must stand beside the results.
 """
@@ -21,6 +21,8 @@ CHARACTER, SMALL_CHARACTER = 7.5, 6.4
 """Generous widths of a character, in the two sizes of text: the reader's font is not known here."""
 REACH = 8.0
 """The targets' axis goes from an eighth of a target to eight times it."""
+EXACT = 100
+"""From this rate on no digit after the point is shown."""
 MARK = 0.5
 """Where on the span a target stands."""
 
@@ -104,7 +106,8 @@ def render(results: Results, machine: Mapping[str, Any]) -> str:
             list(target_bars(waited_for)),
             MARK,
         ),
-        Panel(f"No-op jobs drained per second{_backlog(others)}", list(drain_bars(others))),
+        Panel("Messages of the pipeline per second, and what each takes", list(rate_bars("pipeline_", results))),
+        Panel(f"No-op jobs drained per second{_backlog(others)}", list(rate_bars("drain_", others))),
         Panel("What else was measured against its target (the mark; logarithmic)", list(target_bars(others)), MARK),
     )
     return draw(panels, _caption(results, machine))
@@ -126,18 +129,19 @@ def draw(panels: Sequence[Panel], caption: str) -> str:
     return "\n".join([picture, f"<style>{STYLE}</style>", *rows, "</svg>"]) + "\n"
 
 
-def drain_bars(results: Results) -> Iterator[Bar]:
-    """Ours and every peer at the full backlog, fastest first."""
-    rates: dict[str, tuple[float, str]] = {}
+def rate_bars(prefix: str, results: Results) -> Iterator[Bar]:
+    """Ours and every peer of the contests whose names begin so, fastest first; drains at the full backlog."""
+    rates: dict[str, tuple[float, str, str]] = {}
     for name, result in results.items():
-        if not name.startswith("drain_") or name.endswith("_20k"):
+        if not name.startswith(prefix) or name.endswith("_20k"):
             continue
-        rates[f"Postroom: {result.get('ours_setting', '')}"] = (result["ours"], "ours")
+        rates[f"Postroom: {result.get('ours_setting', '')}"] = (result["ours"], "ours", _cpu(result, "ours_cost"))
         if result["peer"] is not None:
-            rates[str(result.get("peer_setting", name))] = (result["peer"], "peer")
-    most = max((rate for rate, _ in rates.values()), default=1.0)
-    for label, (rate, kind) in sorted(rates.items(), key=lambda item: -item[1][0]):
-        yield Bar(label, rate / most, kind, f"{rate:,.0f}/s")
+            label = str(result.get("peer_setting", name))
+            rates[label] = (result["peer"], "peer", _cpu(result, "peer_cost"))
+    most = max((rate for rate, *_ in rates.values()), default=1.0)
+    for label, (rate, kind, cpu) in sorted(rates.items(), key=lambda item: -item[1][0]):
+        yield Bar(label, rate / most, kind, f"{rate:,.{0 if rate >= EXACT else 1}f}/s{cpu}")
 
 
 def target_bars(results: Results) -> Iterator[Bar]:
@@ -188,6 +192,11 @@ def _line(x: int, top: int, bottom: int, kind: str) -> str:
 
 def _text(x: int, y: int, words: str, kind: str = "") -> str:
     return f'<text x="{x}" y="{y}" class="{kind}">{escape(words)}</text>'
+
+
+def _cpu(result: Result, side: str) -> str:
+    cost = result.get(side)
+    return f", {cost['worker_cpu_ms'] + cost['postgres_cpu_ms']:.1f} ms of CPU" if cost else ""
 
 
 def _backlog(results: Results) -> str:

@@ -82,6 +82,10 @@ class Peer:
         """The interpreter of its own environment."""
         return self._python
 
+    def command(self, *words: str) -> list[str]:
+        """Its own program with these arguments."""
+        return [str(self._python), "-m", f"bench.peers.with_{self.name}", *words]
+
     def settled(self) -> bool:
         """Ask its database; for a peer without one the number of executions is all that is known."""
         return self.kind.unfinished is None or not self._stores.scalar(self.kind.unfinished)
@@ -111,10 +115,15 @@ class Peer:
             environment["BENCH_BROKER_URL"] = broker
         if run_folder:
             environment[VARIABLE] = str(run_folder.folder)
-        command = [str(self._python), "-m", f"bench.peers.with_{self.name}", *words]
         try:
             return subprocess.run(  # noqa: S603  # our own program
-                command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True, timeout=60 * MINUTES
+                self.command(*words),
+                cwd=ROOT,
+                env=environment,
+                capture_output=True,
+                text=True,
+                check=True,
+                timeout=60 * MINUTES,
             ).stdout
         except subprocess.SubprocessError as error:
             output = getattr(error, "stderr", None) or str(error)

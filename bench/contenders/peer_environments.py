@@ -5,12 +5,14 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from shutil import rmtree, which
 
 LIST = Path(__file__).with_name("peers.txt")
 MINUTES = 10
+LISTED = "$"
+"""Begins the name of a line whose requirements another line takes over."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +34,10 @@ class Environments:
 
 
 def read_lines(text: str) -> tuple[Line, ...]:
-    """Parse the list; `ValueError` names a line that is not `peer: requirement ...`."""
-    return tuple(_line(row) for row in text.splitlines() if row.strip() and not row.startswith("#"))
+    """Parse the list; `ValueError` names a line that is not `peer: requirement ...`, and a name that no line has."""
+    lines = [_line(row) for row in text.splitlines() if row.strip() and not row.startswith("#")]
+    listed = {line.peer.removeprefix(LISTED): line.requirements for line in lines}
+    return tuple(_expanded(line, listed) for line in lines if not line.peer.startswith(LISTED))
 
 
 def build(folder: Path, peers: set[str] | None = None) -> Environments:
@@ -72,6 +76,19 @@ def _line(row: str) -> Line:
     if needs is None:
         return Line(peer, tuple(requirements))
     return Line(peer, tuple(requirements[1:]), (int(needs[1]), int(needs[2])))
+
+
+def _expanded(line: Line, listed: Mapping[str, tuple[str, ...]]) -> Line:
+    wanted: list[str] = []
+    for one in line.requirements:
+        name = one.removeprefix(LISTED)
+        if name == one:
+            wanted.append(one)
+        elif name in listed:
+            wanted += listed[name]
+        else:
+            raise ValueError(f"peers.txt: {line.peer}: there is no line {name!r}")
+    return replace(line, requirements=tuple(wanted))
 
 
 def _python_of(folder: Path) -> Path:

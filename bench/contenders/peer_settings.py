@@ -124,6 +124,23 @@ DURABLE = (
     ),
 )
 
+# A step of the mail pipeline blocks, so each runs in a thread: DBOS has one for each workflow that runs, the event
+# loops of the others have six on two cores.
+PIPELINE_SETTINGS = {
+    "pgqueuer": (("5", "10"), ("10", "20")),
+    "dbos": (("8", "0.05"), ("20", "0.05")),
+    "procrastinate": (("4",), ("6",)),
+}
+DURABLE_PIPELINES = tuple(
+    Kind(
+        f"{kind.name}_pipeline",
+        kind.unfinished,
+        drain=tuple(_program(f"{kind.name}_pipeline", *words) for words in PIPELINE_SETTINGS[kind.name]),
+    )
+    for kind in DURABLE
+    if kind.name in PIPELINE_SETTINGS
+)
+
 
 def _dramatiq(label: str, workers: int, threads: int) -> Setting:
     words = ("-m", "dramatiq", "bench.peers.with_dramatiq", "-p", str(workers), "-t", str(threads))

@@ -1,6 +1,6 @@
-"""The mail pipeline: real messages through ingest, classify and draft, on our fleet and on plain Celery.
+"""The mail pipeline: real messages through ingest, classify and draft, on our fleet, plain Celery and durable peers.
 
-Both use the rules of `domain/` and the same emulators, whose processes count for nobody. Messages per second are the
+All use the rules of `domain/` and the same emulators, whose processes count for nobody. Messages per second are the
 contest's figure; what a message costs is among its facts.
 """
 
@@ -16,9 +16,10 @@ import psycopg
 
 from bench.contenders.contender import Setting, running
 from bench.contenders.ours import THREADS
-from bench.contenders.peer_settings import PIPELINE_CELERY
+from bench.contenders.peer import Kind
+from bench.contenders.peer_settings import DURABLE_PIPELINES, PIPELINE_CELERY
 from bench.contest import Contest, Target, best, take_turns
-from bench.pipeline.contenders import OurPipeline, PipelineContender, PlainPipeline, Work, check_same_work
+from bench.pipeline.contenders import OurPipeline, PeerPipeline, PipelineContender, Work, check_same_work
 from bench.pipeline.mailboxes import Mailboxes, running_mailboxes
 from bench.pipeline.usage import Cost, Memory, committed, used_until_now
 from bench.run_folder import RunFolder
@@ -27,6 +28,12 @@ from bench.stores import RUN_DATABASE
 from sandbox.servers.child_process import ChildProcess
 
 NAME = "pipeline_vs_plain_celery"
+PEERS: dict[str, tuple[Kind, ...]] = {
+    NAME: (PIPELINE_CELERY,),
+    "pipeline_vs_best_durable": DURABLE_PIPELINES,
+    **{f"pipeline_vs_{kind.name.removesuffix('_pipeline')}": (kind,) for kind in DURABLE_PIPELINES},
+}
+"""Each contest, and the peers of which the best is compared with ours."""
 TARGETS = (Target("ratio", "at least", 0.65), Target("cpu_ratio", "at most", 1.8))
 OURS = (THREADS,)
 """Faster here than 3 processes of 2 threads and than two prefork children: those share fewer connections and plans."""
@@ -49,10 +56,11 @@ class Done:
 
 
 def run_contests(setup: Setup) -> Iterable[Contest]:
-    """Run every setting of both in turns; each one's best is compared."""
+    """Run every setting of all in turns; each one's best is compared."""
+    chosen = {name: kinds for name, kinds in PEERS.items() if setup.wants(name)}
     runs: dict[str, list[Done]] = {}
     with running_mailboxes(setup.folder) as mailboxes:
-        entries = _entries(setup, mailboxes)
+        entries = _entries(setup, mailboxes, chosen)
 
         def runner(name: str) -> Callable[[], float]:
             def run() -> float:
@@ -68,23 +76,28 @@ def run_contests(setup: Setup) -> Iterable[Contest]:
         )
     setup.note_dropped("pipeline", dict(rounds.dropped))
     check_same_work({name: (done.work, done.calls) for name, each in runs.items() for done in each})
-    names = {side: [name for name, (each, _) in entries.items() if each.name == side] for side in _sides(entries)}
-    ours, peer = (best(rounds.figures, names.get(side, [])) for side in (setup.ours.name, PIPELINE_CELERY.name))
-    if ours and peer:
-        facts = {"messages": setup.sizes.messages, "ours_setting": entries[ours][1].label, "peer_setting": peer}
-        yield Contest(
-            NAME,
-            rounds.figures[ours],
-            rounds.figures[peer],
-            unit="messages/s",
-            targets=TARGETS,
-            facts=facts | costs(runs[ours], runs[peer]),
-        )
+
+    def best_of(*sides: str) -> str | None:
+        return best(rounds.figures, [name for name, (each, _) in entries.items() if each.name in sides])
+
+    ours = best_of(setup.ours.name)
+    for contest, kinds in chosen.items():
+        peer = best_of(*(kind.name for kind in kinds))
+        if ours and peer:
+            facts = {"messages": setup.sizes.messages, "ours_setting": entries[ours][1].label, "peer_setting": peer}
+            yield Contest(
+                contest,
+                rounds.figures[ours],
+                rounds.figures[peer],
+                unit="messages/s",
+                targets=TARGETS if contest == NAME else (),
+                facts=facts | costs(runs[ours], runs[peer]),
+            )
 
 
 def names(_sizes: Sizes) -> list[str]:
-    """The one contest of this group."""
-    return [NAME]
+    """Every contest of this group."""
+    return list(PEERS)
 
 
 GROUP = ContestGroup("pipeline", names, run_contests)
@@ -165,15 +178,16 @@ class Watch:
         return Work(*row)
 
 
-def _entries(setup: Setup, mailboxes: Mailboxes) -> dict[str, tuple[PipelineContender, Setting]]:
+def _entries(
+    setup: Setup, mailboxes: Mailboxes, chosen: Mapping[str, tuple[Kind, ...]]
+) -> dict[str, tuple[PipelineContender, Setting]]:
     contenders: list[PipelineContender] = [OurPipeline(setup.ours, setup.stores, mailboxes, OURS)]
-    if python := setup.environments.pythons.get(PIPELINE_CELERY.name):
-        contenders.append(PlainPipeline(PIPELINE_CELERY, python, setup.stores, mailboxes, setup.folder))
+    contenders += (
+        PeerPipeline(kind, python, setup.stores, mailboxes, setup.folder)
+        for kind in {kind.name: kind for kinds in chosen.values() for kind in kinds}.values()
+        if (python := setup.environments.pythons.get(kind.name))
+    )
     return {f"{each.name} ({setting.label})": (each, setting) for each in contenders for setting in each.settings}
-
-
-def _sides(entries: Mapping[str, tuple[PipelineContender, Setting]]) -> set[str]:
-    return {each.name for each, _ in entries.values()}
 
 
 def _median_cost(runs: Sequence[Done]) -> dict[str, float]:

@@ -90,6 +90,7 @@ async def _await(command: Callable[..., Awaitable[None]], *words: str) -> None:
 
 async def _send(program: Program, command: str, words: list[str]) -> None:
     async with program.client() as client:
+        measured_job.wait_at_start_barrier()  # in a run's folder; elsewhere there is none
         began = time.perf_counter()
         if command == "fill":
             await client.fill(words[0], int(words[1]))

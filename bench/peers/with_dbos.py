@@ -2,8 +2,9 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
+from itertools import repeat
 from typing import Any
 
 from dbos import DBOS, DBOSClient
@@ -43,9 +44,13 @@ class Sender:
     async def fill(self, job: str, jobs: int) -> None:
         """A thousand per transaction; it has no statement for many."""
         for size in program.batches(jobs):
-            with self._dbos._sys_db.engine.begin() as connection:  # noqa: SLF001  # it lends no transaction of its own
-                for _ in range(size):
-                    self._dbos.enqueue_in_transaction(connection, _options(job))
+            self.enqueue(job, repeat((), size))
+
+    def enqueue(self, job: str, arguments: Iterable[tuple[object, ...]]) -> None:
+        """A job for each of these arguments, all in one transaction."""
+        with self._dbos._sys_db.engine.begin() as connection:  # noqa: SLF001  # it lends no transaction of its own
+            for some in arguments:
+                self._dbos.enqueue_in_transaction(connection, _options(job), *some)
 
     async def send(self, job: str, *arguments: int) -> None:
         """One per transaction."""
@@ -53,11 +58,11 @@ class Sender:
 
 
 @asynccontextmanager
-async def client() -> AsyncIterator[Sender]:
+async def client(sender: Callable[[Any], Sender] = Sender) -> AsyncIterator[Sender]:
     """Connect."""
     dbos = DBOSClient(system_database_url=URL)
     try:
-        yield Sender(dbos)
+        yield sender(dbos)
     finally:
         dbos.destroy()
 

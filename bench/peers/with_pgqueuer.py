@@ -1,6 +1,6 @@
 """PgQueuer: asyncpg, uvloop, one connection per process; batch size and concurrency from the command line."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
 
@@ -19,24 +19,24 @@ class Sender:
 
     def __init__(self, queries: Queries) -> None:
         """Use a connection's queries."""
-        self._queries = queries
+        self.queries = queries
 
     async def fill(self, job: str, jobs: int) -> None:
         """A thousand per statement."""
         for size in program.batches(jobs):
-            await self._queries.enqueue([job] * size, [None] * size, [0] * size)
+            await self.queries.enqueue([job] * size, [None] * size, [0] * size)
 
     async def send(self, job: str, *arguments: int) -> None:
         """One per statement."""
-        await self._queries.enqueue(job, str(arguments[0]).encode() if arguments else None, 0)
+        await self.queries.enqueue(job, str(arguments[0]).encode() if arguments else None, 0)
 
 
 @asynccontextmanager
-async def client() -> AsyncIterator[Sender]:
+async def client(sender: Callable[[Queries], Sender] = Sender) -> AsyncIterator[Sender]:
     """Connect."""
     connection = await asyncpg.connect(program.DATABASE_URL)
     try:
-        yield Sender(Queries(AsyncpgDriver(connection)))
+        yield sender(Queries(AsyncpgDriver(connection)))
     finally:
         await connection.close()
 

@@ -1,7 +1,7 @@
 """Procrastinate: psycopg pool, uvloop, notifications on; concurrency from the command line."""
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import procrastinate
@@ -50,10 +50,10 @@ class Sender:
 
 
 @asynccontextmanager
-async def client() -> AsyncIterator[Sender]:
+async def client(sender: Callable[[], Sender] = Sender) -> AsyncIterator[Sender]:
     """Connect."""
     async with app.open_async():
-        yield Sender()
+        yield sender()
 
 
 async def install() -> None:

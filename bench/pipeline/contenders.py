@@ -1,4 +1,4 @@
-"""Ours and plain Celery in the pipeline: each gets to know the mailboxes, and then the messages to work on."""
+"""Ours and the peers in the pipeline: each gets to know the mailboxes, and then the messages to work on."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -11,15 +11,19 @@ from uuid import UUID
 import psycopg
 from pydantic import SecretStr
 
-from bench.contenders.contender import Runnable, Setting
+from bench.contenders.contender import ROOT, Runnable, Setting
 from bench.contenders.ours import TEMPLATE, Ours
 from bench.contenders.peer import Kind, Peer
+from bench.measured_job import VARIABLE
 from bench.pipeline.mailboxes import Arrived, Box, Mailboxes
+from bench.run_folder import RunFolder
 from bench.stores import RUN_DATABASE, Stores, bulk_sql
 from domain.mail.correspondence import LabelRole
 from domain.payloads.gmail import IngestPayload, SyncLabelsPayload
 from engine import enqueue
 from engine.app import publish_catalogue
+from sandbox.servers.child_process import ChildProcess, Command
+from sandbox.servers.waiting import wait_until
 from storage.mail.accounts import accounts
 from storage.mail.accounts.accounts import Consent
 
@@ -27,6 +31,8 @@ AMPLE = 10**9
 """Of a provider's units and requests: no limit holds the pipeline back."""
 AMPLE_BUDGET = 10**15
 """Microcents a day: no org runs out of money."""
+READY_S = 120.0
+"""How long a peer's client may take to connect, and to enqueue."""
 CONSENT_FOR = timedelta(hours=2)
 """Longer than a round, so that no access token is refreshed."""
 
@@ -46,7 +52,7 @@ class Work:
 
 
 class PipelineContender(Runnable, Protocol):
-    """Ours, or plain Celery."""
+    """Ours, or a peer."""
 
     settings: tuple[Setting, ...]
     work_query: str
@@ -124,25 +130,26 @@ class OurPipeline:
         return hand_over
 
 
-class PlainPipeline(Peer):
-    """The same handlers written for plain Celery."""
-
-    work_query = (
-        "select count(*), count(d.message_id), count(a.draft_id),"
-        " count(*) filter (where d.message_id is null or d.wants_draft and a.draft_id is null)"
-        " from mail m left join decisions d using (box_id, message_id) left join drafts a using (box_id, message_id)"
-    )
+class PeerPipeline(Peer):
+    """The same handlers written for a peer, which keeps its jobs in the broker or in PostgreSQL."""
 
     def __init__(self, kind: Kind, python: Path, stores: Stores, mailboxes: Mailboxes, folder: Path) -> None:
         """`folder` gets the list of messages that its program enqueues."""
         super().__init__(kind, python, stores)
         self.settings = kind.drain
+        self.work_query = (
+            "select count(*), count(d.message_id), count(a.draft_id), "  # noqa: S608  # of our own texts
+            "count(*) filter (where d.message_id is null or d.wants_draft and a.draft_id is null) "
+            f"+ ({kind.unfinished or 'select 0'}) "
+            "from mail m left join decisions d using (box_id, message_id) left join drafts a using (box_id, message_id)"
+        )
         self._mailboxes = mailboxes
+        self._folder = folder
         self._list = folder / "messages.json"
         self._box_ids: list[str] = []
 
     def environment(self) -> Mapping[str, str]:
-        """What its program needs beside its stores: the providers, and the list of messages."""
+        """What its programs need beside its stores: the providers, and the list of messages."""
         return {
             **super().environment(),
             "BENCH_GMAIL_URL": self._mailboxes.gmail_url,
@@ -153,17 +160,43 @@ class PlainPipeline(Peer):
     def connect(self, boxes: Sequence[Box]) -> None:
         """Make its tables, with a row for each mailbox."""
         self._stores.make_database(RUN_DATABASE)
-        self._stores.empty_broker()
+        if self.kind.durable:
+            self._call("install")
+        else:
+            self._stores.empty_broker()
         with psycopg.connect(self._stores.database_url(), autocommit=True) as owner:
             owner.execute(bulk_sql("plain_mail"))
             self._box_ids = [self._add(owner, box) for box in boxes]
         self._stores.vacuum()
 
     def ready(self, messages: Sequence[Arrived]) -> Callable[[], object]:
-        """Enqueue by its own program beside the workers' broker database, and copy it there at once."""
+        """Enqueue by its own program: of a durable peer where its workers see it, of others a backlog to copy."""
         self._list.write_text(json.dumps([[self._box_ids[one.box], one.message_id] for one in messages]))
-        self._call("fill", "mail", str(len(messages)), broker=self._stores.backlog_url(self.name))
+        words = ("fill", "mail", str(len(messages)))
+        if self.kind.durable:
+            return self._connected(*words)
+        self._call(*words, broker=self._stores.backlog_url(self.name))
         return lambda: self._stores.restore_backlog(self.name)
+
+    def _connected(self, *words: str) -> Callable[[], object]:
+        """Start a program that connects and waits; the call that is returned lets it go on and waits for its end."""
+        barrier, log = RunFolder(self._folder / "hand_over"), self._folder / f"{self.name}.log"
+        environment = {**self.environment(), VARIABLE: str(barrier.folder)}
+        client = ChildProcess(Command(self.command(*words), environment, ROOT), log=log)
+        client.start()
+        try:
+            wait_until(lambda: barrier.ready() or not client.running, within=READY_S, describe=f"its client: {log}")
+        except TimeoutError:
+            client.stop()  # or it would go on at the barrier of another
+            raise
+
+        def hand_over() -> None:
+            barrier.release_start_barrier()
+            client.wait(within=READY_S)
+            if client.exit_status:
+                raise RuntimeError(f"{self.name} did not enqueue: {log}")
+
+        return hand_over
 
     @staticmethod
     def _add(owner: "psycopg.Connection[tuple[object, ...]]", box: Box) -> str:

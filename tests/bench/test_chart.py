@@ -17,6 +17,11 @@ MACHINE: dict[str, Any] = {
     "sizes": {"rounds": 3},
 }
 
+PIPELINE: dict[str, object] = {
+    "ours_setting": "2 processes of 4 threads",
+    "peer_setting": "celery (2 x threads)",
+}
+
 
 def drains(ours: float = 100.0) -> dict[str, dict[str, object]]:
     facts: dict[str, object] = {"jobs": 60_000, "ours_setting": "2 processes"}
@@ -54,7 +59,7 @@ def test_no_text_reaches_beyond_the_picture() -> None:
 
 
 def test_ours_stands_once_beside_every_peer_fastest_first() -> None:
-    bars = list(chart.drain_bars(drains()))
+    bars = list(chart.rate_bars("drain_", drains()))
     assert [bar.label for bar in bars] == ["Postroom: 2 processes", "oban (y)", "celery (x)"]
     assert [bar.share for bar in bars] == [1.0, 0.5, 0.1]
     assert [bar.kind for bar in bars] == ["ours", "peer", "peer"]
@@ -103,7 +108,7 @@ def test_what_users_wait_for_stands_before_the_drains_and_all_else_after_them() 
         Contest("fan_out_100k_accounts_s", (3.0,), targets=(Target("ours", "at most", 5),)),
         Contest("idle_latency_p50_ms", (4.0,), (2.0,), better="lower", unit="ms", targets=ratio),
         Contest("drain_mix_vs_celery", (4.0,), (1.0,), targets=ratio, facts={"jobs": 18_000}),
-        Contest("pipeline_vs_plain_celery", (30.0,), (40.0,), targets=of_cpu, facts={"cpu_ratio": 2.5}),
+        Contest("pipeline_vs_plain_celery", (30.0,), (40.0,), targets=of_cpu, facts=PIPELINE | {"cpu_ratio": 2.5}),
     ]
     results = drains() | {contest.name: contest.result() for contest in others}
     picture = chart.render(results, MACHINE)
@@ -122,6 +127,25 @@ def test_what_users_wait_for_stands_before_the_drains_and_all_else_after_them() 
     assert said[said.index("pipeline_vs_plain_celery: CPU") + 1] == "2.5x (at most 2)"
     short = [one for one in ET.fromstring(picture).iter() if one.get("class") == "short"]  # noqa: S314  # our own picture
     assert len(short) == 1, "2.5 times the CPU is missed, all else is kept"
+
+
+def test_the_pipeline_s_rates_are_beside_one_another_with_what_a_message_takes() -> None:
+    facts = PIPELINE | {"ours_cost": cost(18.0, 13.5), "peer_cost": cost(11.0, 4.04)}
+    results = {
+        "pipeline_vs_plain_celery": Contest("a", (30.0,), (60.0,), facts=PIPELINE).result(),
+        "pipeline_vs_dbos": Contest("b", (30.0,), (120.0,), facts=facts | {"peer_setting": "dbos (x)"}).result(),
+    }
+    bars = list(chart.rate_bars("pipeline_", results))
+    assert [(bar.label, bar.share, bar.figures) for bar in bars] == [
+        ("dbos (x)", 1.0, "120/s, 15.0 ms of CPU"),
+        ("celery (2 x threads)", 0.5, "60.0/s"),
+        ("Postroom: 2 processes of 4 threads", 0.25, "30.0/s, 31.5 ms of CPU"),
+    ]
+    assert "Messages of the pipeline per second, and what each takes" in texts(chart.render(results, MACHINE))
+
+
+def cost(worker_ms: float, postgres_ms: float) -> dict[str, float]:
+    return {"worker_cpu_ms": worker_ms, "postgres_cpu_ms": postgres_ms}
 
 
 def test_what_was_not_measured_is_not_drawn() -> None:

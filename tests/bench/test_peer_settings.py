@@ -1,13 +1,20 @@
 import re
+import subprocess
+import sys
+from collections.abc import Iterable
+from importlib.metadata import packages_distributions, requires
 from pathlib import Path
 from subprocess import CalledProcessError
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from bench import __main__
 from bench.contenders.peer_environments import LIST, Line, find_python, read_lines, reason_of
 from bench.contenders.peer_settings import (
     DURABLE,
+    DURABLE_PIPELINES,
     OTHERS,
     PIPELINE_CELERY,
     PLAIN_CELERY,
@@ -18,7 +25,8 @@ from bench.contenders.peer_settings import (
 from bench.contests import drain
 from tests.house.reading import ROOT
 
-KINDS = (PLAIN_CELERY, SAFE_CELERY, UNSAFE_CELERY, WRITING_CELERY, PIPELINE_CELERY, *DURABLE, *OTHERS)
+PLAIN = (PLAIN_CELERY, SAFE_CELERY, UNSAFE_CELERY, WRITING_CELERY, PIPELINE_CELERY)
+KINDS = (*PLAIN, *DURABLE, *DURABLE_PIPELINES, *OTHERS)
 PROMISED = {
     "drain_vs_celery",
     "drain_vs_celery_best_safe",
@@ -47,6 +55,34 @@ def test_plain_celery_is_the_celery_that_we_run_on() -> None:
     assert {name: plain[name] for name in ("celery", "kombu", "hiredis")}.items() <= ours.items()
 
 
+def test_what_the_mail_s_steps_import_is_installed_with_them() -> None:
+    (line,) = (line for line in read_lines("x: $mail\n" + LIST.read_text()) if line.peer == "x")
+    code = "import sys; before = set(sys.modules); import bench.peers.mail_steps; print(*sys.modules.keys() - before)"
+    command = [sys.executable, "-c", code]
+    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60)  # noqa: S603  # our own program
+    there = installed_with(line.requirements) | {"postroom"}
+    packages = packages_distributions()
+    for module in packages.keys() & set(told.stdout.split()):
+        assert there & set(map(canonicalize_name, packages[module])), f"the line of $mail lacks {module}"
+
+
+def installed_with(requirements: Iterable[str]) -> set[str]:
+    """The packages that are installed for these requirements, and for what these require in turn."""
+    waiting, found = [Requirement(one) for one in requirements], set[str]()
+    while waiting:
+        wanted = waiting.pop()
+        found.add(canonicalize_name(wanted.name))
+        for needed in map(Requirement, requires(wanted.name) or ()):
+            markers = (
+                [needed.marker.evaluate({"extra": extra}) for extra in ("", *wanted.extras)]
+                if needed.marker
+                else [True]
+            )
+            if any(markers) and canonicalize_name(needed.name) not in found:
+                waiting.append(needed)
+    return found
+
+
 def pins_of(line: Line) -> dict[str, str]:
     """The versions that a peer's environment gets, by package."""
     return dict(re.findall(r"^([\w.-]+)(?:\[[\w,]+\])?==(\S+)$", "\n".join(line.requirements), re.MULTILINE))
@@ -55,6 +91,13 @@ def pins_of(line: Line) -> dict[str, str]:
 def test_a_line_may_ask_for_a_newer_python() -> None:
     text = "# words\n\na: one==1 two==2\nb: python>=3.12 three==3\n"
     assert read_lines(text) == (Line("a", ("one==1", "two==2")), Line("b", ("three==3",), (3, 12)))
+
+
+def test_a_line_may_take_over_what_another_lists() -> None:
+    text = "$mail: one==1 two==2\na: three==3\nb: $a $mail\n"
+    assert read_lines(text) == (Line("a", ("three==3",)), Line("b", ("three==3", "one==1", "two==2")))
+    with pytest.raises(ValueError, match="b: there is no line 'c'"):
+        read_lines("b: $c")
 
 
 @pytest.mark.parametrize("row", ["only words", "a:", ": "])

@@ -16,16 +16,26 @@ from bench.contenders.peer_settings import PIPELINE_CELERY
 from bench.contest import Contest
 from bench.contests import pipeline
 from bench.contests.pipeline import Done, costs, run_once
-from bench.pipeline.contenders import OurPipeline, PlainPipeline, Work, check_same_work
+from bench.pipeline.contenders import OurPipeline, PeerPipeline, Work, check_same_work
 from bench.pipeline.mailboxes import MAILBOXES, Mailboxes, running_mailboxes
 from bench.pipeline.usage import Cost, Memory, Usage, cpu_seconds
 from bench.setup import Setup, Sizes
 from bench.stores import Stores
 from engine.app import app
 from sandbox.demo.mailbox_story import read_story
+from tests.house.reading import ROOT
 from tests.invariants import check_ledger
 
 MESSAGES = 6
+EACH_STEP_TWICE = """
+from bench.peers import mail_steps
+for box_id, message_id in mail_steps.messages():
+    for _ in range(2):
+        mail_steps.ingest(box_id, message_id)
+        thread_id = mail_steps.classify(box_id, message_id)
+        if thread_id:
+            mail_steps.draft(box_id, thread_id)
+"""
 WORK = Work(stored=12, classified=12, drafted=6, waiting=0)
 
 
@@ -47,7 +57,7 @@ def test_both_store_classify_and_draft_the_same_mail_by_the_same_calls(setup: Se
     mine = run_once(setup, mailboxes, ours, ONE)
     with psycopg.connect(setup.stores.database_url(), autocommit=True) as database:
         check_ledger(database)
-    plain = PlainPipeline(kind, Path(sys.executable), setup.stores, mailboxes, setup.folder)
+    plain = PeerPipeline(kind, Path(sys.executable), setup.stores, mailboxes, setup.folder)
     theirs = run_once(setup, mailboxes, plain, kind.drain[0])
     check_same_work({"ours": (mine.work, mine.calls), "theirs": (theirs.work, theirs.calls)})
     assert (mine.work.stored, mine.work.classified, mine.work.waiting) == (2 * MESSAGES, 2 * MESSAGES, 0)
@@ -57,6 +67,20 @@ def test_both_store_classify_and_draft_the_same_mail_by_the_same_calls(setup: Se
         # The system counts CPU in hundredths of a second; so few messages may take plain Celery's PostgreSQL none.
         used = done.cost.as_facts() | {"postgres_cpu_ms": mine.cost.usage.postgres_cpu_s}
         assert all(figure > 0 for figure in used.values()), used
+
+
+def test_a_peer_s_step_that_is_repeated_writes_nothing_twice(setup: Setup, mailboxes: Mailboxes) -> None:
+    boxes, arrived = mailboxes.refill(MESSAGES)
+    plain = PeerPipeline(PIPELINE_CELERY, Path(sys.executable), setup.stores, mailboxes, setup.folder)
+    plain.connect(boxes)
+    plain.ready(arrived)
+    environment = {**os.environ, **plain.environment()}
+    subprocess.run([sys.executable, "-c", EACH_STEP_TWICE], env=environment, cwd=ROOT, check=True, timeout=60)  # noqa: S603  # our own program
+    with psycopg.connect(setup.stores.database_url(), autocommit=True) as database:
+        row = database.execute(plain.work_query.encode()).fetchone()
+    drafted = mailboxes.calls()["drafts.create"]
+    assert row == (MESSAGES, MESSAGES, drafted, 0)
+    assert drafted > 0
 
 
 def test_every_mailbox_gets_every_message_of_the_demo() -> None:
