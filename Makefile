@@ -12,7 +12,7 @@ INSTALLED := $(VENV)/.installed
 PIP := $(RUN) -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo up down test test-long sweep one check format bench chaos soak hostile new-job new-area rights golden docs lock clean
+.PHONY: help install demo up down test test-long sweep one check format bench chaos soak hostile new-job new-area rights trips golden docs lock clean
 
 help:  ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -85,6 +85,9 @@ new-area: $(INSTALLED)  ## begin an area with a table, a list, a deed and a job:
 
 rights: $(INSTALLED)  ## write anew what each role may do in the database, for a person to read
 	@$(RUN) -m tests.storage.postgres.rights_table
+
+trips: $(INSTALLED)  ## write anew how many transactions and trips jobs take to the database, for a person to read
+	@$(RUN) -m pytest tests/tasks/jobs/test_transactions.py -q -n 0 --write-trips
 
 golden: $(INSTALLED)  ## write the golden payloads that are missing, for a person to read
 	@$(RUN) -m tools.golden

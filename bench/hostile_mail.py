@@ -161,7 +161,7 @@ def _store(store: Database, account: Account, message: Message) -> bool:
     """Whether the database takes it."""
     try:
         with store.tenant(account.org_id) as tx:
-            return messages.upsert(tx, account.account_id, message)
+            return messages.upsert(tx, account.account_id, message).answer
     except Error as error:
         sys.stderr.write(f"{message.message_id}: {type(error).__name__}\n")
         return False

@@ -259,8 +259,8 @@ class EffectGuard:
 
     def drop(self, tx: Transaction) -> None:
         """Write that nothing happened and nothing will, in a transaction that holds the claim."""
-        if not effects.finish_effect(tx, self._job, self._key, EffectStatus.FAILED):
-            raise ClaimLost(f"the claim was lost while {self._key} was looked for")
+        lost = f"the claim was lost while {self._key} was looked for"
+        effects.record_effect(tx, self._job, self._key, EffectStatus.FAILED, lost=lost)
 
     def record(self, tx: Transaction) -> None:
         """Write the result in a transaction that holds the claim.
@@ -269,8 +269,8 @@ class EffectGuard:
         """
         if self._standing is Standing.DONE:
             return
-        if not effects.finish_effect(tx, self._job, self._key, EffectStatus.SUCCEEDED, result=self._result):
-            raise ClaimLost(f"the claim was lost while {self._key} happened")
+        lost = f"the claim was lost while {self._key} happened"
+        effects.record_effect(tx, self._job, self._key, EffectStatus.SUCCEEDED, result=self._result, lost=lost)
         tx.after_commit(partial(self._shared.note_recorded, self))
 
     def record_alone(self) -> None:

@@ -51,6 +51,19 @@ def enqueue_jobs(tx: Transaction, jobs: Sequence[NewJob]) -> tuple[Enqueued, ...
     return _publish_after_commit(process, tx, tuple(answers))
 
 
+def leave_jobs(tx: Transaction, jobs: Sequence[NewJob]) -> None:
+    """As `enqueue_jobs`, for who waits for no answer: a single job travels with the next statement."""
+    process = runtime()
+    if len(jobs) != 1 or process.settings.burst == 0:
+        enqueue_jobs(tx, jobs)
+        return
+    with enqueue_spans(jobs) as (traced,):
+        made = ledger.enqueue_one(
+            tx, payload_names.resolve_job(tx, checked(traced)), publisher=True, hint_timeout=process.hint_timeout
+        )
+    tx.after_commit(lambda: process.publisher.publish([made.answer.hint] if made.answer.publish else []))
+
+
 def enqueue_many(jobs: Iterable[NewJob], *, progress: Callable[[int], object] = lambda _: None) -> tuple[Enqueued, ...]:
     """Enqueue any number of jobs, a thousand to a statement, each committed and published before the next begins.
 

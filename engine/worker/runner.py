@@ -17,7 +17,7 @@ from domain.jobs.nesting import MOST_LEVELS, nests_too_deep
 from domain.orgs.privacy.redaction import redact_text
 from engine.catalogue import Job, catalogue
 from engine.context import JobContext
-from engine.enqueue import LARGEST_FAMILY, enqueue_jobs, ready_children
+from engine.enqueue import LARGEST_FAMILY, leave_jobs, ready_children
 from engine.interrupts import Canceled, Interrupted
 from engine.runtime import Runtime
 from observability import traces
@@ -159,9 +159,9 @@ def _commit(runtime: Runtime, context: JobContext, done: Done) -> None:
         output = done.output | ((done.writes and done.writes(tx)) or {})
         tx.restore()
         check_output(output)
-        enqueue_jobs(tx, [job.child(child) for child in done.children])
+        leave_jobs(tx, [job.child(child) for child in done.children])
         woken = ledger.settle_held(tx, job, output, context.cost_microcents, began_at=context.began_at)
-        tx.after_commit(lambda: runtime.publisher.publish(woken))
+        tx.after_commit(lambda: runtime.publisher.publish(woken.answer))
 
 
 def _outcome_of(context: JobContext, call: Callable[[], T]) -> T | Cancel | Failure:

@@ -143,7 +143,7 @@ def request_action(
             target = target_to_write(tx, account_id, call.org_id)
             enqueue = call.enqueue_for(target.org_id)
             requested, files = _with_files(tx, target.org_id, asked, asked_files)
-            checked = SafetyEnforcer(safety.of_account(tx, account_id)).check_request(requested)
+            checked = SafetyEnforcer(safety.of_account(tx, account_id).answer).check_request(requested)
             _check_time(requested, ledger.read_time(tx))
             if isinstance(requested, AutoReply) and target.account is not None:
                 _check_answerable(messages.get(tx, account_id, message_id), target.account)

@@ -168,7 +168,7 @@ def list_corrections(
     """List the labels of ours that the owner took off in the last 90 days; the model is told of them."""
     with call.reading() as tx:
         account_of(tx, account_id, call.org_id)
-        found = corrections.recent(tx, account_id, now=datetime.now(UTC), limit=limit)
+        found = corrections.recent(tx, account_id, now=datetime.now(UTC), limit=limit).answer
     return Page([CorrectionView.model_validate(one) for one in found], None)
 
 

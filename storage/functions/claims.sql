@@ -1,22 +1,26 @@
 -- What a claim allows, and how many jobs of a concurrency key may be claimed.
 
 -- Holds a claim for the length of the caller's transaction; refuses when it is lost (promise P4). The share lock keeps
--- the rescue away until the transaction ends, so that check and write cannot be separated.
-create or replace function postroom.hold_claim(held_job uuid, held_token uuid) returns void
+-- the rescue away until the transaction ends, so that check and write cannot be separated, and so does it who cancels the job. Returns
+-- why the job should stop, or NULL.
+create or replace function postroom.hold_claim(held_job uuid, held_token uuid) returns text
 language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+declare
+  reason text;
 begin
-  perform from jobs
+  select case when cancel_requested_at is not null then coalesce(cancel_reason, 'canceled') end into reason from jobs
   where id = held_job and claim_token = held_token
     and (not postroom.is_tenant() or org_id = postroom.current_org())
   for share;
   if not found then
     raise exception 'the claim on job % is lost', held_job using errcode = 'PR001';
   end if;
+  return reason;
 end
 $$;
 grant execute on function postroom.hold_claim to postroom_ledger, postroom_tenant, postroom_auditor;
 
--- The same without a lock, for who only reads: the claim may be lost at any time after. Returns why the job should stop, or NULL.
+-- The same without a lock, for who only reads: the claim may be lost at any time after.
 create or replace function postroom.look_at_claim(held_job uuid, held_token uuid) returns text
 language plpgsql stable security definer set search_path = pg_catalog, public, pg_temp as $$
 declare

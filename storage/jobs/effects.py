@@ -1,5 +1,6 @@
 """Effects and steps as the ledger keeps them, every write under the claim that causes it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -11,6 +12,7 @@ from domain.jobs.failures import ClaimLost
 from domain.jobs.job import ClaimedJob, JsonObject
 from domain.orgs.privacy.redaction import redact_document
 from storage.postgres.database import Transaction
+from storage.postgres.execution import Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,16 +91,32 @@ def finish_effect(
     error: JsonObject | None = None,
 ) -> bool:
     """Record how an effect ended; false when the claim is lost and nothing was written."""
-    rows = tx.run(
-        "finish_effect",
-        job_id=job.job_id,
-        token=job.token,
-        key=key,
-        status=status.value,
-        result=None if result is None else Jsonb(redact_document(result)),
-        error=None if error is None else Jsonb(redact_document(error)),
-    )
-    return bool(rows[0].finished)
+    return bool(tx.run("finish_effect", **_ended(job, key, status, result, error))[0].finished)
+
+
+def record_effect(
+    tx: Transaction, job: ClaimedJob, key: str, status: EffectStatus, *, result: JsonObject | None = None, lost: str
+) -> None:
+    """The same, in a transaction that must not be committed when the claim is lost: raises `ClaimLost`, says `lost`."""
+
+    def check(rows: Sequence[Row]) -> None:
+        if not rows[0].finished:
+            raise ClaimLost(lost)
+
+    tx.ask("finish_effect", check, **_ended(job, key, status, result, None))
+
+
+def _ended(
+    job: ClaimedJob, key: str, status: EffectStatus, result: JsonObject | None, error: JsonObject | None
+) -> dict[str, object]:
+    return {
+        "job_id": job.job_id,
+        "token": job.token,
+        "key": key,
+        "status": status.value,
+        "result": None if result is None else Jsonb(redact_document(result)),
+        "error": None if error is None else Jsonb(redact_document(error)),
+    }
 
 
 def has_begun(tx: Transaction, org_id: UUID, key: str) -> bool:

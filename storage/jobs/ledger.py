@@ -15,8 +15,9 @@ from domain.jobs.scheduling.backlog_demand import BacklogKey, Cursors, Demand
 from domain.orgs.privacy.redaction import redact_document, redact_text
 from storage.jobs.requests import Requests, as_parameters, as_requests
 from storage.postgres.arrays import array, column
-from storage.postgres.database import Transaction
+from storage.postgres.database import TenantTransaction, Transaction
 from storage.postgres.execution import Row
+from storage.postgres.transaction import Asked
 
 NO_DEMAND: Demand = {}
 NO_CURSORS: Cursors = {}
@@ -107,13 +108,17 @@ def enqueue(
     if not jobs:
         return ()
     if len(jobs) == 1 and not job_ids and burst > 0:
-        return (_enqueue_one(tx, jobs[0], publisher=publisher, hint_timeout=hint_timeout),)
+        return (enqueue_one(tx, jobs[0], publisher=publisher, hint_timeout=hint_timeout).answer,)
     return enqueue_requests(tx, as_requests(jobs, job_ids), publisher=publisher, hint_timeout=hint_timeout, burst=burst)
 
 
-def _enqueue_one(tx: Transaction, job: NewJob, *, publisher: bool, hint_timeout: timedelta) -> Enqueued:
+def enqueue_one(tx: Transaction, job: NewJob, *, publisher: bool, hint_timeout: timedelta) -> Asked[Enqueued]:
     """Insert one job by the statement that is made for one, which takes a fraction of the other's time."""
-    row = tx.run("enqueue_job", **as_parameters(job), publisher=publisher, hint_timeout=hint_timeout)[0]
+    return tx.leave("enqueue_job", _enqueued, **as_parameters(job), publisher=publisher, hint_timeout=hint_timeout)
+
+
+def _enqueued(rows: Sequence[Row]) -> Enqueued:
+    (row,) = rows
     return Enqueued(Hint(row.job_id, row.job_type, row.queue), row.created, row.publish)
 
 
@@ -317,22 +322,28 @@ def hold_claim(tx: Transaction, job_id: UUID, token: UUID) -> None:
 
 def cancel_requested(tx: Transaction, job_id: UUID, token: UUID) -> str | None:
     """Why a held job should stop, or None; raises `ClaimLost` when it is not held any more. Locks nothing."""
+    if isinstance(tx, TenantTransaction) and tx.holds == (job_id, token):
+        return tx.cancel_reason
     reason: str | None = tx.run("look_at_claim", job_id=job_id, token=token)[0].reason
     return reason
 
 
 def settle_held(
     tx: Transaction, job: ClaimedJob, output: JsonObject, cost_microcents: int, *, began_at: datetime
-) -> tuple[Hint, ...]:
-    """Make a held job succeeded in the caller's transaction; returns hints of jobs that waited for its key."""
-    rows = tx.run(
+) -> Asked[tuple[Hint, ...]]:
+    """Make a held job succeeded in the caller's transaction; answers hints of jobs that waited for its key."""
+    return tx.leave(
         "settle_held",
+        _hints,
         job_id=job.job_id,
         token=job.token,
         output=Jsonb(redact_document(output)),
         cost=cost_microcents,
         began_at=began_at,
     )
+
+
+def _hints(rows: Sequence[Row]) -> tuple[Hint, ...]:
     return tuple(Hint(row.job_id, row.job_type, row.queue) for row in rows)
 
 

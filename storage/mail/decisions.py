@@ -15,6 +15,7 @@ from domain.mail.triage.models_asked import ModelsAsked
 from domain.mail.triage.safety import CheckedAction
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
+from storage.postgres.transaction import Asked, found
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +87,14 @@ def record(
     *,
     actions: Sequence[CheckedAction] = (),
     origins: Origins = Origins(),
-) -> Recorded:
+) -> Asked[Recorded]:
     """Keep a decision about a stored message with its checked actions; once per message and job."""
-    row = tx.one(
+    return tx.ask(
         "record_decision",
-        f"message {message_id} is not stored",
+        found(
+            f"message {message_id} is not stored",
+            lambda row: Recorded(row.decision_id, tuple(row.action_ids), row.created),
+        ),
         account_id=account_id,
         message_id=message_id,
         job_id=origins.job_id,
@@ -100,7 +104,6 @@ def record(
         actions=Jsonb([_asked(action) for action in actions]),
         **_decision_columns(decision),
     )
-    return Recorded(row.decision_id, tuple(row.action_ids), row.created)
 
 
 def of_message(tx: Transaction, account_id: UUID, message_id: str, *, limit: int = 50) -> tuple[PastDecision, ...]:
@@ -111,11 +114,13 @@ def of_message(tx: Transaction, account_id: UUID, message_id: str, *, limit: int
 
 def by_others(
     tx: Transaction, account_id: UUID, message_id: str, *, job_id: UUID, models: ModelsAsked
-) -> PastDecisions:
+) -> Asked[PastDecisions]:
     """What other jobs have decided about a message, for the models that would be asked now."""
-    rows = tx.run(
-        "find_earlier_decisions", account_id=account_id, message_id=message_id, job_id=job_id, asked=models.name
-    )
+    where = {"account_id": account_id, "message_id": message_id}
+    return tx.ask("find_earlier_decisions", _past, job_id=job_id, asked=models.name, **where)
+
+
+def _past(rows: Sequence[Row]) -> PastDecisions:
     latest = max(rows, key=lambda row: (row.at, row.decision_id), default=None)
     return PastDecisions(
         final=next((row.decision_id for row in rows if row.is_final), None),

@@ -1,6 +1,6 @@
 """The life of each thread that wants an answer; every move names the state it starts from."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -11,6 +11,8 @@ from domain.mail.mailbox import Draft
 from domain.mail.thread_plan import DraftStanding, ThreadBefore
 from domain.mail.triage.classification import Classification, Decision, DecisionSource
 from storage.postgres.database import Transaction
+from storage.postgres.execution import Row
+from storage.postgres.transaction import Asked, first_or_none
 
 PAGE = 500
 """Records that are read at once."""
@@ -118,8 +120,13 @@ def thread_of(tx: Transaction, account_id: UUID, email_id: UUID) -> str | None:
 
 def get(tx: Transaction, account_id: UUID, thread_id: str) -> Email | None:
     """A thread's record, if it has one."""
-    rows = tx.run("get_email", account_id=account_id, thread_id=thread_id)
-    return _email(rows[0]._asdict()) if rows else None
+    return ask_for(tx, account_id, thread_id).answer
+
+
+def ask_for(tx: Transaction, account_id: UUID, thread_id: str) -> Asked[Email | None]:
+    """As `get`, whose answer is wanted later."""
+    make = first_or_none(lambda row: _email(row._asdict()))
+    return tx.ask("get_email", make, account_id=account_id, thread_id=thread_id)
 
 
 def with_inbox(tx: Transaction, account_id: UUID, *, thread_id: str, message_id: str) -> tuple[Email | None, bool]:
@@ -295,10 +302,13 @@ def record_sent(
     return bool(tx.run("record_sent", account_id=account_id, thread_id=thread_id, **values))
 
 
-def known_draft_tokens(tx: Transaction, account_id: UUID, tokens: frozenset[str]) -> dict[str, str]:
+def known_draft_tokens(tx: Transaction, account_id: UUID, tokens: frozenset[str]) -> Asked[dict[str, str]]:
     """Which of these tokens drafts of this account were made with, and in which threads: our own mail coming back."""
-    rows = tx.run("find_draft_tokens", account_id=account_id, tokens=sorted(tokens))
-    return {row.token: row.thread_id for row in rows}
+
+    def threads(rows: Sequence[Row]) -> dict[str, str]:
+        return {row.token: row.thread_id for row in rows}
+
+    return tx.ask("find_draft_tokens", threads, account_id=account_id, tokens=sorted(tokens))
 
 
 def _decision_columns(decision: Decision | None) -> dict[str, object]:

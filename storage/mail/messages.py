@@ -16,6 +16,7 @@ from domain.mail.triage.automation_signals import AutomationKind, Weight
 from domain.payloads.mail_address import Address, address_key
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
+from storage.postgres.transaction import Asked, as_they_are, found
 
 Direction = Literal["incoming", "outgoing"]
 
@@ -51,16 +52,16 @@ class WaitingMessage(NamedTuple):
     newly_asked: bool
 
 
-def upsert(tx: Transaction, account_id: UUID, message: Message) -> bool:
+def upsert(tx: Transaction, account_id: UUID, message: Message) -> Asked[bool]:
     """Store a message with its thread and correspondents; true when it is new. Again, only its labels change.
 
     A transaction that stores several notes the correspondents of all first, and stores them in the order of their ids.
     """
     _note_correspondents(tx, account_id, message)
     content = message.parsed
-    row = tx.one(
+    return tx.ask(
         "upsert_message",
-        f"there is no account {account_id}",
+        found(f"there is no account {account_id}", lambda row: bool(row.created)),
         account_id=account_id,
         message_id=message.message_id,
         thread_id=message.thread_id,
@@ -78,20 +79,28 @@ def upsert(tx: Transaction, account_id: UUID, message: Message) -> bool:
         defects=[str(defect) for defect in content.defects],
         **_automation_columns(message.automation),
     )
-    return bool(row.created)
 
 
 def get(tx: Transaction, account_id: UUID, message_id: str) -> Message:
     """One message by its Gmail id; raises `Gone` when it is not stored, or deleted."""
-    return message_of(
-        tx.one("get_message", f"message {message_id} is not stored", account_id=account_id, message_id=message_id)
-    )
+    return ask_for(tx, account_id, message_id).answer
+
+
+def ask_for(tx: Transaction, account_id: UUID, message_id: str) -> Asked[Message]:
+    """As `get`, whose answer is wanted later."""
+    make = found(f"message {message_id} is not stored", message_of)
+    return tx.ask("get_message", make, account_id=account_id, message_id=message_id)
 
 
 def of_thread(tx: Transaction, account_id: UUID, thread_id: str, *, limit: int = 20) -> tuple[Message, ...]:
     """The latest messages of a thread, oldest first."""
-    rows = tx.run("list_thread_messages", account_id=account_id, thread_id=thread_id, limit=limit)
-    return tuple(message_of(row) for row in rows)
+    return ask_for_thread(tx, account_id, thread_id, limit=limit).answer
+
+
+def ask_for_thread(tx: Transaction, account_id: UUID, thread_id: str, *, limit: int = 20) -> Asked[tuple[Message, ...]]:
+    """As `of_thread`, whose answer is wanted later."""
+    where = {"account_id": account_id, "thread_id": thread_id}
+    return tx.ask("list_thread_messages", lambda rows: tuple(map(message_of, rows)), limit=limit, **where)
 
 
 def unknown_of(tx: Transaction, account_id: UUID, message_ids: Sequence[str]) -> tuple[str, ...]:
@@ -121,11 +130,14 @@ def unclassified(
 
 def known_correspondents(
     tx: Transaction, account_id: UUID, addresses: Collection[str], *, before: datetime
-) -> Mapping[str, bool]:
+) -> Asked[Mapping[str, bool]]:
     """Which of these addresses the account corresponded with before then; true for those it has written to."""
+
+    def written_to(rows: Sequence[Row]) -> Mapping[str, bool]:
+        return {row.address: row.written_to for row in rows}
+
     keys = sorted(set(map(address_key, addresses)))
-    rows = tx.run("find_correspondents", account_id=account_id, addresses=keys, before=before)
-    return {row.address: row.written_to for row in rows}
+    return tx.ask("find_correspondents", written_to, account_id=account_id, addresses=keys, before=before)
 
 
 class LabelChange(NamedTuple):
@@ -137,10 +149,13 @@ class LabelChange(NamedTuple):
 
 def change_labels(
     tx: Transaction, account_id: UUID, message_ids: Collection[str], *, add: Collection[str], remove: Collection[str]
-) -> Mapping[str, LabelChange]:
+) -> Asked[Mapping[str, LabelChange]]:
     """Add and remove labels as the mailbox did; what each stored message carried, and carries now."""
     changes = {"added": list(add), "removed": list(remove)}
-    rows = tx.run("change_message_labels", account_id=account_id, ids=sorted(message_ids), **changes)
+    return tx.leave("change_message_labels", _label_changes, account_id=account_id, ids=sorted(message_ids), **changes)
+
+
+def _label_changes(rows: Sequence[Row]) -> Mapping[str, LabelChange]:
     return {row.message_id: LabelChange(frozenset(row.before), frozenset(row.labels)) for row in rows}
 
 
@@ -199,4 +214,4 @@ def _note_correspondents(tx: Transaction, account_id: UUID, message: Message) ->
         if 0 < len(address.key) <= LONGEST_ADDRESS
     ]
     columns = {name: [one[place] for one in met] for place, name in enumerate(("addresses", "times", "written"))}
-    tx.run("note_correspondents", account_id=account_id, **columns)
+    tx.leave("note_correspondents", as_they_are, account_id=account_id, **columns)

@@ -1,7 +1,8 @@
 """psycopg's connection with a bound on each round trip, for a peer that takes every byte and never answers."""
 
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from math import inf
 from typing import Any, TypeVar
 
@@ -47,6 +48,9 @@ class BoundedConnection(psycopg.Connection[Any]):
     answer_within_s = inf
     """How long one round trip may take in all."""
 
+    answers = 1
+    """How many statements' answers one round trip brings."""
+
     made_at = 0.0
     """When it was made, by the monotonic clock."""
 
@@ -58,6 +62,15 @@ class BoundedConnection(psycopg.Connection[Any]):
         """Whether another answer was overdue since: a network loses all of a process's connections at once."""
         return self.made_at <= OVERDUE_AT.value
 
+    @contextmanager
+    def answering(self, statements: int) -> Iterator[None]:
+        """Give the round trips within as long as so many statements may take, each of which has its own time limit."""
+        self.answers = statements
+        try:
+            yield
+        finally:
+            self.answers = 1
+
     def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:
         """As psycopg's, which every round trip goes through; raises `AnswerOverdue`.
 
@@ -65,7 +78,7 @@ class BoundedConnection(psycopg.Connection[Any]):
         """
         if timeout is not None:
             return super().wait(gen, interval, timeout)
-        limit_s = None if self.answer_within_s == inf else self.answer_within_s
+        limit_s = None if self.answer_within_s == inf else self.answer_within_s * self.answers
         try:
             return super().wait(gen, interval, limit_s)
         except psycopg.OperationalError as error:

@@ -4,132 +4,35 @@ import hashlib
 import json
 import os
 import socket
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
-from typing import Any, TypeVar, cast
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
+from typing import Any, cast
 from uuid import UUID
 
 import psycopg
 from psycopg.pq import TransactionStatus
 from sqlalchemy import Connection, Engine, event
 
-from domain.jobs.failures import Failure, Forbidden, Gone
+from domain.jobs.failures import Failure
 from domain.jobs.job import Origin
 from settings import Settings
 from storage.postgres.bounded import ANSWER_MARGIN_S, connect_bounded
 from storage.postgres.engines import autocommitting_engine, make_engine, open_connection, timeouts_ms
-from storage.postgres.execution import ConnectionLost, DatabaseError, DatabaseUnavailable, Row, fetch, translated
+from storage.postgres.execution import ConnectionLost, DatabaseError, DatabaseUnavailable, fetch, translated
 from storage.postgres.logins import AUDITOR_ROLE, LEDGER_ROLE, TENANT_ROLE, role_url
-from storage.postgres.queries import statement
-from storage.postgres.sessions import (
-    Entry,
-    commit,
-    enter,
-    reset_session,
-    restore_settings,
-    startup_options,
-)
+from storage.postgres.sessions import Entry, reset_session, startup_options
+from storage.postgres.transaction import PINNED_TIMEOUT_S, TenantTransaction, Transaction
 from storage.postgres.writes import refused_by_server
 
-PINNED_TIMEOUT_S = 10.0
-"""The longest statement on the connection for claims and settlements; a hook that hangs delays them by as much."""
+__all__ = ["Database", "PinnedConnection", "TenantTransaction", "Transaction"]
+
 PINNED_LOCK_TIMEOUT_S = 0.1
 """The longest wait for a lock there: what one tenant has locked is put off by itself, and no other job waits for it."""
 LOCK_TIMEOUT_S = 0.5
 """The longest wait of the ledger role elsewhere. The engine's transactions are shorter; a handler may hold a row for as
 long as it runs, and each of the few connections of a process serves all orgs."""
-BRIEFLY_S = 0.05
-"""The longest wait for a key by who enqueues for all orgs, and whom all orgs wait for meanwhile."""
 SESSION = "postroom:session"
 """What the name of a session of its own begins with: the relay's, whose leader an operator wants to find."""
-
-Made = TypeVar("Made")
-
-
-class Transaction:
-    """One open transaction; what must wait for its commit is called after it."""
-
-    def __init__(self, connection: Connection) -> None:
-        """Wrap a connection that is inside a transaction."""
-        self._connection = connection
-        self._after_commit: list[Callable[[], object]] = []
-
-    def run(self, name: str, /, **parameters: object) -> Sequence[Row]:
-        """Run a statement file of `storage` and return its rows."""
-        return fetch(self._connection, statement(name), parameters)
-
-    def one(self, name: str, missing: str, /, **parameters: object) -> Row:
-        """The same, of which the first row is wanted; raises `Gone` with what is `missing` where there is none."""
-        rows = self.run(name, **parameters)
-        if not rows:
-            raise Gone(missing)
-        return rows[0]
-
-    def first(self, name: str, make: Callable[[Row], Made], /, **parameters: object) -> Made | None:
-        """The same: what `make` makes of the first row; None where there is none."""
-        rows = self.run(name, **parameters)
-        return make(rows[0]) if rows else None
-
-    def tuples(self, name: str, columns: Sequence[str], /, **parameters: object) -> Sequence[tuple[Any, ...]]:
-        """The same, with rows as plain tuples of these columns: where rows are many, a name each costs too much."""
-        return fetch(self._connection, statement(name), parameters, columns=columns)
-
-    def raw(
-        self, sql: str, parameters: Mapping[str, object] | None = None, *, columns: Sequence[str] | None = None
-    ) -> Sequence[Row]:
-        """Run SQL text with `%(name)s` parameters; row-level security is what keeps a handler's inside its org.
-
-        With `columns`, rows are plain tuples of these.
-        """
-        return fetch(self._connection, sql, parameters or {}, columns=columns)
-
-    def wait_briefly(self) -> None:
-        """Let no statement of this transaction wait for long; it raises `StatementAborted` then."""
-        self.raw(
-            "select set_config('lock_timeout', %(lock)s, true), set_config('statement_timeout', %(longest)s, true)",
-            {"lock": f"{BRIEFLY_S * 1000:.0f}ms", "longest": f"{PINNED_TIMEOUT_S * 1000:.0f}ms"},
-        )
-
-    def after_commit(self, call: Callable[[], object]) -> None:
-        """Call this once the transaction has committed; never when it is rolled back (promise P5)."""
-        self._after_commit.append(call)
-
-    def committed(self) -> None:
-        """Make the calls that waited for the commit."""
-        for call in self._after_commit:
-            call()
-
-
-class TenantTransaction(Transaction):
-    """One open transaction of an org, in which a handler's SQL may have run."""
-
-    def __init__(self, connection: Connection, entry: Entry) -> None:
-        """Begin; raises `ClaimLost`."""
-        super().__init__(connection)
-        self._sealed = entry.sealed
-        self._began_at = enter(connection, entry)
-        self.is_clean = True
-        """Whether only statements of `storage` have run, none of which leaves anything in the session."""
-
-    def raw(
-        self, sql: str, parameters: Mapping[str, object] | None = None, *, columns: Sequence[str] | None = None
-    ) -> Sequence[Row]:
-        """As for any transaction; the text may leave anything in the session."""
-        self.is_clean = False
-        return super().raw(sql, parameters, columns=columns)
-
-    def restore(self) -> None:
-        """Undo what a handler's SQL has set, before the engine writes in the same transaction.
-
-        Raises `Forbidden` when that SQL has ended the transaction: what it wrote no longer depends on the claim.
-        """
-        if self.is_clean:
-            return
-        with translated():
-            lent = cast("psycopg.Connection[Any]", self._connection.connection.driver_connection)
-            began_at = restore_settings(lent, self._sealed)
-        if began_at != self._began_at:
-            raise Forbidden("a handler's statement ended its transaction")
 
 
 class PinnedConnection:
@@ -241,14 +144,14 @@ class Database:
         With a project, of the tables of projects it sees and touches that project's rows alone. As the auditor it may
         write nothing but details of the audit log.
         """
-        with self._sealed(Entry(self._facts(org_id, {}, project_id), role=role)) as transaction:
+        with self._opened(Entry(self._facts(org_id, {}, project_id), role=role)) as transaction:
             yield transaction
 
     @contextmanager
     def on_behalf(self, org_id: UUID, origin: Origin) -> Iterator[TenantTransaction]:
         """As `tenant`, for a caller whom the engine knows: what the transaction enqueues is in the caller's name."""
         facts = self._facts(org_id, {"origin": json.dumps(origin._asdict()).encode().hex()})
-        with self._sealed(Entry(facts)) as transaction:
+        with self._opened(Entry(facts)) as transaction:
             yield transaction
 
     @contextmanager
@@ -260,7 +163,7 @@ class Database:
         What it enqueues is in the job's name, and of its project.
         """
         facts = self._facts(org_id, {"job": str(job_id)}, project_id)
-        with self._sealed(Entry(facts, (job_id, token), role=role)) as transaction:
+        with self._opened(Entry(facts, (job_id, token), role=role)) as transaction:
             yield transaction
 
     @contextmanager
@@ -280,7 +183,7 @@ class Database:
         """
         facts = self._facts(org_id, {"job": str(job_id)}, project_id)
         entry = Entry(facts, (job_id, token), is_reading=True, is_snapshot=is_snapshot, role=role)
-        with self._sealed(entry) as transaction:
+        with self._opened(entry) as transaction:
             yield transaction
 
     def _facts(self, org_id: UUID, facts: Mapping[str, str], project_id: UUID | None = None) -> Mapping[str, str]:
@@ -296,20 +199,6 @@ class Database:
         for name, value in facts.items():
             sealed |= {name: value, f"{name}_seal": self._seal(f"{name}:{org_id}:{value}")}
         return sealed
-
-    @contextmanager
-    def _sealed(self, entry: Entry) -> Iterator[TenantTransaction]:
-        """Open an org's transaction.
-
-        The connection may have rested in the pool while PostgreSQL was restarted. The first statement finds that out,
-        before the caller's own have run; then another connection is opened, once, and no attempt of a job is spent.
-        """
-        with ExitStack() as opened:
-            try:
-                transaction = opened.enter_context(self._opened(entry))
-            except ConnectionLost:
-                transaction = opened.enter_context(self._opened(entry))
-            yield transaction
 
     @contextmanager
     def session(self) -> Iterator[psycopg.Connection[Any]]:
@@ -356,14 +245,14 @@ class Database:
         with _connected(self._handlers[entry.role]) as connection:
             transaction = TenantTransaction(connection, entry)
             yield transaction
-            commit(connection, is_clean=transaction.is_clean)
+            transaction.commit()
         transaction.committed()
 
     def _seal(self, words: str) -> str:
         if self._seal_key is None:
             try:
                 self._seal_key = self._read_seal_key()
-            except ConnectionLost:  # as in `_sealed`
+            except ConnectionLost:  # as in `TenantTransaction.send`
                 self._seal_key = self._read_seal_key()
         key = self._seal_key
         inner = hashlib.sha256(f"{key}{words}".encode()).hexdigest()

@@ -1,6 +1,7 @@
 """Makes SQLAlchemy's engines: pools of bounded connections, on each of which a statement commits by itself."""
 
 import json
+import select
 from collections.abc import Mapping, Sequence
 from math import inf
 from typing import Any
@@ -8,13 +9,15 @@ from typing import Any
 from pydantic_core import from_json
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL
-from sqlalchemy.exc import DisconnectionError, InvalidRequestError
+from sqlalchemy.exc import DisconnectionError, InvalidatePoolError
 
 from settings import Settings
 from storage.postgres.bounded import ANSWER_MARGIN_S, BoundedConnection, connect_bounded
-from storage.postgres.closed_connections import replace_closed
-from storage.postgres.execution import ConnectionLost, fetch, prepare_connection, translated
+from storage.postgres.execution import fetch, prepare_connection, translated
 from storage.postgres.sessions import connect_tenant, startup_options
+
+ANYTHING = select.POLLIN | select.POLLHUP | select.POLLERR
+"""A server has nothing to say to a client that rests but farewell; at worst a good connection is given up."""
 
 
 def _document(text: bytes) -> Any:  # noqa: ANN401 - whatever JSON says
@@ -98,22 +101,30 @@ def make_engine(
 
     event.listen(engine, "do_connect", connect)
     event.listen(engine, "connect", prepare_connection)
-    replace_closed(engine)
+    event.listen(engine, "checkout", _replace_closed)
     event.listen(engine, "checkout", _refuse_suspect)
     return engine
 
 
 def open_connection(engine: Engine) -> Connection:
     """Borrow a connection; raises `ConnectionLost` where PostgreSQL closes those that are opened anew, too."""
-    try:
-        with translated():
-            return engine.connect()
-    except InvalidRequestError as error:
-        # The pool's word for having found one closed twice: a server that greets and closes does that for a while.
-        raise ConnectionLost("it closes each connection that is opened") from error
+    with translated():
+        return engine.connect()
 
 
 def _refuse_suspect(connection: BoundedConnection, _record: object, _lent: object) -> None:
     """Let the pool connect anew where the connection has probably been lost without a word."""
     if connection.suspect:
         raise DisconnectionError("another connection was lost since")
+
+
+def _replace_closed(connection: BoundedConnection, _record: object, _lent: object) -> None:
+    """Let the pool open another connection where PostgreSQL has ended one, as a restart ends all of them.
+
+    The system is asked, not PostgreSQL: it takes no round trip. Nothing has been sent on such a connection, so that its
+    borrower's first statement can neither be lost nor done twice.
+    """
+    poller = select.poll()
+    poller.register(connection.fileno(), ANYTHING)
+    if poller.poll(0):
+        raise InvalidatePoolError("PostgreSQL has closed it")

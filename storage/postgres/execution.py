@@ -12,7 +12,7 @@ from psycopg.pq import ExecStatus
 from psycopg.pq.abc import PGresult
 from psycopg.rows import tuple_row
 from sqlalchemy import Connection
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, InvalidRequestError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from domain.diagnosis import Diagnosis
@@ -29,6 +29,9 @@ UNSTORABLE = ("text", "carries a character that PostgreSQL cannot store")
 
 Row = Any
 """A row of a result: a named tuple by column name. An invalid or repeated name becomes `_<position>`."""
+
+Statement = tuple[str, Mapping[str, object]]
+"""SQL text, and its parameters by name."""
 
 
 DatabaseError = psycopg.Error
@@ -120,20 +123,39 @@ def fetch(
     takes as long as psycopg needs for the whole statement. Parameters are numbered (`prepare_connection`), because
     psycopg caches named parameters only for statements of up to 4,096 characters and parses longer ones every time.
     """
-    text, names = numbered(sql) if parameters else (sql, ())
+    with _lent(connection) as lent:
+        plain = columns is not None
+        cursor = lent.cursor(row_factory=tuple_row if plain else _named, binary=plain)
+        _execute(cursor, sql, parameters)
+        if result:
+            cursor.set_result(result)
+        rows = _rows(cursor)
+        answer = cursor.pgresult
+        return rows if columns is None or answer is None else _in_order(rows, answer, columns)
+
+
+def fetch_together(connection: Connection, asked: Sequence[Statement]) -> list[Sequence[Row]]:
+    """Run statements in one round trip, and return the rows of each; the first one that fails raises for all.
+
+    To wait for an answer, and to be woken by it, costs a worker several times as much as the statement.
+    """
+    if len(asked) < 2:  # noqa: PLR2004 - one alone needs no pipeline
+        return [fetch(connection, sql, parameters) for sql, parameters in asked]
+    with _lent(connection) as lent, lent.answering(len(asked)):
+        cursors = [lent.cursor(row_factory=_named) for _ in asked]
+        with lent.pipeline():
+            for cursor, (sql, parameters) in zip(cursors, asked, strict=True):
+                _execute(cursor, sql, parameters)
+        return [_rows(cursor) for cursor in cursors]
+
+
+@contextmanager
+def _lent(connection: Connection) -> Iterator[BoundedConnection]:
+    """Lend psycopg's connection, and raise our failures; a connection that was lost is given up."""
     with translated():
         lent = cast("BoundedConnection", connection.connection.driver_connection)
         try:
-            plain = columns is not None
-            cursor = lent.cursor(row_factory=tuple_row if plain else _named, binary=plain)
-            cursor.execute(text, [parameters[name] for name in names] or None)
-            if result:
-                cursor.set_result(result)
-            answer = cursor.pgresult
-            if answer is None or answer.status != ExecStatus.TUPLES_OK:
-                return []
-            rows = cursor.fetchall()
-            return rows if columns is None else _in_order(rows, answer, columns)
+            yield lent
         except UnicodeEncodeError as error:
             # The text has half of a surrogate pair, which psycopg cannot encode as UTF-8.
             raise Invalid(*UNSTORABLE) from error
@@ -148,6 +170,16 @@ def fetch(
                     raise DatabaseUnavailable(refused.finding, refused) from error
                 raise ConnectionLost(type(error).__name__) from error
             raise
+
+
+def _execute(cursor: "psycopg.Cursor[Row]", sql: str, parameters: Mapping[str, object]) -> None:
+    text, names = numbered(sql) if parameters else (sql, ())
+    cursor.execute(text, [parameters[name] for name in names] or None)
+
+
+def _rows(cursor: "psycopg.Cursor[Row]") -> Sequence[Row]:
+    answer = cursor.pgresult
+    return cursor.fetchall() if answer is not None and answer.status == ExecStatus.TUPLES_OK else []
 
 
 def _in_order(rows: Sequence[Row], answer: PGresult, columns: Sequence[str]) -> Sequence[Row]:
@@ -202,6 +234,10 @@ def translated() -> Iterator[None]:
         raise failure from error
     except PoolTimeoutError as error:
         raise DatabaseUnavailable(type(error).__name__) from error
+    except InvalidRequestError as error:
+        # The pool's word for having found a new connection closed twice: a server that greets and closes does that for
+        # a while.
+        raise ConnectionLost("it closes each connection that is opened") from error
 
 
 def _failure(error: BaseException | None) -> Exception | None:

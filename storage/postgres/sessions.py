@@ -5,6 +5,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import cache
 from typing import Any, NamedTuple, cast
 from uuid import UUID
 
@@ -15,7 +16,7 @@ from sqlalchemy.pool import ConnectionPoolEntry, PoolResetState
 
 from domain.jobs.failures import Forbidden
 from storage.postgres.bounded import BoundedConnection, connect_bounded
-from storage.postgres.execution import fetch
+from storage.postgres.execution import Row, Statement, fetch, fetch_together, translated
 from storage.postgres.logins import TENANT_ROLE
 
 SETTINGS: Mapping[str, str] = {
@@ -57,6 +58,8 @@ LIST_PREPARED = (
     "select coalesce(array_agg(name) filter (where not from_sql), '{}') as ours, bool_or(from_sql) as foreign"
     " from pg_prepared_statements"
 )
+ENTERS = "select now() as began_at"
+"""How the statement begins that says whose a transaction is."""
 CLEAN = "postroom:clean"
 """Where a connection of the pool notes that its last transaction left nothing, or was cleaned with its commit."""
 RESET = f"{RESET_SETTINGS}; {CLEAN_UP}; {LIST_PREPARED}"
@@ -109,34 +112,47 @@ class Entry(NamedTuple):
     role: str = TENANT_ROLE
     """Who logs in."""
 
+    @property
+    def statements(self) -> tuple[Statement, Statement]:
+        """What begins the transaction: the second answers when that was, and why the job should stop.
 
-def enter(connection: Connection, entry: Entry) -> datetime:
-    """Begin a transaction in one round trip; returns when it began. Raises `ClaimLost`."""
-    connection.info.pop(CLEAN, None)
-    begin = "begin isolation level repeatable read" if entry.is_snapshot else "begin"
-    begin += " read only" if entry.is_reading else ""
-    words = f"{begin}; select now(), {_put_on(entry.sealed)}"
-    if entry.claim is not None:
-        needs = "look_at_claim" if entry.is_reading else "hold_claim"
-        words += f"; select postroom.{needs}('{entry.claim[0]}', '{entry.claim[1]}')"
-    ((began_at, *_),) = fetch(connection, words, {}, result=1)
-    return cast("datetime", began_at)
+        It raises `ClaimLost`.
+        """
+        begin = "begin isolation level repeatable read" if self.is_snapshot else "begin"
+        begin += " read only" if self.is_reading else ""
+        values: dict[str, object] = dict(self.sealed)
+        needs = ""
+        if self.claim is not None:
+            needs = "look_at_claim" if self.is_reading else "hold_claim"
+            values["held_job"], values["held_token"] = self.claim
+        return (begin, {}), (_entry_words(tuple(self.sealed), needs), values)
 
 
-def commit(connection: Connection, *, is_clean: bool) -> None:
-    """Commit, and clean the session for the next org, in one round trip.
+@cache
+def _entry_words(names: tuple[str, ...], needs: str) -> str:
+    """The statement that sets these settings, and then needs the claim: columns are computed from the left."""
+    words = [ENTERS, *(f"set_config('postroom.{name}', %({name})s, true)" for name in names)]
+    return ", ".join(words) + (f", postroom.{needs}(%(held_job)s, %(held_token)s) as reason" if needs else "")
 
-    A session in which only statements of `storage` have run is clean. Raises `Forbidden` where one of them had failed,
-    and PostgreSQL would roll back without a word.
+
+def commit(connection: Connection, waiting: Sequence[Statement], *, is_clean: bool) -> list[Sequence[Row]]:
+    """Run what waits, commit, and clean the session for the next org; returns the rows of what waited.
+
+    A session in which only statements of `storage` have run is clean: then all is one round trip. Raises `Forbidden`
+    where one of them had failed, and PostgreSQL would roll back without a word.
     """
-    lent = cast("psycopg.Connection[Any]", connection.connection.driver_connection)
+    with translated():
+        lent = cast("psycopg.Connection[Any]", connection.connection.driver_connection)
     if lent.info.transaction_status == TransactionStatus.INERROR:
         raise Forbidden("a statement failed, and the transaction cannot be committed")
     if is_clean:
-        fetch(connection, "commit", {})
-    elif not _is_ours(lent, fetch(connection, f"commit; {RESET}", {}, result=-1)):
-        return
-    connection.info[CLEAN] = True
+        *rows, _ = fetch_together(connection, [*waiting, ("commit", {})])
+        connection.info[CLEAN] = True
+        return rows
+    rows = fetch_together(connection, waiting)
+    if _is_ours(lent, fetch(connection, f"commit; {RESET}", {}, result=-1)):
+        connection.info[CLEAN] = True
+    return rows
 
 
 def reset_session(connection: "psycopg.Connection[Any]", entry: ConnectionPoolEntry, state: PoolResetState) -> None:

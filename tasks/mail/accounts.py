@@ -56,8 +56,8 @@ def onboard(ctx: JobContext, payload: OnboardPayload) -> Outcome:
 def learn_voice(ctx: JobContext, payload: LearnVoicePayload) -> Outcome:
     """Have the model describe how the owner writes, from a few of the messages that they sent; asked once per job."""
     with ctx.read() as tx:
-        account = accounts.get(tx, payload.account_id)
-        kept = voices.find(tx, payload.account_id)
+        ask_account, ask_voice = accounts.ask_for(tx, payload.account_id), voices.find(tx, payload.account_id)
+    account, kept = ask_account.answer, ask_voice.answer
     check_connected(account)
     is_fresh = kept is not None and kept.voice is not None and ctx.now() - kept.learned_at < LEARNED_FOR
     if is_fresh and not payload.again:

@@ -116,7 +116,7 @@ def _change(ctx: JobContext, mailbox: Mailbox, case: ActionCase, action: Action)
     hint = hint_for(action, before, after)
 
     def write(tx: Transaction) -> None:
-        lost = changed.finish(tx)
+        lost = changed.finish(tx)()
         actions.finish(tx, case.stored.action_id, ctx.job.job_id, hint)
         draft_orders.withdraw_after(ctx, tx, changed, lost)
 
@@ -239,7 +239,7 @@ def undo(ctx: JobContext, payload: UndoPayload) -> Outcome:
         added = None if wake is None else {"unsnooze": str(undos.cancel_wake(tx, ctx.job, wake))}
         if undoing.plan_now(tx, ctx.now()) != plan:
             raise Transient("another snooze of the message has fallen due meanwhile", code="action.changed")
-        lost = changed.finish(tx)
+        lost = changed.finish(tx)()
         undos.finish(tx, original.action_id, undoing.undo_id, ctx.job.job_id)
         draft_orders.withdraw_after(ctx, tx, changed, lost)
         draft_orders.order_again(ctx, tx, changed)

@@ -21,7 +21,7 @@ from storage.mail.emails import Email
 from storage.postgres.database import Transaction
 from tasks.mail.steps import message_intake
 from tasks.mail.steps.drafts import machine_drafts
-from tasks.mail.steps.drafts.case import DraftCase, read_case
+from tasks.mail.steps.drafts.case import DraftCase, ask_for_case, read_case
 from tasks.mail.steps.drafts.first_draft import skipped, write_draft
 from tasks.mail.steps.drafts.rework import REWORK_KEY, find_reworked, rework_draft
 from tasks.mail.steps.drafts.thread_draft import ThreadDraft, find_made
@@ -49,12 +49,13 @@ FINDS_OUT_WITHIN = timedelta(seconds=60)
 def write(ctx: JobContext, payload: WritePayload) -> Outcome:
     """Draft a reply to a thread that waits for one: context, model, one Gmail draft, Outbox label."""
     with ctx.read() as tx:
-        case = read_case(tx, payload.account_id, payload.thread_id)
-        email = emails.get(tx, payload.account_id, payload.thread_id) if case is None else None
+        asked = ask_for_case(tx, payload.account_id, payload.thread_id)
+        email = emails.get(tx, payload.account_id, payload.thread_id) if asked is None else None
     if email is not None and email.state is EmailState.PENDING:
         return skipped(email, NO_MAIL)
-    if case is None:
+    if asked is None:
         return Cancel(NO_RECORD)
+    case = asked()
     if _waits_for_nothing(case.email):
         return Done({"skipped": f"the e-mail is {case.email.state}"})
     with open_thread(ctx, case.account, case.email.thread_id, case.label_ids) as thread:

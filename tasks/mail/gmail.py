@@ -61,7 +61,8 @@ def _is_young(ctx: JobContext) -> bool:
 def ingest(ctx: JobContext, payload: IngestPayload) -> Outcome:
     """Fetch one message, parse and store it, and enqueue its classification when it is in the inbox."""
     with ctx.read() as tx:
-        account = accounts.get(tx, payload.account_id)
+        asked = accounts.ask_for(tx, payload.account_id)
+    account = asked.answer
     try:
         with open_mailbox(ctx, account) as mailbox:
             raw = mailbox.message(payload.message_id)
@@ -105,7 +106,7 @@ def _settled_elsewhere(
 ) -> Iterator[CleanupPayload]:
     """Looks at the threads whose draft was sent under another subject, and so in the thread of this message."""
     account_id = account.account_id
-    for thread_id in set(emails.known_draft_tokens(tx, account_id, message_intake.tokens_of(parsed)).values()):
+    for thread_id in set(emails.known_draft_tokens(tx, account_id, message_intake.tokens_of(parsed)).answer.values()):
         if thread_id not in {"", raw.thread_id}:
             yield CleanupPayload(
                 account_id=account_id, thread_id=thread_id, action="check_sent", draft_thread_id=raw.thread_id

@@ -1,8 +1,8 @@
 """The triage family: what does a message ask of its reader? Automation signals, the user's rules, then the model."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from uuid import UUID
 
@@ -21,7 +21,7 @@ from domain.mail.triage.classification import (
     decide_by_automation,
     needs_review,
 )
-from domain.mail.triage.corrections import correction_lines
+from domain.mail.triage.corrections import Correction, correction_lines
 from domain.mail.triage.mail_facts import MailFacts
 from domain.mail.triage.models_asked import decide_by_both, why_ask_again
 from domain.mail.triage.prompts import NO_GUIDANCE, Guidance, LabelChoice, classification_prompt
@@ -29,6 +29,7 @@ from domain.mail.triage.safety import SafetyEnforcer
 from domain.models.agents.routing import Routed, route_message
 from domain.payloads.agents import ProcessPayload
 from domain.payloads.drafts import WritePayload
+from domain.payloads.mail_address import Address
 from domain.payloads.triage import ClassifyPayload
 from engine.catalogue import job
 from engine.context import JobContext
@@ -43,6 +44,7 @@ from storage.mail.rules import corrections, rules, safety
 from storage.mail.rules.rules import StoredRules
 from storage.models.agents.standing import standing_of
 from storage.postgres.database import Transaction
+from storage.postgres.transaction import Asked
 from tasks.mail.steps import action_orders
 from tasks.mail.steps.drafts import machine_drafts
 from tasks.mail.steps.language_model import ask, boundary, models_asked
@@ -82,7 +84,7 @@ def classify(ctx: JobContext, payload: ClassifyPayload) -> Outcome:
 
     def write(tx: Transaction) -> JsonObject | None:
         thread.finish(tx)
-        if _earlier(ctx, tx, account_id, message.message_id) != case.earlier:
+        if _earlier(ctx, tx, account_id, message.message_id).answer != case.earlier:
             # By a job under a key of its caller's, beside this one: what it asks for would be asked for twice.
             raise Transient("another job has decided about the message", code="thread.changed")
         left_out = action_orders.record(
@@ -147,60 +149,72 @@ class Planned:
 
 
 def _read(ctx: JobContext, payload: ClassifyPayload) -> TriageCase | Done:
-    """Read everything in one transaction; `Done` when there is nothing to decide."""
-    account_id = payload.account_id
+    """Read everything in one transaction, in two trips; `Done` when there is nothing to decide."""
+    account_id, now = payload.account_id, ctx.now()
     with ctx.read() as tx:
+        ask_account, ask_message = (
+            accounts.ask_for(tx, account_id),
+            messages.ask_for(tx, account_id, payload.message_id),
+        )
+        ask_earlier = _earlier(ctx, tx, account_id, payload.message_id)
+        ask_rules, ask_policy = rules.of_account(tx, account_id), safety.of_account(tx, account_id)
         try:
-            account = accounts.get(tx, account_id)
-            message = messages.get(tx, account_id, payload.message_id)
+            account, message = ask_account.answer, ask_message.answer
         except Gone:
             return Done({"gone": True})
         check_connected(account)
         if message.direction == "outgoing":
             return Done({"skipped": "the account's own mail asks nothing of it"})
-        earlier = _earlier(ctx, tx, account_id, payload.message_id)
+        earlier = ask_earlier.answer
         if earlier.final is not None and not payload.force:
             return Done({"decided_before": str(earlier.final)})
-        automation = message.automation or HUMAN
-        certain = decide_by_automation(automation) is not None
-        return TriageCase(
-            account=account,
-            message=message,
-            automation=automation,
-            facts=_facts(tx, ctx, account_id, message),
-            rules=rules.of_account(tx, account_id),
-            guidance=NO_GUIDANCE if certain else _guidance(tx, ctx, account_id, message),
-            labels=() if certain else labels.list_all(tx, account_id),
-            safety=SafetyEnforcer(safety.of_account(tx, account_id)),
-            email=emails.get(tx, account_id, message.thread_id),
-            forced=payload.force,
-            earlier=earlier,
-        )
+        certain = decide_by_automation(message.automation or HUMAN) is not None
+        sender, facts = message.parsed.from_, _ask_facts(tx, account_id, message)
+        email = emails.ask_for(tx, account_id, message.thread_id)
+        ask_labels = None if certain else labels.ask_for_all(tx, account_id)
+        guidance = None if certain else rules.guidance(tx, account_id, sender)
+        corrected = None if certain else corrections.recent(tx, account_id, now=now)
+    return TriageCase(
+        account=account,
+        message=message,
+        automation=message.automation or HUMAN,
+        facts=facts(now),
+        rules=ask_rules.answer,
+        guidance=_guidance(guidance, corrected, sender),
+        labels=ask_labels.answer if ask_labels else (),
+        safety=SafetyEnforcer(ask_policy.answer),
+        email=email.answer,
+        forced=payload.force,
+        earlier=earlier,
+    )
 
 
-def _earlier(ctx: JobContext, tx: Transaction, account_id: UUID, message_id: str) -> PastDecisions:
+def _earlier(ctx: JobContext, tx: Transaction, account_id: UUID, message_id: str) -> Asked[PastDecisions]:
     """What other jobs have decided about the message."""
     return decisions.by_others(tx, account_id, message_id, job_id=ctx.job.job_id, models=models_asked(ctx.settings))
 
 
-def _guidance(tx: Transaction, ctx: JobContext, account_id: UUID, message: Message) -> Guidance:
+def _guidance(
+    said: Asked[Guidance] | None, corrected: Asked[tuple[Correction, ...]] | None, sender: Address | None
+) -> Guidance:
     """What the owner has said, and what they corrected lately."""
-    sender = message.parsed.from_
-    corrected = corrections.recent(tx, account_id, now=ctx.now())
-    return replace(rules.guidance(tx, account_id, sender), corrections=correction_lines(corrected, sender))
+    if said is None or corrected is None:
+        return NO_GUIDANCE
+    return replace(said.answer, corrections=correction_lines(corrected.answer, sender))
 
 
-def _facts(tx: Transaction, ctx: JobContext, account_id: UUID, message: Message) -> MailFacts:
+def _ask_facts(tx: Transaction, account_id: UUID, message: Message) -> Callable[[datetime], MailFacts]:
+    """Ask what the rules judge; the facts are of the moment that they are called for."""
     sender = message.parsed.from_
     known = messages.known_correspondents(tx, account_id, {sender.key} if sender else (), before=message.received_at)
-    thread = messages.of_thread(tx, account_id, message.thread_id)
-    return MailFacts(
+    thread = messages.ask_for_thread(tx, account_id, message.thread_id)
+    return lambda now: MailFacts(
         message=message.parsed,
         automation=message.automation or HUMAN,
         label_ids=message.label_ids,
-        age=ctx.now() - message.received_at,
-        first_contact=sender is not None and sender.key not in known,
-        thread_has_my_reply=any(one.direction == "outgoing" for one in thread),
+        age=now - message.received_at,
+        first_contact=sender is not None and sender.key not in known.answer,
+        thread_has_my_reply=any(one.direction == "outgoing" for one in thread.answer),
     )
 
 

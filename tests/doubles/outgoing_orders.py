@@ -80,7 +80,7 @@ def automatic(env: MailEnvironment, message_id: str, action: Action = ANSWER, *,
     with env.process.database.tenant(env.account.org_id) as tx:
         accounts.save_settings(tx, account_id, {"send_allowed": allowed})
         checked = CheckedAction(action, ActionStatus.QUEUED, action.danger)  # type: ignore[arg-type]  # one of the requested ones
-        return decisions.record(tx, account_id, message_id, WANTS_ANSWER, actions=[checked]).action_ids[0]
+        return decisions.record(tx, account_id, message_id, WANTS_ANSWER, actions=[checked]).answer.action_ids[0]
 
 
 def payload_of(env: MailEnvironment, place: MessagePlace, action_id: UUID) -> dict[str, Any]:

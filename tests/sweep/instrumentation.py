@@ -8,7 +8,7 @@ from typing import Any
 
 import psycopg
 from psycopg.abc import Params
-from psycopg.pq import TransactionStatus
+from psycopg.pq import PipelineStatus, TransactionStatus
 from psycopg.rows import RowFactory
 from sqlalchemy import Connection, Engine, Pool, event
 
@@ -97,10 +97,13 @@ class WatchedDatabase:
                 self._ending = fault
 
     def after(self, raw: Raw) -> None:
-        """It was answered."""
+        """It was answered, or travels with others: then those so far are answered before anything goes wrong."""
         ending, self._ending = self._ending, None
         if self._watch.resting or ending is None:
             return
+        if raw.pgconn.pipeline_status is not PipelineStatus.OFF:
+            with raw.pipeline() as pipeline:
+                pipeline.sync()
         if ending is Fault.DEATH_AFTER:
             self._watch.end()
         raw.pgconn.finish()

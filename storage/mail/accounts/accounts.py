@@ -29,6 +29,7 @@ from storage.orgs import orgs
 from storage.orgs.secrets.sealing import SealedField, Sealer
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
+from storage.postgres.transaction import Asked, found
 
 LONGEST_LABEL = 225
 """Gmail's own bound (docs: gmail.md#labels)."""
@@ -179,7 +180,12 @@ def get(tx: Transaction, account_id: UUID) -> Account:
 
     To a job that was last asked for before the account was opened again it is disconnected (docs: accounts.md).
     """
-    return _account(tx.one("get_account", _missing(account_id), account_id=account_id))
+    return ask_for(tx, account_id).answer
+
+
+def ask_for(tx: Transaction, account_id: UUID) -> Asked[Account]:
+    """As `get`, whose answer is wanted later."""
+    return tx.ask("get_account", found(_missing(account_id), _account), account_id=account_id)
 
 
 def lock(tx: Transaction, account_id: UUID) -> Status:

@@ -13,6 +13,7 @@ from uuid import UUID
 from domain.mail.mailbox import Change, ChangeKind
 from storage.postgres.database import Transaction
 from storage.postgres.retention import Retention
+from storage.postgres.transaction import as_they_are
 
 KEEP = timedelta(hours=1)
 """History comes within seconds; after an hour an equal change is more likely a person's."""
@@ -48,8 +49,9 @@ def expect(tx: Transaction, account_id: UUID, writes: Sequence[ExpectedWrite], *
 
     With `remember` it stays known for so long, for `took_off`, which labels it takes off.
     """
-    tx.run(
+    tx.leave(
         "expect_writes",
+        as_they_are,
         account_id=account_id,
         keep=KEEP,
         remember=remember,

@@ -9,6 +9,8 @@ from domain.jobs.job import JsonObject
 from domain.mail.correspondence import LabelRole
 from domain.mail.mailbox import MailboxLabel
 from storage.postgres.database import Transaction
+from storage.postgres.execution import Row
+from storage.postgres.transaction import Asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,15 @@ def add(tx: Transaction, account_id: UUID, labels: Sequence[MailboxLabel]) -> No
 
 def list_all(tx: Transaction, account_id: UUID) -> tuple[StoredLabel, ...]:
     """An account's labels, by id."""
+    return ask_for_all(tx, account_id).answer
+
+
+def ask_for_all(tx: Transaction, account_id: UUID) -> Asked[tuple[StoredLabel, ...]]:
+    """As `list_all`, whose answer is wanted later."""
+    return tx.ask("list_labels", _stored_labels, account_id=account_id)
+
+
+def _stored_labels(rows: Sequence[Row]) -> tuple[StoredLabel, ...]:
     return tuple(
         StoredLabel(
             MailboxLabel(row.label_id, row.name, row.kind),
@@ -70,7 +81,7 @@ def list_all(tx: Transaction, account_id: UUID) -> tuple[StoredLabel, ...]:
             row.description,
             row.for_classifier,
         )
-        for row in tx.run("list_labels", account_id=account_id)
+        for row in rows
     )
 
 

@@ -9,6 +9,8 @@ from psycopg.types.json import Jsonb
 from domain.jobs.failures import Invalid
 from domain.mail.replies.voice import Voice, accept_voice
 from storage.postgres.database import Transaction
+from storage.postgres.execution import Row
+from storage.postgres.transaction import Asked, first_or_none
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +27,15 @@ def save(tx: Transaction, account_id: UUID, voice: Voice, *, sampled: int) -> No
     tx.run("save_voice", account_id=account_id, voice=Jsonb(voice.model_dump()), sampled=sampled)
 
 
-def find(tx: Transaction, account_id: UUID) -> KeptVoice | None:
+def find(tx: Transaction, account_id: UUID) -> Asked[KeptVoice | None]:
     """The description of an account's owner; None when there is none."""
-    rows = tx.run("find_voice", account_id=account_id)
-    if not rows:
-        return None
+    return tx.ask("find_voice", first_or_none(_kept), account_id=account_id)
+
+
+def _kept(row: Row) -> KeptVoice:
     try:
-        voice = accept_voice(rows[0].voice)
+        voice = accept_voice(row.voice)
     except Invalid:
         # Of another release: a draft does without, until the voice is learned anew.
         voice = None
-    return KeptVoice(voice, rows[0].sampled, rows[0].learned_at)
+    return KeptVoice(voice, row.sampled, row.learned_at)

@@ -6,7 +6,9 @@ from uuid import UUID
 
 from domain.mail.triage.corrections import KEPT, MOST_READ, Correction, Removal
 from storage.postgres.database import Transaction
+from storage.postgres.execution import Row
 from storage.postgres.retention import Retention
+from storage.postgres.transaction import Asked
 
 RETENTION = Retention(
     "label_corrections",
@@ -32,9 +34,14 @@ def record(tx: Transaction, account_id: UUID, removals: Sequence[Removal]) -> in
     return len(rows)
 
 
-def recent(tx: Transaction, account_id: UUID, *, now: datetime, limit: int = MOST_READ) -> tuple[Correction, ...]:
+def recent(
+    tx: Transaction, account_id: UUID, *, now: datetime, limit: int = MOST_READ
+) -> Asked[tuple[Correction, ...]]:
     """The corrections that are young enough to be told, the latest first."""
-    rows = tx.run("list_corrections", account_id=account_id, since=now - KEPT, limit=limit)
+    return tx.ask("list_corrections", _corrections, account_id=account_id, since=now - KEPT, limit=limit)
+
+
+def _corrections(rows: Sequence[Row]) -> tuple[Correction, ...]:
     return tuple(
         Correction(row.message_id, row.sender, row.label, row.moved_to, row.classification, row.at) for row in rows
     )

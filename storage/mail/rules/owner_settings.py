@@ -21,7 +21,7 @@ def settings_of(tx: Transaction, account_id: UUID) -> JsonObject:
         "send_allowed": kept.send_allowed,
         "agent_enabled": kept.agent_enabled,
         "model_actions": [kind.value for kind in kept.model_actions],
-        "safety": _document(safety.of_account(tx, account_id)),
+        "safety": _document(safety.of_account(tx, account_id).answer),
     }
 
 

@@ -1,6 +1,6 @@
 """What the owner has said about mail: rules, rules in plain words for the model, and standing orders to it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 from uuid import UUID
@@ -14,6 +14,7 @@ from domain.mail.triage.prompts import Guidance, LanguageRule, RuleScope, rules_
 from domain.payloads.mail_address import Address, address_key, domain_key
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
+from storage.postgres.transaction import Asked, Made
 
 RuleKind = Literal["when", "tell", "direction"]
 """Rules with conditions, rules in plain words for the model, and standing orders to it."""
@@ -103,11 +104,15 @@ def columns_of_words(
     }
 
 
-def of_account(tx: Transaction, account_id: UUID) -> StoredRules:
+def of_account(tx: Transaction, account_id: UUID) -> Asked[StoredRules]:
     """An account's own rules with conditions and its org's; one broken rule must not stop the others."""
+    return _in_force(tx, _stored, account_id, None, "when")
+
+
+def _stored(rows: Sequence[Row]) -> StoredRules:
     rules: list[Rule] = []
     broken: list[tuple[UUID, str]] = []
-    for row in _in_force(tx, account_id, None, "when"):
+    for row in rows:
         try:
             rules.append(rule_of(row))
         except Invalid as error:
@@ -115,18 +120,21 @@ def of_account(tx: Transaction, account_id: UUID) -> StoredRules:
     return StoredRules(tuple(rules), tuple(broken))
 
 
-def guidance(tx: Transaction, account_id: UUID, sender: Address | None) -> Guidance:
+def guidance(tx: Transaction, account_id: UUID, sender: Address | None) -> Asked[Guidance]:
     """The directions and rules in plain words in scope for a message of this sender, widest first, none twice."""
-    rows = _in_force(tx, account_id, sender, "tell", "direction")
-    rules = [
-        LanguageRule(str(row.rule_id), RuleScope(row.scope), row.content, row.scope_ref)
-        for row in rows
-        if row.kind == "tell"
-    ]
-    return Guidance(
-        directions=tuple(dict.fromkeys(row.content for row in rows if row.kind == "direction")),
-        rules=rules_in_scope(rules, str(account_id), sender),
-    )
+
+    def in_scope(rows: Sequence[Row]) -> Guidance:
+        rules = [
+            LanguageRule(str(row.rule_id), RuleScope(row.scope), row.content, row.scope_ref)
+            for row in rows
+            if row.kind == "tell"
+        ]
+        return Guidance(
+            directions=tuple(dict.fromkeys(row.content for row in rows if row.kind == "direction")),
+            rules=rules_in_scope(rules, str(account_id), sender),
+        )
+
+    return _in_force(tx, in_scope, account_id, sender, "tell", "direction")
 
 
 def rule_of(row: Row) -> Rule:
@@ -137,6 +145,12 @@ def rule_of(row: Row) -> Rule:
     return parse_rule({**row.definition, **facts, **reason, "scope": scope})
 
 
-def _in_force(tx: Transaction, account_id: UUID, sender: Address | None, *kinds: RuleKind) -> Sequence[Row]:
+def _in_force(
+    tx: Transaction,
+    make: Callable[[Sequence[Row]], Made],
+    account_id: UUID,
+    sender: Address | None,
+    *kinds: RuleKind,
+) -> Asked[Made]:
     of = {"domain": sender.domain if sender else "", "sender": sender.key if sender else ""}
-    return tx.run("list_rules", account_id=account_id, kinds=list(kinds), limit=MOST_READ, **of)
+    return tx.ask("list_rules", make, account_id=account_id, kinds=list(kinds), limit=MOST_READ, **of)

@@ -1,5 +1,6 @@
 """Safety policies: when a person is asked before an action, in a mailbox or in all of an org's."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -10,6 +11,7 @@ from domain.mail.triage.safety import SafetyPolicy
 from domain.mail.triage.safety_policy import PolicyDocument, effective_policy
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
+from storage.postgres.transaction import Asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +34,12 @@ class StoredPolicy:
         }
 
 
-def of_account(tx: Transaction, account_id: UUID) -> SafetyPolicy:
+def of_account(tx: Transaction, account_id: UUID) -> Asked[SafetyPolicy]:
     """The policy that holds for an account, from its own and its org's."""
-    rows = tx.run("list_safety_policies", account_id=account_id)
+    return tx.ask("list_safety_policies", _effective, account_id=account_id)
+
+
+def _effective(rows: Sequence[Row]) -> SafetyPolicy:
     own = next((_policy(row) for row in rows if row.account_id is not None), None)
     org = next((_policy(row) for row in rows if row.account_id is None), None)
     return effective_policy(own, org)

@@ -33,8 +33,8 @@ def try_on_past_mail(
     """
     with database.tenant(org_id) as tx:
         accounts.get(tx, account_id)
-        others = rules.of_account(tx, account_id).rules
-        enforcer = SafetyEnforcer(safety.of_account(tx, account_id))
+        others = rules.of_account(tx, account_id).answer.rules
+        enforcer = SafetyEnforcer(safety.of_account(tx, account_id).answer)
     found: list[TriedMessage] = []
     last: PastMail | None = None
     until = clock() + WITHIN_S

@@ -52,7 +52,8 @@ def record(  # noqa: PLR0913 - a decision, where it belongs, and where it comes 
     earlier = [_earlier(one) for one in actions.of_message(tx, account_id, message_id)] if checked else []
     wanted, left_out = still_wanted(checked, earlier)
     made = decisions.record(tx, account_id, message_id, decision, actions=wanted, origins=origins)
-    order(ctx, tx, account_id, dict(zip(made.action_ids, (one.status for one in wanted), strict=True)))
+    if wanted:
+        order(ctx, tx, account_id, dict(zip(made.answer.action_ids, (one.status for one in wanted), strict=True)))
     return left_out
 
 

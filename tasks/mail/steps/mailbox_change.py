@@ -29,7 +29,9 @@ from storage.mail.accounts import expected_writes
 from storage.mail.accounts.accounts import Account
 from storage.mail.accounts.expected_writes import ExpectedWrite
 from storage.mail.emails import MadeDraft
+from storage.mail.messages import LabelChange
 from storage.postgres.database import Transaction
+from storage.postgres.transaction import Asked
 from tasks.mail.steps import mailbox_labels
 from tasks.mail.steps.mailbox_session import check_connected, open_mailbox
 
@@ -132,24 +134,24 @@ class MailboxChange:
                 result = self._call()
             self.after = {message_id: frozenset(left) for message_id, left in result["labels"].items()}
 
-    def finish(self, tx: Transaction) -> frozenset[str]:
-        """Write the effect's result, and the labels that the messages carry now; returns those that they have lost.
+    def finish(self, tx: Transaction) -> Callable[[], frozenset[str]]:
+        """Write the effect's result, and the labels that the messages carry now; answers which they have lost.
 
         Messages that needed no change are included: an attempt that died may have changed them without storing it.
         """
         if self._effect is not None:
             self._effect.record(tx)
-        account_id, wish, stored = self.account.account_id, self.change.labels, list[messages.LabelChange]()
+        account_id, wish, stored = self.account.account_id, self.change.labels, list[Asked[Mapping[str, LabelChange]]]()
         if self.change.move is Move.DELETE:
             messages.mark_deleted(tx, account_id, self.carried)
         elif self.change.move is None:
             remove = wish.remove - wish.add
-            stored += messages.change_labels(tx, account_id, self.carried, add=wish.add, remove=remove).values()
+            stored.append(messages.change_labels(tx, account_id, self.carried, add=wish.add, remove=remove))
         else:
             for message_id, after in self.after.items():
                 gone = (self.carried[message_id] | wish.remove | PLACES | {TRASH}) - after
-                stored += messages.change_labels(tx, account_id, {message_id}, add=after, remove=gone).values()
-        return frozenset[str]().union(*(one.before - one.after for one in stored))
+                stored.append(messages.change_labels(tx, account_id, {message_id}, add=after, remove=gone))
+        return lambda: frozenset().union(*(one.before - one.after for each in stored for one in each.answer.values()))
 
     def _call(self) -> JsonObject:
         wish = self.change.labels

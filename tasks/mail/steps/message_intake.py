@@ -60,10 +60,11 @@ def _message(raw: RawMessage, parsed: ParsedMessage) -> Message:
 def _owner(tx: Transaction, account: Account, parsed: ParsedMessage, raw: RawMessage) -> Owner:
     sender = frozenset() if parsed.from_ is None else frozenset({parsed.from_.key})
     known = messages.known_correspondents(tx, account.account_id, sender, before=raw.received_at)
+    ours = emails.known_draft_tokens(tx, account.account_id, tokens_of(parsed))
     return Owner(
         addresses=account.addresses,
-        correspondents=frozenset(address for address, written_to in known.items() if written_to),
-        draft_tokens=frozenset(emails.known_draft_tokens(tx, account.account_id, tokens_of(parsed))),
+        correspondents=frozenset(address for address, written_to in known.answer.items() if written_to),
+        draft_tokens=frozenset(ours.answer),
     )
 
 

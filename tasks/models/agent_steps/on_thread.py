@@ -77,7 +77,8 @@ def read(ctx: JobContext, payload: ProcessPayload) -> AgentRun | Done:
 
 def _sender(tx: Transaction, account_id: UUID, message: Message) -> Sender:
     sender = message.parsed.from_
-    known = messages.known_correspondents(tx, account_id, {sender.key} if sender else (), before=message.received_at)
+    asked = messages.known_correspondents(tx, account_id, {sender.key} if sender else (), before=message.received_at)
+    known = asked.answer
     return Sender(
         automation=message.automation or HUMAN,
         is_known=sender is not None and known.get(sender.key, False),

@@ -47,12 +47,9 @@ class KnownMailbox:
 def read_mailbox(tx: Transaction, account: Account, sender: Address | None = None) -> KnownMailbox:
     """The mailbox of an account; with the sender of a message, what its owner has said about mail of that sender."""
     account_id = account.account_id
-    return KnownMailbox(
-        account=account,
-        labels=labels.list_all(tx, account_id),
-        guidance=rules.guidance(tx, account_id, sender),
-        safety=SafetyEnforcer(safety.of_account(tx, account_id)),
-    )
+    found, said = labels.ask_for_all(tx, account_id), rules.guidance(tx, account_id, sender)
+    policy = safety.of_account(tx, account_id)
+    return KnownMailbox(account, found.answer, said.answer, SafetyEnforcer(policy.answer))
 
 
 @dataclass(frozen=True, slots=True)

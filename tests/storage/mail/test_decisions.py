@@ -40,7 +40,7 @@ def checked_actions(decision: Decision) -> tuple[CheckedAction, ...]:
 def record(store: Database, account: Account, origins: Origins) -> decisions.Recorded:
     checked = checked_actions(DECISION)
     with store.tenant(account.org_id) as tx:
-        return decisions.record(tx, account.account_id, "m1", DECISION, actions=checked, origins=origins)
+        return decisions.record(tx, account.account_id, "m1", DECISION, actions=checked, origins=origins).answer
 
 
 def actions_of(store: Database, account: Account) -> tuple[StoredAction, ...]:
@@ -96,12 +96,12 @@ def test_a_message_stays_undecided_for_the_models_that_gave_no_answer_and_for_no
     """However often an operator goes back and forth: the look is not bounded by a number of decisions."""
     asks = partial(decisions.by_others, account_id=account.account_id, message_id="m1", job_id=uuid4())
     with store.tenant(account.org_id) as tx:
-        assert asks(tx, models=ONE) == NOTHING
+        assert asks(tx, models=ONE).answer == NOTHING
         first = _undecided(tx, account, ONE)
         others = [_undecided(tx, account, ModelsAsked(f"model-{number}")) for number in range(60)]
-        assert asks(tx, models=ONE) == PastDecisions(first, others[-1], was_undecided=True)
-        assert asks(tx, models=ModelsAsked("model-59")).final == others[-1]
-        assert asks(tx, models=OTHER) == PastDecisions(None, others[-1], was_undecided=True)
+        assert asks(tx, models=ONE).answer == PastDecisions(first, others[-1], was_undecided=True)
+        assert asks(tx, models=ModelsAsked("model-59")).answer.final == others[-1]
+        assert asks(tx, models=OTHER).answer == PastDecisions(None, others[-1], was_undecided=True)
 
 
 def test_a_decision_stands_whoever_would_be_asked_now_and_a_jobs_own_does_not_count(
@@ -109,27 +109,27 @@ def test_a_decision_stands_whoever_would_be_asked_now_and_a_jobs_own_does_not_co
 ) -> None:
     mine = uuid4()
     with store.tenant(account.org_id) as tx:
-        made = decisions.record(tx, account.account_id, "m1", DECISION, origins=Origins(job_id=mine)).decision_id
-        own = decisions.by_others(tx, account.account_id, "m1", job_id=mine, models=ONE)
+        made = decisions.record(tx, account.account_id, "m1", DECISION, origins=Origins(job_id=mine)).answer.decision_id
+        own = decisions.by_others(tx, account.account_id, "m1", job_id=mine, models=ONE).answer
         assert own == NOTHING
         for models in (ONE, OTHER):
-            found = decisions.by_others(tx, account.account_id, "m1", job_id=uuid4(), models=models)
+            found = decisions.by_others(tx, account.account_id, "m1", job_id=uuid4(), models=models).answer
             assert found == PastDecisions(made, made, was_undecided=False)
     with store.tenant(account.org_id) as tx:
         latest = _undecided(tx, account, ONE)
     with store.tenant(account.org_id) as tx:
-        found = decisions.by_others(tx, account.account_id, "m1", job_id=uuid4(), models=OTHER)
+        found = decisions.by_others(tx, account.account_id, "m1", job_id=uuid4(), models=OTHER).answer
     assert found == PastDecisions(made, latest, was_undecided=True)
 
 
 def _undecided(tx: Transaction, account: Account, models: ModelsAsked) -> UUID:
     refused = needs_review("the model's answer was refused")
     origins = Origins(job_id=uuid4(), undecided_by=models.name)
-    return decisions.record(tx, account.account_id, "m1", refused, origins=origins).decision_id
+    return decisions.record(tx, account.account_id, "m1", refused, origins=origins).answer.decision_id
 
 
 def test_a_message_that_is_not_stored_cannot_have_a_decision(store: Database, account: Account) -> None:
-    with store.tenant(account.org_id) as tx, pytest.raises(Gone):
+    with pytest.raises(Gone), store.tenant(account.org_id) as tx:
         decisions.record(tx, account.account_id, "unknown", DECISION)
 
 

@@ -60,7 +60,7 @@ def test_the_token_that_was_planned_first_stays(store: Database, account: Accoun
             emails.plan_draft(tx, account.account_id, "t1", token=token, newest="m1", since=7)
             for token in ("token-one", "token-two")
         ]
-        known = emails.known_draft_tokens(tx, account.account_id, frozenset({"token-one", "token-two"}))
+        known = emails.known_draft_tokens(tx, account.account_id, frozenset({"token-one", "token-two"})).answer
     assert planned == ["token-one", "token-one"]
     assert known == {"token-one": "t1"}
     drafted(store, account)
@@ -73,7 +73,7 @@ def test_nothing_is_planned_or_moved_on_another_newest_message(store: Database, 
     account_id, states = account.account_id, {"expected": EmailState.PENDING, "to": EmailState.SKIPPED}
     with store.tenant(account.org_id) as tx:
         assert emails.plan_draft(tx, account_id, "t1", token="token-one", newest="m1", since=7) is None
-        assert emails.known_draft_tokens(tx, account_id, frozenset({"token-one"})) == {}
+        assert emails.known_draft_tokens(tx, account_id, frozenset({"token-one"})).answer == {}
         assert not emails.move(tx, account_id, "t1", newest="m1", **states)
         assert emails.plan_draft(tx, account_id, "t1", token="token-one", newest="m2", since=7) == "token-one"
         assert emails.move(tx, account_id, "t1", newest="m2", **states)

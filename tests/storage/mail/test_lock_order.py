@@ -56,7 +56,7 @@ def crossing(store: Database, database: Connection, account: Account) -> Crossin
 
 
 def archive(account: Account, *message_ids: str) -> Step:
-    return lambda tx: messages.change_labels(tx, account.account_id, message_ids, add=(), remove={INBOX})
+    return lambda tx: messages.change_labels(tx, account.account_id, message_ids, add=(), remove={INBOX}).answer
 
 
 def test_without_an_order_two_transactions_deadlock(crossing: Crossing, account: Account) -> None:

@@ -54,7 +54,7 @@ def test_storing_again_changes_the_labels_only(store: Database, database: Connec
     first = make_message()
     second = replace(first, label_ids=frozenset({"SENT"}), automation=None, direction="outgoing")
     with store.tenant(account.org_id) as tx:
-        assert [messages.upsert(tx, account.account_id, one) for one in (first, second)] == [True, False]
+        assert [messages.upsert(tx, account.account_id, one).answer for one in (first, second)] == [True, False]
         assert messages.get(tx, account.account_id, "m1") == replace(first, label_ids=frozenset({"SENT"}))
     assert database.execute("select count(*) from messages").fetchone() == (1,)
 
@@ -93,7 +93,11 @@ def test_correspondents_are_those_before(store: Database) -> None:
             messages.known_correspondents(tx, account.account_id, everyone, before=NOON + timedelta(minutes=minutes))
             for minutes in (0, 1, 6)
         ]
-    assert known == [{}, {"ada@example.org": False}, {"ada@example.org": True, "bob@example.org": True}]
+    assert [one.answer for one in known] == [
+        {},
+        {"ada@example.org": False},
+        {"ada@example.org": True, "bob@example.org": True},
+    ]
 
 
 def test_labels_follow_the_mailbox(store: Database) -> None:
@@ -102,7 +106,7 @@ def test_labels_follow_the_mailbox(store: Database) -> None:
     with store.tenant(account.org_id) as tx:
         changed = messages.change_labels(
             tx, account.account_id, ["m1", "unknown"], add={"Label_1", "INBOX"}, remove={"UNREAD", "STARRED"}
-        )
+        ).answer
     assert {one: found.after for one, found in changed.items()} == {"m1": {"INBOX", "Label_1"}}
     assert "INBOX" not in changed["m1"].before - changed["m1"].after
 
@@ -136,7 +140,7 @@ def test_the_full_sync_finds_what_nobody_decided(store: Database) -> None:
 
 def test_an_unknown_account_stores_nothing(store: Database) -> None:
     account = make_account(store)
-    with store.tenant(account.org_id) as tx, pytest.raises(Gone):
+    with pytest.raises(Gone), store.tenant(account.org_id) as tx:
         messages.upsert(tx, uuid4(), make_message())
 
 

@@ -116,7 +116,7 @@ def test_a_mail_belongs_to_an_action_of_its_account(store: Database, account: Ac
 def test_the_token_of_a_mail_is_known_as_ours(store: Database, account: Account) -> None:
     planned(store, account)
     with store.tenant(account.org_id) as tx:
-        known = emails.known_draft_tokens(tx, account.account_id, frozenset({"token-one", "token-two"}))
+        known = emails.known_draft_tokens(tx, account.account_id, frozenset({"token-one", "token-two"})).answer
     assert set(known) == {"token-one"}
 
 

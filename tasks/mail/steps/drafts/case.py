@@ -1,6 +1,6 @@
 """What the ledger knows of a thread that wants a draft, read in one transaction."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -85,16 +85,28 @@ def original_of(account: Account, asked: Message, thread: Sequence[Message]) -> 
 
 def read_case(tx: Transaction, account_id: UUID, thread_id: str) -> DraftCase | None:
     """Read a thread's case; None when the thread has no record, or no message that is stored."""
-    email = emails.get(tx, account_id, thread_id)
-    thread = messages.of_thread(tx, account_id, thread_id)
+    asked = ask_for_case(tx, account_id, thread_id)
+    return None if asked is None else asked()
+
+
+def ask_for_case(tx: Transaction, account_id: UUID, thread_id: str) -> Callable[[], DraftCase] | None:
+    """The same, of which the last part is wanted later."""
+    ask_email, ask_thread = (
+        emails.ask_for(tx, account_id, thread_id),
+        messages.ask_for_thread(tx, account_id, thread_id),
+    )
+    ask_account, ask_voice = accounts.ask_for(tx, account_id), voices.find(tx, account_id)
+    ask_labels = labels.ask_for_all(tx, account_id)
+    email, thread = ask_email.answer, ask_thread.answer
     if email is None or not thread:
         return None
-    learned = voices.find(tx, account_id)
-    return DraftCase(
-        account=accounts.get(tx, account_id),
+    account, learned = ask_account.answer, ask_voice.answer
+    guidance = rules.guidance(tx, account_id, thread[-1].parsed.from_)
+    return lambda: DraftCase(
+        account=account,
         email=email,
         messages=thread,
-        guidance=rules.guidance(tx, account_id, thread[-1].parsed.from_),
-        label_ids=labels.ids_by_role(tx, account_id),
+        guidance=guidance.answer,
+        label_ids=labels.by_role(ask_labels.answer),
         voice=learned.voice if learned else None,
     )

@@ -144,6 +144,7 @@ def test_an_undo_does_not_wait_for_who_cancels_both_jobs(
             pytest.raises(Busy, match="somebody else"),
             store.claimed(snoozed.org_id, snoozed.undo.job_id, snoozed.undo.token) as tx,
         ):
+            tx.send()
             canceled = threads.submit(cancel)
             until_a_lock_is_waited_for(database, describe="nobody waits for the undo")
             snoozed.cancel_again(tx)
@@ -162,6 +163,7 @@ def test_a_node_that_gives_jobs_back_waits_for_no_handler(store: Database, snooz
         return set(moved.job_ids), set(moved.locked)
 
     with store.claimed(snoozed.org_id, snoozed.undo.job_id, snoozed.undo.token) as tx:
+        tx.send()
         assert give_back() == ({snoozed.wake}, {snoozed.undo.job_id})
         assert snoozed.cancel_again(tx) == "canceled"
     assert give_back() == ({snoozed.undo.job_id}, set())

@@ -54,7 +54,7 @@ def test_a_vanished_label_disables_the_rules_that_name_it(store: Database) -> No
         found = labels.sync(tx, account.account_id, [INBOX, DONE])
         again = labels.sync(tx, account.account_id, [INBOX, DONE])
         stored = kept_rules.listed(tx, org, account_id=account.account_id)
-        others = rules.of_account(tx, other.account_id).rules
+        others = rules.of_account(tx, other.account_id).answer.rules
     assert found.vanished == {"Label_2"}
     assert found.disabled_rules == {in_action, in_condition, in_words}
     assert (again.vanished, again.disabled_rules) == (frozenset(), frozenset())

@@ -48,7 +48,7 @@ def test_only_what_we_had_decided_is_a_correction_and_only_once(store: Database)
     assert record(store, account, *removals) == 1
     assert record(store, account, *removals) == 0, "history that is read again corrects nothing twice"
     with store.tenant(account.org_id) as tx:
-        (found,) = corrections.recent(tx, account.account_id, now=NOW)
+        (found,) = corrections.recent(tx, account.account_id, now=NOW).answer
     assert (found.label, found.moved_to, found.sender) == ("name of L1", "name of L2", "ada@example.org")
 
 
@@ -57,7 +57,7 @@ def test_a_vanished_label_is_no_longer_told(store: Database) -> None:
     record(store, account, Removal("m1", "L1"))
     with store.tenant(account.org_id) as tx:
         labels.sync(tx, account.account_id, [])
-        assert corrections.recent(tx, account.account_id, now=NOW) == ()
+        assert corrections.recent(tx, account.account_id, now=NOW).answer == ()
 
 
 @pytest.mark.parametrize("subject", ["117", "118"])
@@ -71,7 +71,7 @@ def test_what_a_google_user_corrected_is_told_under_their_next_connection(
         accounts.disconnect(tx, account.account_id, "left")
         consent = replace(make_consent(), subject=subject)
         again = connect_account(tx, SEALER, "an org", account.email, consent)
-        found = [(one.label, one.moved_to) for one in corrections.recent(tx, again.account_id, now=NOW)]
+        found = [(one.label, one.moved_to) for one in corrections.recent(tx, again.account_id, now=NOW).answer]
     assert found == ([("name of L1", "name of L2")] if subject == "117" else [])
 
 
@@ -80,7 +80,7 @@ def test_corrections_age_out(store: Database, database: Connection) -> None:
     record(store, account, Removal("m1", "L1"))
     database.execute("update label_corrections set at = now() - interval '91 days'")
     with store.tenant(account.org_id) as tx:
-        assert corrections.recent(tx, account.account_id, now=NOW) == ()
+        assert corrections.recent(tx, account.account_id, now=NOW).answer == ()
     record(store, account, Removal("m1", "L2"))
     with store.ledger() as tx:
         assert corrections.RETENTION.forget(tx) == 1
@@ -92,5 +92,5 @@ def test_another_org_sees_no_correction(store: Database) -> None:
     record(store, account, Removal("m1", "L1"))
     stranger = make_account(store, org="another org")
     with store.tenant(stranger.org_id) as tx:
-        assert corrections.recent(tx, account.account_id, now=NOW) == ()
+        assert corrections.recent(tx, account.account_id, now=NOW).answer == ()
         assert corrections.record(tx, account.account_id, [Removal("m1", "L1")]) == 0

@@ -41,7 +41,7 @@ def test_an_account_gets_its_own_rules_and_its_orgs(store: Database) -> None:
         rules.add(tx, account.org_id, rule_named("first", 1), account_id=account.account_id)
         rules.add(tx, other.org_id, rule_named("other's"), account_id=other.account_id)
         rules.add(tx, stranger.org_id, rule_named("stranger's"))
-        found = rules.of_account(tx, account.account_id)
+        found = rules.of_account(tx, account.account_id).answer
         assert [(rule.name, rule.scope) for rule in found.rules] == [
             ("first", "account"),
             ("mine", "account"),
@@ -50,7 +50,7 @@ def test_an_account_gets_its_own_rules_and_its_orgs(store: Database) -> None:
         expected = rule_named("mine", 5).model_copy(update={"rule_id": str(mine)})
         assert found.rules[1] == expected
         kept_rules.turn(tx, account.org_id, mine, on=False, reason="too eager")
-        assert [rule.name for rule in rules.of_account(tx, account.account_id).rules] == ["first", "org"]
+        assert [rule.name for rule in rules.of_account(tx, account.account_id).answer.rules] == ["first", "org"]
 
 
 def test_a_rule_that_cannot_be_read_does_not_stop_the_others(store: Database, database: Connection) -> None:
@@ -60,7 +60,7 @@ def test_a_rule_that_cannot_be_read_does_not_stop_the_others(store: Database, da
         rules.add(tx, account.org_id, rule_named("good"))
     database.execute("""update rules set definition = '{"when": {"astrology": true}}' where name = 'old'""")
     with store.tenant(account.org_id) as tx:
-        found = rules.of_account(tx, account.account_id)
+        found = rules.of_account(tx, account.account_id).answer
     assert [rule.name for rule in found.rules] == ["good"]
     assert [rule_id for rule_id, _ in found.broken] == [broken]
 
@@ -80,8 +80,8 @@ def test_guidance_is_what_is_in_scope(store: Database) -> None:
         for content, reach in reversed(reaches.items()):
             rules.add_direction(tx, account.org_id, reach, content=content)
             add_in_words(tx, account.org_id, reach, name="a rule", content=content)
-        full = rules.guidance(tx, account.account_id, ADA)
-        nobody = rules.guidance(tx, account.account_id, None)
+        full = rules.guidance(tx, account.account_id, ADA).answer
+        nobody = rules.guidance(tx, account.account_id, None).answer
     assert full.directions == ("everyone", "mine", "her domain", "her")
     assert [(rule.text, rule.scope_ref) for rule in full.rules] == [
         ("everyone", ""),
@@ -100,7 +100,7 @@ def test_a_rule_that_says_the_same_in_a_narrower_scope_is_told_once(store: Datab
             (Reach(RuleScope.SENDER, ref=ADA.key), "file  her bills."),
         ):
             add_in_words(tx, account.org_id, reach, name="a rule", content=content)
-        found = rules.guidance(tx, account.account_id, ADA).rules
+        found = rules.guidance(tx, account.account_id, ADA).answer.rules
     assert [rule.text for rule in found] == ["File her bills."]
 
 
@@ -109,7 +109,7 @@ def test_a_rule_in_words_that_is_off_is_silent(store: Database) -> None:
     with store.tenant(account.org_id) as tx:
         rule_id = add_in_words(tx, account.org_id, Reach(), name="w", content="words")
         kept_rules.turn(tx, account.org_id, rule_id, on=False, reason="no longer")
-        assert rules.guidance(tx, account.account_id, ADA).rules == ()
+        assert rules.guidance(tx, account.account_id, ADA).answer.rules == ()
 
 
 def test_an_unknown_org_has_no_rules(store: Database) -> None:

@@ -46,7 +46,7 @@ def asked(env: MailEnvironment) -> int:
 
 def kept(env: MailEnvironment) -> Voice | None:
     with env.process.database.ledger() as tx:
-        found = voices.find(tx, env.account.account_id)
+        found = voices.find(tx, env.account.account_id).answer
     return found.voice if found else None
 
 

@@ -47,7 +47,7 @@ def told(meanwhile: Meanwhile) -> list[ModelRequest]:
 
 
 def kept(env: MailEnvironment, tx: Transaction) -> list[tuple[str, str | None]]:
-    found = corrections.recent(tx, env.account.account_id, now=env.process.clock())
+    found = corrections.recent(tx, env.account.account_id, now=env.process.clock()).answer
     return [(one.label, one.moved_to) for one in found]
 
 

@@ -77,7 +77,7 @@ def test_what_its_person_refused_is_refused_after_the_mailbox_was_connected_agai
     undo(env, archived.action_id)
     with env.process.database.ledger() as tx:
         assert actions.decide(tx, asked.action_id, ActionStatus.DENIED, approver="user: anna")
-        (rule,) = rules.of_account(tx, env.account.account_id).rules
+        (rule,) = rules.of_account(tx, env.account.account_id).answer.rules
     before = actions_of(env, place)
     for _ in range(2 if is_same else 1):
         env.account = connect(env, replace(disconnect(env), subject="117" if is_same else "118"))

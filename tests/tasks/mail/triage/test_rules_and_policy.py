@@ -89,8 +89,8 @@ def test_directions_and_rules_of_all_scopes_reach_the_model(env: MailEnvironment
         directions.add(tx, org_id, Reach(RuleScope.DOMAIN, account_id, "example.com"), "a direction")
     anna = Address("Anna", "anna@example.com")
     with env.process.database.tenant(org_id) as tx:
-        found = rules.guidance(tx, account_id, anna)
-        unknown = rules.guidance(tx, account_id, None)
+        found = rules.guidance(tx, account_id, anna).answer
+        unknown = rules.guidance(tx, account_id, None).answer
     assert [one.text for one in found.rules] == [
         f"the {scope} rule" for scope in ("global", "account", "domain", "sender")
     ]
