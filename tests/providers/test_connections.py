@@ -8,12 +8,14 @@ from base64 import b64encode
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing import get_context
+from pathlib import Path
 from threading import Barrier
 
 import pytest
 
 from providers.connections import CONNECTIONS, KEPT_S, AnswerLost, BadAddress, Connections, Exchanged, NeverConnected
 from providers.ports.time_limit import TimeLimit
+from tests.engine.celery_patches.tls_listener import Listener, make_certificate
 from tests.providers.wire import Conduct, Wire, cut_short, drop, reply
 
 LONGEST = 10_000
@@ -156,6 +158,29 @@ def test_the_child_of_a_fork_leaves_its_parents_connections_to_the_parent() -> N
         process.join(60)
         assert process.exitcode == 0
         assert (wire.connections, len(wire.seen)) == (2, 3)
+
+
+def ask_thrice(url: str) -> None:
+    """Ask in turn by the process's own connections."""
+    for _ in range(3):
+        assert ask(CONNECTIONS, url).status == 200
+
+
+def test_a_kept_connection_may_be_one_of_tls(
+    connections: Connections, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    certificate = make_certificate(tmp_path)
+    with Wire(FINE) as wire, Listener(certificate, int(wire.url.rpartition(":")[2])) as listener:
+        url = f"https://127.0.0.1:{listener.port}/"
+        with pytest.raises(NeverConnected):
+            ask(connections, url)
+        assert wire.connections == 0
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        process = get_context("spawn").Process(target=ask_thrice, args=(url,))
+        process.start()
+        process.join(60)
+        assert process.exitcode == 0
+        assert (wire.connections, len(wire.seen)) == (1, 3)
 
 
 def test_a_server_that_answers_before_it_has_read_all_is_heard(connections: Connections) -> None:
