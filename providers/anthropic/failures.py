@@ -5,10 +5,10 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 import httpx2
-from anthropic import APIStatusError
 
 from domain.jobs.failures import Failure, Refused, Scope
 from domain.models.money import PROVIDER
+from observability.on_demand import on_demand
 from providers.answers import EVERY, HOUR, UNPROVEN, ErrorAnswer, Now, Request, Row, Table, Us, VendorCall
 from providers.answers import failure_of as failure_by
 from providers.rest_client import RestAnswer
@@ -76,8 +76,9 @@ def failure_of(refusal: RestAnswer, now: datetime, model: str, *, of_installatio
 
     `of_installation` is whether the settings name the model.
     """
-    # The package's own class, which knows where the vendor says what.
-    error = APIStatusError("", response=httpx2.Response(refusal.status, request=REQUEST), body=refusal.document)
+    # The package's own class, which knows where the vendor says what. Only a process that is refused loads it.
+    read = on_demand("anthropic:APIStatusError")
+    error = read("", response=httpx2.Response(refusal.status, request=REQUEST), body=refusal.document)
     words, header = (error.error_code, error.type), refusal.headers.get("retry-after")
     answer = ErrorAnswer.read(refusal.status, words, error.api_message, header, now)
     is_about_model = any(row.names_of(answer) for row in OF_MODEL)
