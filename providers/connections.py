@@ -161,7 +161,11 @@ class _TlsConnection(http.client.HTTPSConnection, _Connection):
 
 
 class Connections:
-    """The connections of a process; safe to share between threads, and forgotten by the child of a fork."""
+    """The connections of a process; safe to share between threads, and forgotten by the child of a fork.
+
+    What has rested for too long is closed by the next call, to whomever it goes. A process that calls nobody any more
+    keeps what its last calls needed, which the servers close.
+    """
 
     def __init__(self, *, kept_s: float = KEPT_S, monotonic: Callable[[], float] = time.monotonic) -> None:
         """Nothing connects yet."""
