@@ -105,7 +105,7 @@ class JobContext:
         return ModelBudget(self._runtime, self.job, self._providers, add_cost=self._add_cost, enqueue=self.enqueue)
 
     def shared(self, key: str, make: Callable[[], T]) -> T:
-        """The process's one object of that key, such as a client with its connections; `make` is called once.
+        """The process's one object of that key, such as a client of a vendor; `make` is called once.
 
         The threads of the process share it, and it outlives the job: it must not hold the job's context. A forked child
         makes its own.

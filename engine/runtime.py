@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, TypeVar
 from uuid import uuid4
 
 from domain.jobs.queues import BrokerNames
@@ -78,14 +78,6 @@ NODE_LEASE = SharedDouble()
 
 NODE_CLOCK = SharedDouble()
 """What this worker command knows of PostgreSQL's clock; inherited over the fork."""
-
-
-@runtime_checkable
-class _Closable(Protocol):
-    """What holds connections until it is closed."""
-
-    def close(self) -> None:
-        """Let go of them."""
 
 
 T = TypeVar("T")
@@ -159,7 +151,7 @@ class Runtime:
         return Meters.of(self.settings)
 
     def shared(self, key: str, make: Callable[[], T]) -> T:
-        """This process's one object of that key, made by the first thread that asks; `Runtime.close` closes it.
+        """This process's one object of that key, made by the first thread that asks.
 
         A key stands for one type of object. What `make` raises is raised, and the next to ask tries again.
         """
@@ -172,9 +164,6 @@ class Runtime:
     def close(self) -> None:
         """Let go of all connections; for tests, a process of the fleet lives until its end."""
         made = vars(self)
-        for one in self._shared.values():
-            if isinstance(one, _Closable):
-                one.close()
         if "publisher" in made:
             made["publisher"].close()
         if "database" in made:

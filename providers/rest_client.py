@@ -10,21 +10,17 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-import httpx2
-
 from domain.jobs.failures import CallState, Failure, Permanent, Transient
 from observability.job_spans import call_span
-from providers.closing import Closing
-from providers.limited_client import limited, shared_tls
+from providers.connections import CONNECTIONS, BadAddress, NeverConnected
 from providers.ports import Meter
 from providers.ports.time_limit import TimeLimit
+from providers.vendor_client import VendorClient
 
 LONGEST_ANSWER = 2 * 1024 * 1024
 """Bytes of an answer that are read."""
 USER_AGENT = "postroom/1"
 """Some vendors refuse a request that names no client (docs: resend.md#sending)."""
-
-_AT_ONCE = 65_536
 
 
 def utc_now() -> datetime:
@@ -64,8 +60,8 @@ class RestAnswer:
         return value if isinstance(value, str) else ""
 
 
-class RestClient(Closing):
-    """Calls one vendor; safe to share between threads, built after any fork. Nothing is repeated or redirected."""
+class RestClient(VendorClient):
+    """Calls one vendor; safe to share between threads. Nothing is repeated or redirected."""
 
     def __init__(self, provider: str, *, timeout_s: float, meter: Meter) -> None:
         """`timeout_s` bounds each call in all; `meter` may raise `Throttled` to forbid it."""
@@ -73,13 +69,6 @@ class RestClient(Closing):
         self._meter = meter
         self._limit = TimeLimit()
         self._limit_s = timeout_s
-        self._client = limited(
-            httpx2.Client(verify=shared_tls(), timeout=timeout_s, follow_redirects=False), self._limit
-        )
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._client.close()
 
     def call(
         self, operation: str, method: str, url: str, *, headers: Mapping[str, str], body: bytes | None = None
@@ -89,33 +78,23 @@ class RestClient(Closing):
         self._limit.begin(self._limit_s)
         try:
             with call_span(self._provider, method, _origin(url)) as traced:
-                answer = self._exchange(method, url, headers, body)
+                sent = {"User-Agent": USER_AGENT, **headers}
+                answer = CONNECTIONS.exchange(method, url, sent, body, limit=self._limit, longest=LONGEST_ANSWER)
                 traced.note({"http.response.status_code": answer.status})
-                return answer
-        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            failure = lost(self._provider, error)
-        # Outside the handler, so that no traceback shows the client's error with the request and its secrets.
+                return RestAnswer(*answer)
+        except (OSError, BadAddress) as error:
+            failure = _lost(self._provider, error)
+        # Outside the handler, so that no traceback shows the error, which may quote the request and its secrets.
         raise failure
 
-    def _exchange(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> RestAnswer:
-        headers = {"User-Agent": USER_AGENT, **headers}
-        with self._client.stream(method, url, content=body, headers=headers) as response:
-            read = bytearray()
-            for chunk in response.iter_bytes(_AT_ONCE):
-                read += chunk
-                if len(read) >= LONGEST_ANSWER:
-                    break
-            found = {name.lower(): value for name, value in response.headers.items()}
-            return RestAnswer(response.status_code, found, bytes(read[:LONGEST_ANSWER]))
 
-
-def lost(provider: str, error: httpx2.HTTPError | httpx2.InvalidURL) -> Failure:
+def _lost(provider: str, error: OSError | BadAddress) -> Failure:
     """Our failure for the lack of an answer; pure."""
-    if isinstance(error, httpx2.InvalidURL | httpx2.UnsupportedProtocol):
+    if isinstance(error, BadAddress):
         return Permanent(f"{provider}: the address cannot be used", code=f"{provider}.bad_address")
-    if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout):
+    if isinstance(error, NeverConnected):
         return Transient(f"{provider}: unreachable", code=f"{provider}.unreachable", call_state=CallState.NOT_DONE)
-    word = "timeout" if isinstance(error, httpx2.TimeoutException) else "connection_lost"
+    word = "timeout" if isinstance(error, TimeoutError) else "connection_lost"
     return Transient(f"{provider}: {word}", code=f"{provider}.{word}", call_state=CallState.IN_DOUBT)
 
 

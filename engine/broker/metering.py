@@ -5,11 +5,11 @@ from datetime import timedelta
 
 from domain.diagnosis import Diagnosis
 from domain.jobs.failures import Scope, Throttled
-from domain.jobs.scheduling.limits import Limit, bounded, limits_of
+from domain.jobs.scheduling.limits import bounded, limits_of
 from engine.broker.connection_errors import CONNECTION_ERRORS
 from observability.connection_diagnosis import diagnosis_of
 from providers.ports import Meter
-from providers.sliding_windows import SlidingWindows
+from providers.sliding_windows import Full, SlidingWindows, Taking
 from settings import Settings
 
 LEAST_WAIT = timedelta(milliseconds=100)
@@ -43,12 +43,16 @@ class Meters:
         used, and a gate keeps the account's or the provider's other jobs from finding out one by one. Raises `Invalid`
         for a provider whose limits nobody has written down.
         """
-        limits = limits_of(provider, self._own_amounts)
+        counted = [
+            (limit, "" if limit.scope is Scope.PROVIDER else account)
+            for limit in limits_of(provider, self._own_amounts)
+            if limit.scope is Scope.PROVIDER or account
+        ]
 
         def ask(method: str, units: int) -> None:
-            for limit in limits:
-                if limit.scope is Scope.PROVIDER or account:
-                    self._count(limit, account, method, bounded(limit, units))
+            full = self._windows.take(*(Taking(limit, key, bounded(limit, units)) for limit, key in counted))
+            if full is not None:
+                raise _refusal(full, method)
 
         return ask
 
@@ -60,13 +64,13 @@ class Meters:
             return diagnosis_of(error, self._setting)
         return None
 
-    def _count(self, limit: Limit, account: str, method: str, units: int) -> None:
-        wait = self._windows.take(limit, "" if limit.scope is Scope.PROVIDER else account, units)
-        if wait is not None:
-            raise Throttled(
-                f"{method}: the limit {limit.name} is reached",
-                retry_after=max(wait, LEAST_WAIT),
-                scope=limit.scope,
-                provider=limit.provider,
-                code=f"limit.{limit.name}",
-            )
+
+def _refusal(full: Full, method: str) -> Throttled:
+    limit = full.limit
+    return Throttled(
+        f"{method}: the limit {limit.name} is reached",
+        retry_after=max(full.wait, LEAST_WAIT),
+        scope=limit.scope,
+        provider=limit.provider,
+        code=f"limit.{limit.name}",
+    )

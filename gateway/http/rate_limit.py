@@ -5,7 +5,7 @@ from uuid import UUID
 
 from domain.jobs.failures import Scope, Throttled
 from domain.jobs.scheduling.limits import MINUTE, Limit
-from providers.sliding_windows import SlidingWindows
+from providers.sliding_windows import SlidingWindows, Taking
 from settings import Settings
 
 
@@ -20,11 +20,11 @@ class RequestLimiter:
 
     def count(self, key_id: UUID) -> None:
         """Count one request of a key; raises `Throttled` when its minute is full."""
-        wait = self._windows.take(self._limit, str(key_id))
-        if wait is not None:
+        full = self._windows.take(Taking(self._limit, str(key_id)))
+        if full is not None:
             raise Throttled(
                 f"more than {self._limit.amount} requests of this key within a minute",
-                retry_after=min(max(wait, timedelta(seconds=1)), MINUTE),
+                retry_after=min(max(full.wait, timedelta(seconds=1)), MINUTE),
                 scope=Scope.ORG,
                 provider="postroom",
                 code="rate_limited",

@@ -5,13 +5,13 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 import httpx2
-from anthropic import APIConnectionError, APIStatusError
 
 from domain.jobs.failures import Failure, Refused, Scope
 from domain.models.money import PROVIDER
+from observability.on_demand import on_demand
 from providers.answers import EVERY, HOUR, UNPROVEN, ErrorAnswer, Now, Request, Row, Table, Us, VendorCall
 from providers.answers import failure_of as failure_by
-from providers.rest_client import lost
+from providers.rest_client import RestAnswer
 from providers.retry_after import month_turn
 
 KEY_WAIT = timedelta(minutes=15)
@@ -64,24 +64,26 @@ OF_PROFILE = _table(Scope.ORG_PROVIDER, tuple(replace(row, meaning=Request()) fo
 """A model that an agent's profile names may be wrong, or at its own limit, and parks no other org's job; a model of the
 settings parks all."""
 
+REQUEST = httpx2.Request("POST", "https://api.anthropic.com")
+"""What the package's errors want to know beside the answer."""
+
 _MODEL = re.compile(r"[\w.:@-]{1,100}")
 _REQUEST_ID = re.compile(r"\w{1,64}")
 
 
-def failure_of(
-    error: APIStatusError | APIConnectionError, now: datetime, model: str, *, of_installation: bool
-) -> Failure:
-    """Our failure for an answer that is an error, or for the lack of an answer; pure.
+def failure_of(refusal: RestAnswer, now: datetime, model: str, *, of_installation: bool) -> Failure:
+    """Our failure for an answer that is an error; pure.
 
     `of_installation` is whether the settings name the model.
     """
-    if isinstance(error, APIConnectionError):
-        cause = error.__cause__
-        return lost(PROVIDER, cause if isinstance(cause, httpx2.HTTPError) else httpx2.ReadError(""))
-    words, header = (error.error_code, error.type), error.response.headers.get("retry-after")
-    answer = ErrorAnswer.read(error.status_code, words, error.api_message, header, now)
+    # The package's own class, which knows where the vendor says what. Only a process that is refused loads it.
+    read = on_demand("anthropic:APIStatusError")
+    error = read("", response=httpx2.Response(refusal.status, request=REQUEST), body=refusal.document)
+    words, header = (error.error_code, error.type), refusal.headers.get("retry-after")
+    answer = ErrorAnswer.read(refusal.status, words, error.api_message, header, now)
     is_about_model = any(row.names_of(answer) for row in OF_MODEL)
     named = f", model {model if _MODEL.fullmatch(model) else 'unknown'}" if is_about_model else ""
-    request_id = error.request_id if error.request_id and _REQUEST_ID.fullmatch(error.request_id) else "unknown"
+    given_id = refusal.headers.get("request-id", "")
+    request_id = given_id if _REQUEST_ID.fullmatch(given_id) else "unknown"
     call = VendorCall(PROVIDER, now, "messages", detail=f"{named}, request {request_id}")
     return failure_by(OF_INSTALLATION if of_installation else OF_PROFILE, answer, call)

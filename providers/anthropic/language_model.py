@@ -1,15 +1,13 @@
 """Anthropic's models: a forced call or a turn of a conversation, with the cost of every answer, useful or not."""
 
+import json
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Self, TypeVar
 
 import pydantic
-from anthropic import Anthropic, APIConnectionError, APIStatusError, DefaultHttpxClient
 
-from domain.jobs.failures import Failure
 from domain.models.money import PROVIDER
-from observability.job_spans import call_span
 from providers.anthropic.conversation import (
     arguments_of,
     conversation_body,
@@ -19,25 +17,21 @@ from providers.anthropic.conversation import (
 )
 from providers.anthropic.failures import failure_of
 from providers.anthropic.models import cost_microcents
-from providers.closing import Closing
-from providers.limited_client import limited, shared_tls
 from providers.ports import Meter
 from providers.ports.language_model import ConversationAnswer, ConversationRequest, ModelAnswer, ModelRequest, Usage
-from providers.ports.time_limit import TimeLimit
-from providers.rest_client import unreadable, utc_now
+from providers.rest_client import RestClient, unreadable, utc_now
 
 Shape = TypeVar("Shape", bound="_Identified")
 
 OWN_ADDRESS = "https://api.anthropic.com"
-CREATE = "anthropic.messages.create"
-COUNT = "anthropic.messages.count_tokens"
+API_VERSION = "2026-10-21"
 
 DEAREST_INPUT = {None: "input_tokens", "5m": "cache_creation_5m_tokens", "1h": "cache_creation_1h_tokens"}
 """By what a request asks of the cache: writing costs more than reading, and more than no cache at all."""
 
 
-class AnthropicModel(Closing):
-    """Implements `LanguageModel`; safe to share between threads, built after any fork.
+class AnthropicModel(RestClient):
+    """Implements `LanguageModel`; safe to share between threads.
 
     `timeout_s` bounds each call in all. Nothing is repeated: a repeated call is billed again.
     """
@@ -55,21 +49,14 @@ class AnthropicModel(Closing):
 
         `meter` hears of each request before it is sent and may raise `Throttled` to forbid it.
         """
+        super().__init__(PROVIDER, timeout_s=timeout_s, meter=meter)
         self._clock = clock
-        self._meter = meter
-        self._limit = TimeLimit()
-        self._limit_s = timeout_s
-        self._client = Anthropic(
-            api_key=api_key,
-            base_url=base_url or OWN_ADDRESS,
-            timeout=timeout_s,
-            max_retries=0,
-            http_client=limited(DefaultHttpxClient(verify=shared_tls(), follow_redirects=False), self._limit),
-        )
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._client.close()
+        self._url = f"{(base_url or OWN_ADDRESS).rstrip('/')}/v1/messages"
+        self._headers = {
+            "Authorization": f"Bearer {api_key}",
+            "Content-Type": "application/json",
+            "anthropic-version": API_VERSION,
+        }
 
     def ask(self, request: ModelRequest) -> ModelAnswer:
         """Make one call.
@@ -92,13 +79,7 @@ class AnthropicModel(Closing):
 
         Every 200 is an answer with its usage and cost, whatever it stopped for. Everything else raises as in `ask`.
         """
-        answer = self._post(
-            CREATE,
-            self._client.messages.with_raw_response.create,
-            conversation_body(request),
-            _Said,
-            of_installation=request.is_forced,
-        )
+        answer = self._post("create", "", conversation_body(request), _Said, of_installation=request.is_forced)
         usage = answer.usage.as_usage()
         return ConversationAnswer(
             model=answer.model,
@@ -122,13 +103,14 @@ class AnthropicModel(Closing):
     def count_tokens(self, request: ModelRequest | ConversationRequest) -> int:
         """The tokens of a prompt, counted by the vendor."""
         asked = _conversation(request)
-        count = self._client.messages.with_raw_response.count_tokens
-        return self._post(COUNT, count, prompt_body(asked), _Counted, of_installation=asked.is_forced).input_tokens
+        body, of_installation = prompt_body(asked), asked.is_forced
+        counted = self._post("count_tokens", "/count_tokens", body, _Counted, of_installation=of_installation)
+        return counted.input_tokens
 
     def _post(
         self,
-        method: str,
-        call: Callable[..., Any],
+        operation: str,
+        path: str,
         body: dict[str, Any],
         shape: type[Shape],
         *,
@@ -138,18 +120,16 @@ class AnthropicModel(Closing):
 
         `of_installation` is whether the settings name the model; an agent's profile names a conversation's.
         """
-        self._meter(method, 1)
-        self._limit.begin(self._limit_s)
+        # Half of a surrogate pair, which mail may hold, has no UTF-8.
+        sent = json.dumps(body, ensure_ascii=False).encode(errors="replace")
+        answer = self.call(f"messages.{operation}", "POST", self._url + path, headers=self._headers, body=sent)
+        if not answer.is_success:
+            raise failure_of(answer, self._clock(), body["model"], of_installation=of_installation)
         try:
-            with call_span("anthropic", "POST", str(self._client.base_url)) as traced:
-                response = call(**body).http_response
-                traced.note({"http.response.status_code": response.status_code})
-            return shape.model_validate_json(response.content).identified(response.headers.get("request-id"))
-        except (APIStatusError, APIConnectionError) as error:
-            failure: Failure = failure_of(error, self._clock(), body["model"], of_installation=of_installation)
+            return shape.model_validate_json(answer.body).identified(answer.headers.get("request-id"))
         except pydantic.ValidationError:
-            failure = unreadable(PROVIDER, response.status_code)
-        # Outside the handler, so that no traceback shows the vendor's error, which may quote the mail.
+            failure = unreadable(PROVIDER, answer.status)
+        # Outside the handler, so that no traceback shows the package's error, which quotes the answer.
         raise failure
 
 

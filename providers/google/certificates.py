@@ -75,11 +75,7 @@ class CertificateStore:
 
 
 def _download(url: str, timeout_s: float) -> tuple[Mapping[str, str], float]:
-    http = NoReplayHttp(timeout_s=timeout_s)
-    try:
-        response, content = http.request(url)
-    finally:
-        http.close()
+    response, content = NoReplayHttp(timeout_s=timeout_s).request(url)
     found = json.loads(content)
     readable = isinstance(found, dict) and all(isinstance(pem, str) for pem in found.values())
     if response.status != OK or not readable:

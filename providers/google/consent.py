@@ -98,9 +98,8 @@ def exchange(  # noqa: PLR0913  # each is a field of the request or a setting, b
         "code_verifier": verifier,
     }
     call = VendorCall("google", clock(), "oauth2.code", "", gate=GMAIL)
-    http = NoReplayHttp(timeout_s=timeout_s)
     try:
-        said = _ask(http, token_uri, form, call)
+        said = _ask(NoReplayHttp(timeout_s=timeout_s), token_uri, form, call)
         lifetime = min(int(said.get("expires_in") or USUAL_LIFETIME.total_seconds()), LONGEST_LIFETIME_S)
         given = ConsentGiven(
             access_token=_text(said, "access_token"),
@@ -113,8 +112,6 @@ def exchange(  # noqa: PLR0913  # each is a field of the request or a setting, b
         failure = failure_of(error, call)
     else:
         return given
-    finally:
-        http.close()
     # Outside the handler, so that no traceback shows what was sent.
     raise failure
 

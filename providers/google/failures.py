@@ -4,18 +4,16 @@ Pure: the time is an argument. No reason carries the vendor's text, an address, 
 because all of them may hold secrets or mail content; the vendor's reason words are enough to look it up.
 """
 
-import http.client
 from datetime import timedelta
 
-import httplib2
 from google.auth.exceptions import RefreshError
 from googleapiclient.errors import HttpError
 
 from domain.jobs.failures import CallState, Conflict, Failure, Gone, Scope, Transient
 from providers.answers import HOUR, UNPROVEN, ErrorAnswer, Now, Request, Row, Us, VendorCall
 from providers.answers import failure_of as failure_by
+from providers.connections import NeverConnected
 from providers.google.refusals import read_refresh_error, read_refusal
-from providers.google.transport import NeverConnected
 
 GMAIL = "gmail"
 """The provider that all jobs name which need Google: its gate also closes where the token endpoint refuses us."""
@@ -69,19 +67,17 @@ TABLE = (
 )
 """First match wins."""
 
-FAULTS: tuple[tuple[tuple[type[Exception], ...], str, bool], ...] = (
-    ((NeverConnected, httplib2.ServerNotFoundError, ConnectionRefusedError), "unreachable", False),
-    ((TimeoutError,), "timeout", True),
-    ((OSError, http.client.HTTPException, httplib2.HttpLib2Error), "connection_lost", True),
+FAULTS: tuple[tuple[type[Exception], str, bool], ...] = (
+    (NeverConnected, "unreachable", False),
+    (TimeoutError, "timeout", True),
+    (OSError, "connection_lost", True),
 )
-"""What can go wrong without an answer: (errors, code, whether the request may have arrived)."""
+"""What can go wrong without an answer: (error, code, whether the request may have arrived)."""
 
 ERRORS = (
     HttpError,
     RefreshError,
     OSError,
-    http.client.HTTPException,
-    httplib2.HttpLib2Error,
     # An answer that is no JSON, or not of the documented shape.
     ValueError,
     LookupError,
@@ -99,8 +95,8 @@ def failure_of(error: Exception, call: VendorCall) -> Failure:
         return failure_by_table(read_refusal(error, call.now), call)
     if isinstance(error, RefreshError):
         return failure_by_table(read_refresh_error(error, call.now), call)
-    for kinds, word, arrived in FAULTS:
-        if isinstance(error, kinds):
+    for kind, word, arrived in FAULTS:
+        if isinstance(error, kind):
             return _lost(call, word, arrived=arrived)
     return _lost(call, "unreadable_answer", arrived=True)
 

@@ -22,13 +22,13 @@ from domain.mail.mailbox import (
     Watch,
 )
 from providers.answers import VendorCall
-from providers.closing import Closing
 from providers.google import gmail_answers as answers
 from providers.google.failures import ERRORS, GMAIL, failure_of
 from providers.google.gmail_methods import gmail_methods
 from providers.google.gmail_quota import units
 from providers.google.transport import REPEATABLE, NoReplayHttp
 from providers.ports import Meter
+from providers.vendor_client import VendorClient
 
 ME = "me"
 PAGE_SIZE = 500
@@ -48,8 +48,8 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-class GmailMailbox(Closing):
-    """Implements `providers.ports.Mailbox`; one object per job and thread, closed after use.
+class GmailMailbox(VendorClient):
+    """Implements `providers.ports.Mailbox`; one object per job and thread.
 
     It takes an access token as it is and never refreshes it: a 401 is `Unauthorised` with the code
     `gmail.authError`, upon which the caller refreshes once and builds another mailbox. A missing scope is
@@ -74,10 +74,6 @@ class GmailMailbox(Closing):
         self._meter = meter
         self._http = NoReplayHttp(timeout_s=timeout_s, access_token=access_token)
         self._api = gmail_methods(endpoint)
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._http.close()
 
     def profile(self) -> Profile:
         """Whose mailbox it is and its current history id."""

@@ -62,8 +62,6 @@ def refresh(  # noqa: PLR0913  # each is a setting or a fact of the account, by 
     except ERRORS as error:
         call = VendorCall("google", clock(), "oauth2.token", account, writes=False, gate=GMAIL)
         failure = failure_of(error, call)
-    finally:
-        endpoint.close()
     # Outside the handler, so that no traceback shows the vendor's error with its text.
     raise failure
 
@@ -105,9 +103,6 @@ class _TokenEndpoint:
             raise ValueError("the answer holds no access token")
         self.granted = said
         return _Answer(response.status, response, data)
-
-    def close(self) -> None:
-        self._http.close()
 
 
 def _json_object(data: bytes) -> dict[str, Any]:

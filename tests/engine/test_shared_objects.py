@@ -1,4 +1,4 @@
-"""What the threads of a process share is made once, closed with the process's runtime, and made anew after a fork."""
+"""What the threads of a process share is made once, and made anew after a fork."""
 
 import os
 import threading
@@ -14,14 +14,10 @@ from settings import Settings
 
 
 class Client:
-    """Knows which process made it, and whether it was closed."""
+    """Knows which process made it."""
 
     def __init__(self) -> None:
         self.made_by = os.getpid()
-        self.closed = False
-
-    def close(self) -> None:
-        self.closed = True
 
 
 @pytest.fixture
@@ -63,25 +59,18 @@ def test_making_one_object_may_need_another(alone: Runtime) -> None:
     assert alone.shared("outer", lambda: [alone.shared("inner", Client)]) == [alone.shared("inner", Client)]
 
 
-def test_a_closed_runtime_closes_what_can_be_closed(alone: Runtime) -> None:
-    client = alone.shared("model", Client)
-    alone.shared("a word", str)
-    alone.close()
-    assert client.closed
-
-
 def _fork_and_tell(answers: Connection) -> None:
     """Share a client, fork, and send what the child gets, and then what the parent has."""
     before = runtime().shared("model", Client)
     child = os.fork()
     got = runtime().shared("model", Client)
-    answers.send((os.getpid(), got.made_by, before.closed, got is before))
+    answers.send((os.getpid(), got.made_by, got is before))
     if child == 0:
         os._exit(0)
     os.waitpid(child, 0)
 
 
-def test_a_forked_child_makes_its_own_and_leaves_its_parents_open() -> None:
+def test_a_forked_child_makes_its_own() -> None:
     context = get_context("spawn")
     received, sent = context.Pipe(duplex=False)
     parent = context.Process(target=_fork_and_tell, args=(sent,))
@@ -95,6 +84,6 @@ def test_a_forked_child_makes_its_own_and_leaves_its_parents_open() -> None:
     parent.join(30)
     assert parent.exitcode == 0
     assert parent.pid is not None
-    assert told.pop(parent.pid) == [parent.pid, False, True]
+    assert told.pop(parent.pid) == [parent.pid, True]
     ((child, facts),) = told.items()
-    assert facts == [child, False, False]
+    assert facts == [child, False]

@@ -17,8 +17,15 @@ HEAVY = (
 )
 
 
-def test_a_worker_loads_no_package_that_only_some_jobs_need() -> None:
-    look = f"import sys, celery.bin.celery, celery.apps.worker, tasks; print([m for m in {HEAVY} if m in sys.modules])"
+@pytest.mark.parametrize(
+    ("modules", "heavy"),
+    [
+        ("celery.bin.celery, celery.apps.worker, tasks", HEAVY),
+        ("providers.anthropic.language_model", ("anthropic",)),  # which a refusal alone needs
+    ],
+)
+def test_a_worker_loads_no_package_that_only_some_jobs_need(modules: str, heavy: tuple[str, ...]) -> None:
+    look = f"import sys, {modules}; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", look], cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603  # our own code
     assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr
 

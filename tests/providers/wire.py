@@ -85,6 +85,8 @@ class Wire:
         self._conducts = list(conducts)
         self._lock = threading.Lock()
         self._open: list[socket.socket] = []
+        self.left = threading.Semaphore(0)
+        """Can be acquired as often as a client has closed a connection."""
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
 
@@ -96,6 +98,16 @@ class Wire:
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
+        self.hang_up()
+
+    @property
+    def connections(self) -> int:
+        """How many were made."""
+        with self._lock:
+            return len(self._open)
+
+    def hang_up(self) -> None:
+        """Close what is open, as a server does whose clients have rested for long."""
         with self._lock:
             for connection in self._open:
                 with contextlib.suppress(OSError):
@@ -118,6 +130,7 @@ class Wire:
                 if not conduct(connection):
                     connection.shutdown(socket.SHUT_RDWR)
                     return
+            self.left.release()
 
     @staticmethod
     def _read(stream: Any) -> Seen | None:  # noqa: ANN401  # what makefile returns has no public name

@@ -26,9 +26,7 @@ class Called(Payload, job_type="traced_jobs.called"):
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
 def called(ctx: JobContext, payload: Called) -> Outcome:
     """Call the address, fail once, and then make a child."""
-    http = NoReplayHttp(timeout_s=5, access_token=payload.secret_word)
-    http.request(f"{payload.url}/{payload.secret_word}")
-    http.close()
+    NoReplayHttp(timeout_s=5, access_token=payload.secret_word).request(f"{payload.url}/{payload.secret_word}")
     if ctx.job.attempt == 1:
         raise Transient(f"not yet, {payload.secret_word}")
     return Done(children=(probe_jobs.Noop().job(org_id=ctx.org_id),))

@@ -28,8 +28,14 @@ def calls_until_refused(meters: Meters, provider: str, account: str = "", units:
 
 
 @pytest.fixture(params=["valkey", "memory"])
-def meters(request: pytest.FixtureRequest) -> Meters:
-    return Meters(request.getfixturevalue("broker_url") if request.param == "valkey" else None, FEW)
+def url(request: pytest.FixtureRequest) -> str | None:
+    """Where is counted."""
+    return str(request.getfixturevalue("broker_url")) if request.param == "valkey" else None
+
+
+@pytest.fixture
+def meters(url: str | None) -> Meters:
+    return Meters(url, FEW)
 
 
 def test_a_window_takes_what_the_limit_allows_and_no_more(meters: Meters) -> None:
@@ -46,6 +52,26 @@ def test_a_refused_call_takes_nothing(meters: Meters) -> None:
     with pytest.raises(Throttled):
         meter("a.method", 10)
     meter("a.method", 5)
+
+
+def test_a_call_that_the_accounts_window_refuses_takes_nothing_of_the_installations(url: str | None) -> None:
+    meters = Meters(url, {"gmail.user": 30, "gmail.project": 50})
+    full, other = meters.meter("gmail", "account-1"), meters.meter("gmail", "account-2")
+    full("a.method", 25)
+    for _ in range(10):
+        with pytest.raises(Throttled, match=r"gmail\.user"):
+            full("a.method", 10)
+    other("a.method", 25)
+
+
+def test_a_call_that_the_installations_window_refuses_takes_nothing_of_the_accounts(url: str | None) -> None:
+    meters = Meters(url, {"gmail.user": 30, "gmail.project": 50})
+    first, second = meters.meter("gmail", "account-1"), meters.meter("gmail", "account-2")
+    first("a.method", 30)
+    for _ in range(10):
+        with pytest.raises(Throttled, match=r"gmail\.project"):
+            second("a.method", 25)
+    second("a.method", 20)
 
 
 def test_accounts_do_not_share_a_window(meters: Meters) -> None:

@@ -7,8 +7,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import httplib2
-import httpx2
-from anthropic import APIStatusError
 from google.auth.exceptions import RefreshError
 from googleapiclient.errors import HttpError
 
@@ -47,12 +45,9 @@ class Said:
 
 
 def of_anthropic(*, of_installation: bool) -> Reader:
-    def failure(status: int, body: object, headers: Mapping[str, str]) -> Failure:
-        answer = httpx2.Response(status, headers=dict(headers), request=httpx2.Request("POST", "http://anthropic"))
-        error = APIStatusError("an error", response=answer, body=body)
-        return anthropic.failure_of(error, NOW, "claude-haiku-5-5", of_installation=of_installation)
-
-    return failure
+    return of_rest(
+        lambda answer: anthropic.failure_of(answer, NOW, "claude-haiku-5-5", of_installation=of_installation)
+    )
 
 
 def of_rest(read: Callable[[RestAnswer], Failure | None]) -> Reader:

@@ -4,8 +4,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from anthropic import Anthropic
 
 from domain.jobs.failures import CallState, Transient
+from providers.anthropic.conversation import conversation_body, prompt_body
 from providers.anthropic.language_model import AnthropicModel
 from providers.ports.language_model import LanguageModel, ModelAnswer, ModelRequest, Usage
 from tests.doubles.factories import unmetered
@@ -20,6 +22,7 @@ USAGE = {
     "cache_creation_input_tokens": 70,
     "cache_creation": {"ephemeral_5m_input_tokens": 50, "ephemeral_1h_input_tokens": 20},
 }
+HEADERS = ("authorization", "anthropic-version", "content-type")
 CALL = {"type": "tool_use", "id": "toolu_1", "name": "classify", "input": {"label": "personal"}}
 
 
@@ -69,6 +72,26 @@ def test_an_answer_with_its_cost() -> None:
     )
     assert (seen.method, seen.target) == ("POST", "/v1/messages")
     assert seen.headers["authorization"] == "Bearer sk-secret"
+
+
+@pytest.mark.parametrize("model", ["claude-haiku-5-5", "claude-sonnet-5-5", "claude-opus-5-5"])
+def test_a_request_is_what_the_vendors_package_would_send(model: str) -> None:
+    request = question(model).conversation
+    with (
+        Wire(reply(200, message(CALL, input_tokens=7))) as wire,
+        opened(wire.url) as ours,
+        Anthropic(api_key="sk-secret", base_url=wire.url, max_retries=0) as package,
+    ):
+        ours.ask(question(model))
+        package.messages.create(**conversation_body(request))
+        assert ours.count_tokens(request) == package.messages.count_tokens(**prompt_body(request)).input_tokens
+        sent = [(seen.method, seen.target, seen.json, [seen.headers[name] for name in HEADERS]) for seen in wire.seen]
+    assert sent[::2] == sent[1::2]
+
+
+def test_half_a_character_of_a_mail_is_sent_as_a_question_mark() -> None:
+    _, seen = asked(reply(200, message(CALL)), question(mail="a \ud83d b"))
+    assert seen.json["messages"][0]["content"] == "a ? b"
 
 
 def test_a_model_that_can_be_forced_is_forced() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from domain.jobs.failures import CallState, Transient
 from providers.google.gmail import GmailMailbox
+from providers.google.transport import NoReplayHttp
 from tests.doubles.factories import unmetered
 from tests.providers.wire import BODY, Wire, cut_short, drop, hang, reply, trickle
 
@@ -40,17 +41,22 @@ def test_a_get_that_is_dropped_for_good_changed_nothing() -> None:
     assert caught.value.call_state is CallState.NOT_DONE
 
 
-def test_a_post_after_a_get_does_not_use_the_connection_that_the_server_may_have_left() -> None:
-    """The server closes the kept connection after its first answer; the POST must neither fail nor double."""
-
-    def answer_and_close(connection: socket.socket) -> bool:
-        reply(200, PROFILE)(connection)
-        return False
-
-    with Wire(answer_and_close, reply(200, MESSAGE)) as wire, mailbox(wire.url) as gmail:
+def test_a_post_does_not_use_the_connection_that_the_server_has_left() -> None:
+    """The server closes the kept connection while it rests; the POST must neither fail nor double."""
+    with Wire(reply(200, PROFILE), reply(200, MESSAGE)) as wire, mailbox(wire.url) as gmail:
         gmail.profile()
+        wire.hang_up()
         assert gmail.send_draft("r1").message_id == "m2"
         assert [seen.method for seen in wire.seen] == ["GET", "POST"]
+
+
+def test_two_mailboxes_use_one_connection_each_with_its_own_token() -> None:
+    """What proves who asks belongs to the request; a thread works for one tenant after another."""
+    with Wire(reply(200, PROFILE)) as wire:
+        for token in ("ya29.ada", "ya29.bob", None):
+            NoReplayHttp(timeout_s=5, access_token=token).request(f"{wire.url}/profile")
+        assert [seen.headers.get("authorization") for seen in wire.seen] == ["Bearer ya29.ada", "Bearer ya29.bob", None]
+        assert wire.connections == 1
 
 
 @pytest.mark.parametrize("conduct", [drop, cut_short], ids=["dropped", "cut short"])
