@@ -8,7 +8,7 @@ from threading import Event
 import click
 
 from commands.answers import json_option, show_rows
-from commands.export_files import Written, check_folder, write
+from commands.export_files import WrittenFile, check_folder, write
 from commands.operations import AREAS
 from domain.jobs.contract import parse_time
 from domain.jobs.failures import Conflict, Invalid, Transient
@@ -63,7 +63,7 @@ def list_exports(limit: int, as_json: bool) -> None:  # noqa: FBT001 - a flag of
     show_rows(found, EXPORTS, as_json=as_json)
 
 
-def _export_next(folder: Path, before: datetime, settled: int) -> Written | None:
+def _export_next(folder: Path, before: datetime, settled: int) -> WrittenFile | None:
     """Write the next file and record it; None when there is nothing more to write."""
     with runtime().database.ledger() as tx:
         wanted = exports.begin(tx, before=before, settled=settled)

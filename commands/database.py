@@ -14,7 +14,7 @@ from engine.catalogue import catalogue
 from engine.runtime import runtime
 from observability.on_demand import on_demand
 from storage.mail.accounts import spec026
-from storage.mail.accounts.spec026 import Adopted
+from storage.mail.accounts.spec026 import AdoptedTables
 from storage.postgres.database import Transaction
 from storage.postgres.readiness import newest_revision
 
@@ -51,13 +51,13 @@ def adopt_spec026(operator_name: str, as_json: bool) -> None:  # noqa: FBT001 - 
     show_document("database", report, as_json=as_json)
 
 
-def _upgrade(adopt: Callable[[Transaction, Origin], Adopted | Invalid | None], by: Origin) -> dict[str, object]:
+def _upgrade(adopt: Callable[[Transaction, Origin], AdoptedTables | Invalid | None], by: Origin) -> dict[str, object]:
     """Migrate, then adopt the old tables; returns what became of them, and nothing where there are none."""
     report: dict[str, object] = {}
 
     def adopt_old_tables(tx: Transaction) -> None:
         match adopt(tx, by):
-            case Adopted() as done:
+            case AdoptedTables() as done:
                 report["old_tables"] = asdict(done)
             case Invalid() as refusal:
                 report["old_tables"] = f"left as they are: {refusal.reason}"

@@ -19,7 +19,7 @@ PIECE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenFile:
     """A file that is on its disk under its name."""
 
     file: str
@@ -50,7 +50,7 @@ def check_folder(folder: Path) -> None:
         raise Invalid("to", f"{folder} cannot be written to")
 
 
-def write(folder: Path, wanted: Range, lines: Iterable[Line]) -> Written:
+def write(folder: Path, wanted: Range, lines: Iterable[Line]) -> WrittenFile:
     """Write the file of a range and its manifest.
 
     The names are the range's. A file of the same content is kept: it is what an earlier run wrote that did not come to
@@ -74,7 +74,7 @@ def write(folder: Path, wanted: Range, lines: Iterable[Line]) -> Written:
     finally:
         for path in (packed, manifest):
             _part_of(path).unlink(missing_ok=True)
-    return Written(packed.name, events, sha256)
+    return WrittenFile(packed.name, events, sha256)
 
 
 def _pack(path: Path, lines: Iterable[Line]) -> tuple[int, str, tuple[datetime | None, datetime | None]]:

@@ -27,9 +27,9 @@ from gateway.http.org_slots import in_slot_of_org
 from gateway.http.request_ids import origin_of
 from gateway.http.resources import resources_of
 from gateway.oauth.pages import page
-from operations.approvals.approvals import Presser, Refused, decide_in_person, refused_to
+from operations.approvals.approvals import Presser, RefusedChoice, decide_in_person, refused_to
 from storage.approvals import subjects
-from storage.approvals.subjects import Subject
+from storage.approvals.subjects import ApprovalSubject
 from storage.orgs.access import users
 from storage.orgs.secrets.sealing import Sealer
 from storage.postgres.database import Transaction
@@ -48,14 +48,14 @@ _FORM = (
 
 
 @dataclass(frozen=True, slots=True)
-class KnownLink:
+class KnownDecisionLink:
     """A link that we have signed, and whose question it is about."""
 
     said: DecisionLink
     org_id: UUID
 
 
-def link_holder(request: Request, approval_id: str, person: str = "", sig: str = "") -> KnownLink | None:
+def link_holder(request: Request, approval_id: str, person: str = "", sig: str = "") -> KnownDecisionLink | None:
     """Whoever has a link that we have signed; None for any other. 429 above the rate of one key."""
     resources = resources_of(request)
     try:
@@ -67,10 +67,10 @@ def link_holder(request: Request, approval_id: str, person: str = "", sig: str =
     resources.limiter.count(link.user_id)
     with resources.database.ledger() as tx:
         found = subjects.find(tx, link.approval_id)
-    return None if found is None else KnownLink(link, found.org_id)
+    return None if found is None else KnownDecisionLink(link, found.org_id)
 
 
-LinkHolder = Annotated[KnownLink | None, Depends(in_slot_of_org(link_holder), scope="function")]
+LinkHolder = Annotated[KnownDecisionLink | None, Depends(in_slot_of_org(link_holder), scope="function")]
 
 VERIFIERS = frozenset({link_holder})
 """Every dependency that proves who has a link."""
@@ -107,13 +107,13 @@ def decide(request: Request, form: PressedForm, link: LinkHolder) -> Response:
         made = decide_in_person(
             call, link.said.approval_id, Choice(pressed), partial(_presser, link.said), reason=reason
         )
-    if isinstance(made, Refused):
+    if isinstance(made, RefusedChoice):
         return _refused(made.refusal, made.outcome)
     log.info("decided_by_link", approval_id=str(link.said.approval_id), choice=pressed)
     return page(HTTPStatus.OK, made.outcome, made.title, "You need do nothing more.")
 
 
-def _presser(link: DecisionLink, tx: Transaction, asked: Subject) -> Presser:
+def _presser(link: DecisionLink, tx: Transaction, asked: ApprovalSubject) -> Presser:
     """The person for whom the link was signed, as the org knows them by now; nobody while they are being erased."""
     user = users.by_id(tx, asked.org_id, link.user_id)
     if user is None or user.erasing_since is not None:
@@ -121,7 +121,7 @@ def _presser(link: DecisionLink, tx: Transaction, asked: Subject) -> Presser:
     return Presser(user, is_its_place=True)
 
 
-def _asked(question: Question, found: Subject) -> Response:
+def _asked(question: Question, found: ApprovalSubject) -> Response:
     facts = [f"{one.name}: {one.value}" for one in question.facts]
     ends = f"Decide until {question.expires_at:%d %B %Y, %H:%M %Z}: after that it expires."
     whole = redact(found.whole)

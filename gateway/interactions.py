@@ -19,11 +19,11 @@ from domain.orgs.access.api_keys import Role
 from gateway.http.callers import DiscordCaller
 from gateway.http.request_ids import origin_of
 from gateway.http.resources import Resources, resources_of
-from operations.approvals.approvals import Presser, Refused, decide_in_person
+from operations.approvals.approvals import Presser, RefusedChoice, decide_in_person
 from providers.discord.interactions import Interaction, Kind, edited, parse, pong, whispered
 from providers.discord.messages import Press, ended_content, plain
 from storage.approvals import approvals, subjects
-from storage.approvals.subjects import Subject
+from storage.approvals.subjects import ApprovalSubject
 from storage.orgs.access import users
 from storage.postgres.database import Transaction
 
@@ -102,13 +102,13 @@ def _decide(
     """Decide and edit the message, or say to the presser alone why not."""
     call = resources.call(origin, Role.OPERATOR, origin.actor_id, within=tx)
     made = decide_in_person(call, press.approval_id, press.choice, partial(_presser, interaction))
-    if isinstance(made, Refused):
+    if isinstance(made, RefusedChoice):
         return whispered(refusal_words(made.refusal, plain(made.outcome)))
     question = subjects.question_about(tx, subjects.get(tx, press.approval_id), press.number)
     return edited(ended_content(question, made.outcome))
 
 
-def _presser(interaction: Interaction, tx: Transaction, asked: Subject) -> Presser:
+def _presser(interaction: Interaction, tx: Transaction, asked: ApprovalSubject) -> Presser:
     """Who pressed, and whether where the org is asked, or was about this; not where another org is asked by now."""
     channel_id = interaction.channel_id
     channels = {one.channel_id for one in approvals.notices(tx, asked.approval_id)}

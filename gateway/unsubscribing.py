@@ -39,14 +39,14 @@ UNKNOWN = "This link leads nowhere"
 
 
 @dataclass(frozen=True, slots=True)
-class KnownLink:
+class KnownUnsubscribeLink:
     """A link that we have signed, of a person who is still of an org."""
 
     said: UnsubscribeLink
     org_id: UUID
 
 
-def link_holder(request: Request, user_id: str, category: str = "", sig: str = "") -> KnownLink | None:
+def link_holder(request: Request, user_id: str, category: str = "", sig: str = "") -> KnownUnsubscribeLink | None:
     """Whoever has a link that we have signed: no name, no cookie, as mail programs press it; None for any other.
 
     429 above the rate of one key.
@@ -62,10 +62,10 @@ def link_holder(request: Request, user_id: str, category: str = "", sig: str = "
     resources.limiter.count(said.user_id)
     with resources.database.ledger() as tx:
         org_id = people.org_of(tx, said.user_id)
-    return None if org_id is None else KnownLink(said, org_id)
+    return None if org_id is None else KnownUnsubscribeLink(said, org_id)
 
 
-LinkHolder = Annotated[KnownLink | None, Depends(in_slot_of_org(link_holder), scope="function")]
+LinkHolder = Annotated[KnownUnsubscribeLink | None, Depends(in_slot_of_org(link_holder), scope="function")]
 
 VERIFIERS = frozenset({link_holder})
 """Every dependency that proves who has a link."""

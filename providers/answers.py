@@ -96,7 +96,7 @@ class ErrorAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class AnswerRow:
     """One line of a table: it applies when the status, one of the words (separated by blanks), and the text agree."""
 
     statuses: Container[int]
@@ -126,9 +126,9 @@ class Row:
         return (self.code or word, word if wanted else self.code or word) if applies else None
 
 
-Table = Sequence[Row]
+Table = Sequence[AnswerRow]
 """The first line that applies decides; an answer that no line knows is about the request."""
-OTHERWISE = Row(EVERY, Request())
+OTHERWISE = AnswerRow(EVERY, Request())
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ def rest_failure(
     )
 
 
-def row_of(table: Table, answer: ErrorAnswer) -> Row:
+def row_of(table: Table, answer: ErrorAnswer) -> AnswerRow:
     """The line that decides an answer."""
     return next((row for row in table if row.names_of(answer)), OTHERWISE)
 

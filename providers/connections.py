@@ -62,7 +62,7 @@ class Exchanged(NamedTuple):
     body: bytes
 
 
-class Origin(NamedTuple):
+class ServerAddress(NamedTuple):
     """Whom a connection leads to."""
 
     scheme: str
@@ -136,7 +136,7 @@ class _Connection(http.client.HTTPConnection):
     """What a proxy wants to read before each path."""
     own_headers: Mapping[str, str] = {}
     """What a proxy wants to know with each request."""
-    origin: Origin
+    origin: ServerAddress
     rested_since = 0.0
 
     def begin(self, limit: TimeLimit) -> None:
@@ -220,7 +220,7 @@ class Connections:
         self._lock = Lock()  # a thread of the parent may have held it
         self.close()
 
-    def _rested(self, origin: Origin) -> _Connection | None:
+    def _rested(self, origin: ServerAddress) -> _Connection | None:
         """The connection that has rested for the least time and can still be used."""
         while (found := self._pop(origin)) is not None:
             if found.sock.is_silent():
@@ -228,7 +228,7 @@ class Connections:
             found.close()
         return None
 
-    def _pop(self, origin: Origin) -> _Connection | None:
+    def _pop(self, origin: ServerAddress) -> _Connection | None:
         since = self._monotonic() - self._kept_s
         with self._lock:
             old = [one for one in self._resting if one.rested_since < since]
@@ -252,7 +252,7 @@ os.register_at_fork(after_in_child=CONNECTIONS.forget_parent)
 atexit.register(CONNECTIONS.close)
 
 
-def _read_address(url: str) -> tuple[Origin, str, Mapping[str, str]]:
+def _read_address(url: str) -> tuple[ServerAddress, str, Mapping[str, str]]:
     """Whom to ask for what, and the header for the name and password that an address may carry."""
     try:
         parts = urlsplit(url)
@@ -263,14 +263,14 @@ def _read_address(url: str) -> tuple[Origin, str, Mapping[str, str]]:
         raise BadAddress("no address of a server")
     path = quote(f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}", safe=IN_ADDRESS)
     credentials = {} if parts.username is None else {"Authorization": _basic(parts.username, parts.password)}
-    return Origin(parts.scheme, parts.hostname, port or PORTS[parts.scheme]), path, credentials
+    return ServerAddress(parts.scheme, parts.hostname, port or PORTS[parts.scheme]), path, credentials
 
 
 def _basic(name: str, password: str | None) -> str:
     return "Basic " + base64.b64encode(f"{unquote(name)}:{unquote(password or '')}".encode()).decode()
 
 
-def _made(origin: Origin) -> _Connection:
+def _made(origin: ServerAddress) -> _Connection:
     """A connection to the server, or to the proxy that the environment names for it; nothing connects yet."""
     found = None if proxy_bypass(f"{origin.host}:{origin.port}") else _proxy(origin.scheme)
     at = origin if found is None else found

@@ -30,7 +30,7 @@ from pydantic import TypeAdapter
 
 from bench.peers import program
 from domain.mail.correspondence import EmailEvent, LabelRole, label_plan
-from domain.mail.outgoing.senders import Sender
+from domain.mail.outgoing.senders import SenderWords
 from domain.mail.parsing.mime import parse_message
 from domain.mail.parsing.parsed_message import ParsedMessage
 from domain.mail.replies.drafting import accept_draft, draft_prompt
@@ -154,7 +154,7 @@ def draft(box_id: str, thread_id: str) -> None:
     body = accept_draft(_ask(WRITER, prompt)).body
     original = Original.of(thread[-1], thread, frozenset({box.email}))
     raw = reply_message(
-        original, Sender(Address("", box.email)), body, token=secrets.token_urlsafe(18), date=datetime.now(UTC)
+        original, SenderWords(Address("", box.email)), body, token=secrets.token_urlsafe(18), date=datetime.now(UTC)
     )
     message = {"raw": base64.urlsafe_b64encode(raw).decode(), "threadId": thread_id}
     made = box.call(_gmail().drafts().create(userId="me", body={"message": message}))

@@ -76,7 +76,7 @@ class ApprovalStanding:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class PressFacts:
     """What a press is judged by."""
 
     approval: ApprovalStanding
@@ -106,7 +106,7 @@ def action_state(status: ActionStatus, *, is_decided: bool) -> ApprovalState:
     return OF_ACTIONS[status]
 
 
-def refusal_of(standing: Standing | None, now: datetime) -> Refusal | None:
+def refusal_of(standing: PressFacts | None, now: datetime) -> Refusal | None:
     """Why a press does not count, None when it does.
 
     The place is checked before the person, and the person before the state: nobody learns of another org's question.

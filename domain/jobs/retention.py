@@ -25,7 +25,7 @@ OWN_IDS_END_IN = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class JobBatch:
     """One batch of jobs, by the order of their ids."""
 
     deleted: int
@@ -36,7 +36,7 @@ class Batch:
     """Whether all were created too late to be old enough now."""
 
 
-def next_place(found: Batch, batch: int, now: datetime) -> UUID | None:
+def next_place(found: JobBatch, batch: int, now: datetime) -> UUID | None:
     """After which id to look next; None at the end.
 
     The ids that PostgreSQL makes are in the order of their creation, so the first batch without an old job is the last

@@ -16,7 +16,7 @@ LONGEST_PREVIEW = 500
 """Source document 003 cuts its output there."""
 
 
-class Part(StrEnum):
+class OnboardingPart(StrEnum):
     """A part of the onboarding. Each is done once per job, and by itself."""
 
     LABELS = "labels"
@@ -28,18 +28,20 @@ def older_mail_since(created_at: datetime) -> datetime:
     return (created_at - OLDER_MAIL).replace(hour=0, minute=0, second=0, microsecond=0)
 
 
-def preview(email: str, done: Mapping[Part, JsonObject], failed: Mapping[Part, str], since: datetime) -> str:
+def preview(
+    email: str, done: Mapping[OnboardingPart, JsonObject], failed: Mapping[OnboardingPart, str], since: datetime
+) -> str:
     """What was done, for a person to read."""
     lines = [f"{email} is being set up."]
-    if Part.LABELS in done:
-        lines.append(f"Labels: {done[Part.LABELS].get('labels', 0)} are known.")
-    if Part.WATCH in done:
-        lines.append(f"Gmail reports new mail until {str(done[Part.WATCH].get('expires_at', ''))[:10]}.")
+    if OnboardingPart.LABELS in done:
+        lines.append(f"Labels: {done[OnboardingPart.LABELS].get('labels', 0)} are known.")
+    if OnboardingPart.WATCH in done:
+        lines.append(f"Gmail reports new mail until {str(done[OnboardingPart.WATCH].get('expires_at', ''))[:10]}.")
     lines.append(f"Mail since {since:%Y-%m-%d} is being read, and the owner's way of writing learned from sent mail.")
     lines += [f"Not done: {part} ({code})." for part, code in failed.items()]
     return " ".join(lines)[:LONGEST_PREVIEW]
 
 
-def failures_in_words(failed: Mapping[Part, str]) -> str:
+def failures_in_words(failed: Mapping[OnboardingPart, str]) -> str:
     """Which parts failed, for the job's error."""
     return "; ".join(f"{part}: {code}" for part, code in failed.items())

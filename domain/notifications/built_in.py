@@ -5,7 +5,7 @@ from itertools import accumulate
 
 from domain.jobs.failures import Invalid
 from domain.jobs.job import JsonObject
-from domain.notifications.template import Template, TitledText, Words, in_bytes, words_of
+from domain.notifications.template import RenderedWords, Template, TitledText, in_bytes, words_of
 
 VERIFICATION = "postroom.verification"
 REMINDER = "postroom.reminder"
@@ -98,7 +98,7 @@ BUILT_IN: Mapping[str, Template] = {
 }
 
 
-def digest_data(category: str, words: list[Words], count: int) -> JsonObject:
+def digest_data(category: str, words: list[RenderedWords], count: int) -> JsonObject:
     """What the digest's template is told of its items, which are shortened; `count` is of all, shown or not."""
     shown = words[:MOST_SHOWN]
     items = [

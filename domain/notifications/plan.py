@@ -46,7 +46,7 @@ class Contact:
 
 
 @dataclass(frozen=True, slots=True)
-class Person:
+class PersonToNotify:
     """What a person wants, and where they are reached; contacts in the order in which they are preferred."""
 
     zone: str
@@ -56,7 +56,7 @@ class Person:
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class NotificationFacts:
     """What is known of a notification besides its words."""
 
     category: Category
@@ -89,12 +89,12 @@ class Send:
 
 
 @dataclass(frozen=True, slots=True)
-class Inbox:
+class InboxLine:
     """A line in the inbox."""
 
 
 @dataclass(frozen=True, slots=True)
-class Digest:
+class DigestItem:
     """An item of the person's digest of a channel and category; one that opens a digest says when that is closed."""
 
     channel: Channel
@@ -110,17 +110,21 @@ class Suppressed:
     contact_id: UUID | None = None
 
 
-Planned = Send | Inbox | Digest | Suppressed
+Planned = Send | InboxLine | DigestItem | Suppressed
 
 
-def plan(message: Message, person: Person, senders: frozenset[Channel], now: datetime) -> tuple[Planned, ...]:
+def plan(
+    message: NotificationFacts, person: PersonToNotify, senders: frozenset[Channel], now: datetime
+) -> tuple[Planned, ...]:
     """What becomes of the message on each channel that was asked for; `senders` are those that the org can send by."""
     # In one order, in which the writer locks digests and inbox.
     channels = [channel for channel in Channel if channel in message.channels]
     return tuple(one for channel in channels for one in _on(channel, message, person, senders, now))
 
 
-def reached_by(channel: Channel, person: Person, only_to: UUID | None = None) -> tuple[Contact, ...] | Suppressed:
+def reached_by(
+    channel: Channel, person: PersonToNotify, only_to: UUID | None = None
+) -> tuple[Contact, ...] | Suppressed:
     """To which addresses a message by this channel goes: each device, the first good address; or why to none."""
     contacts = [one for one in person.contacts if one.channel is channel and only_to in {None, one.contact_id}]
     usable = tuple(one for one in contacts if (one.is_verified or only_to) and one.suppressed_for is None)
@@ -130,7 +134,9 @@ def reached_by(channel: Channel, person: Person, only_to: UUID | None = None) ->
     return usable if channel is Channel.PUSH else usable[:1]
 
 
-def before_call(message: Message, person: Person, contact_id: UUID, now: datetime) -> Send | Suppressed:
+def before_call(
+    message: NotificationFacts, person: PersonToNotify, contact_id: UUID, now: datetime
+) -> Send | Suppressed:
     """What becomes of a message to one address right before it is sent; a digest that is closed is a message, too."""
     contact = next((one for one in person.contacts if one.contact_id == contact_id), None)
     if contact is None:
@@ -141,7 +147,7 @@ def before_call(message: Message, person: Person, contact_id: UUID, now: datetim
 
 
 def _on(
-    channel: Channel, message: Message, person: Person, senders: frozenset[Channel], now: datetime
+    channel: Channel, message: NotificationFacts, person: PersonToNotify, senders: frozenset[Channel], now: datetime
 ) -> Iterator[Planned]:
     choice = _choice(message.category, channel, person)
     reason = _reason_against(channel, message, choice, senders)
@@ -149,7 +155,7 @@ def _on(
         yield Suppressed(channel, reason)
         return
     if channel is Channel.INBOX:
-        yield Inbox()
+        yield InboxLine()
         return
     reached = reached_by(channel, person, message.only_to)
     if isinstance(reached, Suppressed):
@@ -158,13 +164,15 @@ def _on(
     closes = _after_quiet_hours(now + message.digest_every, message, person)
     # What would be too old when the digest closes goes by itself.
     if choice is Choice.DIGEST and closes + CLOSES_WITHIN - message.asked_at <= message.max_age:
-        yield Digest(channel, closes)
+        yield DigestItem(channel, closes)
         return
     for contact in reached:
         yield _to(contact, message, person, now)
 
 
-def _reason_against(channel: Channel, message: Message, choice: Choice, senders: frozenset[Channel]) -> Reason | None:
+def _reason_against(
+    channel: Channel, message: NotificationFacts, choice: Choice, senders: frozenset[Channel]
+) -> Reason | None:
     if channel not in message.said_by:
         return Reason.NO_TEXT
     if choice is Choice.OFF:
@@ -174,7 +182,7 @@ def _reason_against(channel: Channel, message: Message, choice: Choice, senders:
     return Reason.NO_SENDER if channel in ADDRESSED and channel not in senders else None
 
 
-def _choice(category: Category, channel: Channel, person: Person) -> Choice:
+def _choice(category: Category, channel: Channel, person: PersonToNotify) -> Choice:
     if not category.is_mutable:
         return Choice.NOW
     return person.choices.get((category.name, channel), Choice.NOW)
@@ -189,7 +197,7 @@ def _unreachable(channel: Channel, contacts: Sequence[Contact]) -> Suppressed:
     return Suppressed(channel, Reason.UNVERIFIED, contacts[0].contact_id)
 
 
-def _to(contact: Contact, message: Message, person: Person, now: datetime) -> Send | Suppressed:
+def _to(contact: Contact, message: NotificationFacts, person: PersonToNotify, now: datetime) -> Send | Suppressed:
     if contact.suppressed_for is not None:
         return Suppressed(contact.channel, Reason.SUPPRESSED, contact.contact_id)
     at = _after_quiet_hours(now, message, person)
@@ -198,7 +206,7 @@ def _to(contact: Contact, message: Message, person: Person, now: datetime) -> Se
     return Send(contact.channel, contact.contact_id, at)
 
 
-def _after_quiet_hours(moment: datetime, message: Message, person: Person) -> datetime:
+def _after_quiet_hours(moment: datetime, message: NotificationFacts, person: PersonToNotify) -> datetime:
     if person.quiet is None or message.category.rings_in_quiet_hours(message.late_at(moment)):
         return moment
     return person.quiet.until(moment, person.zone) or moment

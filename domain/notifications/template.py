@@ -96,7 +96,7 @@ class Template(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class RenderedWords:
     """What one channel says."""
 
     title: str
@@ -110,7 +110,7 @@ class Said(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    words: Words
+    words: RenderedWords
     category: str
     max_age: timedelta
     approval_id: UUID | None = None
@@ -136,7 +136,7 @@ def read_template(document: object) -> Template:
     return template
 
 
-def words_of(template: Template, channel: Channel, data: JsonObject, *, zone: str = "UTC") -> Words:
+def words_of(template: Template, channel: Channel, data: JsonObject, *, zone: str = "UTC") -> RenderedWords:
     """What the channel says of the data to a reader in that zone; raises `Invalid`."""
 
     def rendered(field: str, source: str | None, *, escapes: bool = False) -> str:
@@ -144,9 +144,11 @@ def words_of(template: Template, channel: Channel, data: JsonObject, *, zone: st
 
     if channel is Channel.EMAIL:
         html = None if template.html is None else rendered("html", template.html, escapes=True)
-        return Words(_title("subject", rendered("subject", template.subject)), rendered("text", template.text), html)
+        return RenderedWords(
+            _title("subject", rendered("subject", template.subject)), rendered("text", template.text), html
+        )
     if channel is Channel.SMS:
-        return Words("", in_segments(_sms(template, data, zone), template.most_segments))
+        return RenderedWords("", in_segments(_sms(template, data, zone), template.most_segments))
     titled = template.push if channel is Channel.PUSH else template.inbox
     if titled is None:
         raise Invalid("channel", f"the template has no text for {channel.value}")
@@ -156,10 +158,10 @@ def words_of(template: Template, channel: Channel, data: JsonObject, *, zone: st
     title = _title(f"{channel.value}.title", rendered(f"{channel.value}.title", titled.title))
     body = rendered(f"{channel.value}.body", titled.body).strip()
     if channel is Channel.INBOX:
-        return Words(title, shortened(body, LONGEST_INBOX), link=link)
+        return RenderedWords(title, shortened(body, LONGEST_INBOX), link=link)
     if link is not None and len(link.encode()) > LARGEST_PUSH_LINK:
         raise Invalid("push.link", f"has more than {LARGEST_PUSH_LINK} bytes")
-    return Words(in_bytes(title, LARGEST_PUSH_TITLE), in_bytes(body, LARGEST_PUSH_BODY), link=link)
+    return RenderedWords(in_bytes(title, LARGEST_PUSH_TITLE), in_bytes(body, LARGEST_PUSH_BODY), link=link)
 
 
 def one_line(text: str) -> str:
@@ -205,7 +207,7 @@ def _sources(template: Template) -> list[tuple[str, str]]:
 class Preview:
     """What a template says of some data, by each channel, and what its SMS costs."""
 
-    words: dict[Channel, Words]
+    words: dict[Channel, RenderedWords]
     sms: SmsText | None
 
 
@@ -226,7 +228,7 @@ font:16px/1.5 system-ui,-apple-system,'Segoe UI',sans-serif">
 _FOOTER = '<p style="margin-top:32px;font-size:13px;opacity:.7">{words}</p>\n'
 
 
-def frame(words: Words, category: str, unsubscribe_url: str | None) -> str:
+def frame(words: RenderedWords, category: str, unsubscribe_url: str | None) -> str:
     """The e-mail's HTML in its frame; with an address to unsubscribe where the category can be muted."""
     footer = ""
     if unsubscribe_url is not None:
@@ -235,7 +237,7 @@ def frame(words: Words, category: str, unsubscribe_url: str | None) -> str:
     return _FRAME.format(title=escape(words.title), content=words.html or "", footer=footer)
 
 
-def text_with_footer(words: Words, category: str, unsubscribe_url: str | None) -> str:
+def text_with_footer(words: RenderedWords, category: str, unsubscribe_url: str | None) -> str:
     """The e-mail's text; with the same address."""
     if unsubscribe_url is None:
         return words.body

@@ -20,7 +20,7 @@ JOB_TYPE = re.compile(r"[a-z_]+\.[a-z_]+")
 """The file of the handler, a dot, and the handler's own name."""
 
 
-class Words(NamedTuple):
+class KeptWords(NamedTuple):
     """What people write, which a payload never carries: it may look like a secret, and every list of jobs shows it.
 
     A caller may give it in the place of the field; where the job is enqueued, a row takes it in and the field its id
@@ -47,7 +47,7 @@ class Declaration:
     serial_by: str | None = None
     """The field of whose values each has at most `serial_limit` jobs running at once; or `ORG`."""
     serial_limit: int = 1
-    words: Words | None = None
+    words: KeptWords | None = None
     """What a caller may give in the place of a row's id."""
     asked_by: str | None = None
     """How services ask for what the job does: its row was decided on before, so they enqueue no such job."""
@@ -85,7 +85,7 @@ class Declaration:
             ),
             ("serial_by", isinstance(self.serial_by, str | None), "the name of a field"),
             ("serial_limit", type(self.serial_limit) is int, "an int"),
-            ("words", isinstance(self.words, Words | None), "made by Words()"),
+            ("words", isinstance(self.words, KeptWords | None), "made by Words()"),
             ("asked_by", isinstance(self.asked_by, str | None), "a str"),
         )
         for keyword, fits, kind in wanted:

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from domain.jobs.contract import misfit, storable
 from domain.jobs.uniqueness import for_ttl
-from domain.payloads.declaration import Words
+from domain.payloads.declaration import KeptWords
 from domain.payloads.mail_fields import MOST_FILES, FileName, HeaderText, MailboxText
 from domain.payloads.payload import Payload
 
@@ -134,7 +134,7 @@ class SendPayload(
     job_type="email.send",
     aliases=("EMAIL_SEND",),
     unique=for_ttl("order_id"),
-    words=Words("order_id", EmailOrder),
+    words=KeptWords("order_id", EmailOrder),
 ):
     """Which mail is sent. A service gives the mail itself, `{to, subject, text, ...}`, in the place of the order."""
 

@@ -13,7 +13,7 @@ from domain.jobs.contract import OLDEST_VERSION, first_problem, readable
 from domain.jobs.failures import Invalid
 from domain.jobs.job import SYSTEM_ORG, JsonObject, KeysOf, NewJob, Origin
 from domain.jobs.uniqueness import Unique
-from domain.payloads.declaration import Declaration, Upcast, Words
+from domain.payloads.declaration import Declaration, KeptWords, Upcast
 from domain.payloads.other_names import GivenWords, OtherNames, Renamed, other_names_of, rename
 from domain.payloads.registry import Registry
 
@@ -231,7 +231,7 @@ class Facts(TypedDict, total=False):
     unique: Unique
     serial_by: str
     serial_limit: int
-    words: Words
+    words: KeptWords
     registry: "Registry[type[Payload]]"
 
 

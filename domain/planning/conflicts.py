@@ -36,7 +36,7 @@ class ConflictKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Conflict:
+class PlanConflict:
     """One broken rule.
 
     `detail` tells conflicts of the same slots apart: the missing skills, the start of what the person does in another
@@ -78,7 +78,7 @@ def committed(plan: Plan) -> Mapping[UUID, tuple[Engagement, ...]]:
     return {person.collaborator_id: tuple(found[person.collaborator_id]) for person in plan.collaborators}
 
 
-def find_conflicts(plan: Plan, assignments: Iterable[Assignment]) -> Iterator[Conflict]:
+def find_conflicts(plan: Plan, assignments: Iterable[Assignment]) -> Iterator[PlanConflict]:
     """Every broken rule of these assignments, person by person."""
     slots = {slot.slot_id: slot for slot in plan.slots}
     given: dict[UUID, list[Slot]] = defaultdict(list)
@@ -108,7 +108,7 @@ class Diary:
                 if period is not None:
                     worked[period].append(engaged)
 
-    def conflicts(self) -> Iterator[Conflict]:
+    def conflicts(self) -> Iterator[PlanConflict]:
         """What clashes, of two engagements that are not both elsewhere; and too many hours."""
         for index, one in enumerate(self._engaged):
             for other in islice(self._engaged, index + 1, self._begun_near(one.span)):
@@ -118,7 +118,7 @@ class Diary:
             for period, ones in sorted(worked.items()):
                 yield from self._over(period, most, ones)
 
-    def rules_against(self, slot: Slot) -> Iterator[Conflict]:
+    def rules_against(self, slot: Slot) -> Iterator[PlanConflict]:
         """The rules that a slot would break if the person had it besides all else, as they are asked."""
         yield from _own_rules(self._person, slot)
         own = engagement(slot)
@@ -147,33 +147,33 @@ class Diary:
         """How many begin before the end of the reach of a time."""
         return bisect_left(self._starts, span.ends_at + REACH)
 
-    def _over(self, period: str, most: int | None, ones: Sequence[Engagement]) -> Iterator[Conflict]:
+    def _over(self, period: str, most: int | None, ones: Sequence[Engagement]) -> Iterator[PlanConflict]:
         over = sum(one.span.minutes for one in ones) - (most or 0)
         if over > 0:
             ordered = sorted(ones, key=lambda one: one.span)
             slot_ids = tuple(one.slot_id for one in ordered if one.slot_id is not None)
             if slot_ids:
-                yield Conflict(ConflictKind.HOURS, self._person.collaborator_id, slot_ids, period, over)
+                yield PlanConflict(ConflictKind.HOURS, self._person.collaborator_id, slot_ids, period, over)
 
 
-def _own_rules(person: Collaborator, slot: Slot) -> Iterator[Conflict]:
+def _own_rules(person: Collaborator, slot: Slot) -> Iterator[PlanConflict]:
     missing = slot.skills - person.skills
     if missing:
         detail = ", ".join(sorted(missing))
-        yield Conflict(ConflictKind.SKILL, person.collaborator_id, (slot.slot_id,), detail)
+        yield PlanConflict(ConflictKind.SKILL, person.collaborator_id, (slot.slot_id,), detail)
     if not person.is_free(slot.span):
-        yield Conflict(ConflictKind.AVAILABILITY, person.collaborator_id, (slot.slot_id,))
+        yield PlanConflict(ConflictKind.AVAILABILITY, person.collaborator_id, (slot.slot_id,))
 
 
-def clash(plan: Plan, person: Collaborator, one: Engagement, other: Engagement) -> Iterator[Conflict]:
+def clash(plan: Plan, person: Collaborator, one: Engagement, other: Engagement) -> Iterator[PlanConflict]:
     """What keeps a person from two engagements: they overlap, or the way is longer than the time between."""
     first, second = sorted((one, other), key=lambda engaged: engaged.span)
     slot_ids = tuple(engaged.slot_id for engaged in (first, second) if engaged.slot_id is not None)
     detail = next((each.span.starts_at.isoformat() for each in (first, second) if each.slot_id is None), "")
     if first.span.overlaps(second.span):
-        yield Conflict(ConflictKind.OVERLAP, person.collaborator_id, slot_ids, detail)
+        yield PlanConflict(ConflictKind.OVERLAP, person.collaborator_id, slot_ids, detail)
     elif lacking := lacking_minutes(plan, first, second):
-        yield Conflict(ConflictKind.TRAVEL, person.collaborator_id, slot_ids, detail, lacking)
+        yield PlanConflict(ConflictKind.TRAVEL, person.collaborator_id, slot_ids, detail, lacking)
 
 
 def lacking_minutes(plan: Plan, first: Engagement, second: Engagement) -> int:
@@ -197,7 +197,7 @@ def limits(person: Collaborator) -> tuple[int | None, int | None]:
     return person.most_minutes_a_day, person.most_minutes_a_week
 
 
-def words(conflict: Conflict, slots: Mapping[UUID, Slot], people: Mapping[UUID, Collaborator]) -> str:
+def words(conflict: PlanConflict, slots: Mapping[UUID, Slot], people: Mapping[UUID, Collaborator]) -> str:
     """The conflict as a sentence, with the names of slots and people."""
     who = people[conflict.collaborator_id].name
     names = [slots[slot_id].name for slot_id in conflict.slot_ids[:MOST_NAMED]]

@@ -7,9 +7,9 @@ from uuid import UUID
 
 from domain.jobs.job import JsonObject
 from domain.planning.conflicts import (
-    Conflict,
     ConflictKind,
     Diary,
+    PlanConflict,
     committed,
     engagement,
     find_conflicts,
@@ -17,8 +17,8 @@ from domain.planning.conflicts import (
 )
 from domain.planning.model import Assignment, Collaborator, Plan, Slot
 from domain.planning.programme import (
-    Choice,
     Points,
+    SlotVariable,
     by_id,
     choice_points,
     current_choices,
@@ -37,7 +37,7 @@ class Candidate:
     collaborator_id: UUID
     is_chosen: bool
     points: Points
-    against: Conflict | None = None
+    against: PlanConflict | None = None
     loses: int = 0
 
 
@@ -51,12 +51,12 @@ class SlotExplanation:
     why_open: str = ""
 
 
-def explain(plan: Plan, choices: Iterable[Choice]) -> Iterator[SlotExplanation]:
+def explain(plan: Plan, choices: Iterable[SlotVariable]) -> Iterator[SlotExplanation]:
     """The reasons of a plan, slot by slot: all candidates of all slots together are too many to hold."""
     return _Reasons(plan, frozenset(choices)).explain()
 
 
-def kept_conflicts(plan: Plan, choices: Iterable[Choice]) -> Iterator[Conflict]:
+def kept_conflicts(plan: Plan, choices: Iterable[SlotVariable]) -> Iterator[PlanConflict]:
     """The rules that a plan breaks, because somebody pinned what breaks them."""
     return find_conflicts(plan, [Assignment(one.slot_id, one.collaborator_id) for one in choices])
 
@@ -64,7 +64,7 @@ def kept_conflicts(plan: Plan, choices: Iterable[Choice]) -> Iterator[Conflict]:
 class _Reasons:
     """The reasons of one plan."""
 
-    def __init__(self, plan: Plan, choices: frozenset[Choice]) -> None:
+    def __init__(self, plan: Plan, choices: frozenset[SlotVariable]) -> None:
         self._plan, self._choices = plan, choices
         self._slots, self._people = by_id(plan)
         self._current, self._pinned = current_choices(plan), frozenset(pinned_choices(plan))
@@ -101,7 +101,7 @@ class _Reasons:
 
     def _leaving(self, slot: Slot, chosen: Sequence[Candidate]) -> Mapping[UUID, int]:
         """The points of who could leave a slot for another: of those whose hours change no maximum the cheapest."""
-        free = [one for one in chosen if Choice(slot.slot_id, one.collaborator_id) not in self._pinned]
+        free = [one for one in chosen if SlotVariable(slot.slot_id, one.collaborator_id) not in self._pinned]
         longest = {who for who, _ in self._longest}
         kept = [one for one in free if one.collaborator_id in longest]
         others = [one for one in free if one.collaborator_id not in longest]
@@ -132,7 +132,7 @@ class _Reasons:
             costs = 2 * points.total
         return Candidate(who, is_chosen=False, points=points, loses=costs - points.total)
 
-    def _rule_against(self, slot: Slot, person: Collaborator) -> Conflict | None:
+    def _rule_against(self, slot: Slot, person: Collaborator) -> PlanConflict | None:
         return next(self._diaries[person.collaborator_id].rules_against(slot), None)
 
     def _points(self, slot: Slot, person: Collaborator) -> Points:

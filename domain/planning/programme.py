@@ -40,7 +40,7 @@ def unchecked() -> None:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Choice:
+class SlotVariable:
     """A person in a slot."""
 
     slot_id: UUID
@@ -48,7 +48,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class LinearRow:
     """The sum of these variables, each times its factor, is at most this."""
 
     most: int
@@ -64,11 +64,11 @@ class Row:
 class Programme:
     """Choose whole numbers from 0 to `uppers` that keep all rows and gain the most."""
 
-    choices: tuple[Choice, ...]
+    choices: tuple[SlotVariable, ...]
     """What the first variables mean."""
     gains: tuple[int, ...]
     uppers: tuple[int, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[LinearRow, ...]
     pinned_points: int = 0
     """What is gained by what is no choice."""
     ceiling: int = MOST_POINTS
@@ -91,13 +91,13 @@ class Programme:
                 found[index].append((number, factor))
         return found
 
-    def chosen(self, values: Sequence[int]) -> tuple[Choice, ...]:
+    def chosen(self, values: Sequence[int]) -> tuple[SlotVariable, ...]:
         """The choices that these values make."""
         return tuple(choice for choice, value in zip(self.choices, values, strict=False) if value)
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SolverAnswer:
     """What a solver says of a programme.
 
     `values` are the best that it found; None for none. `most` is what no plan exceeds; None where it is proved that
@@ -132,23 +132,23 @@ class Points:
 POINTS = tuple(Points.__dataclass_fields__)
 
 
-def choice_points(plan: Plan, slot: Slot, person: Collaborator, current: frozenset[Choice]) -> Points:
+def choice_points(plan: Plan, slot: Slot, person: Collaborator, current: frozenset[SlotVariable]) -> Points:
     """What one choice is worth by itself; `current` are the choices of the plan as it is now."""
     weights = plan.weights
     return Points(
         coverage=weights.coverage * slot.priority,
         preference=weights.preference * person.prefers(slot.span),
-        stability=weights.stability * (Choice(slot.slot_id, person.collaborator_id) in current),
+        stability=weights.stability * (SlotVariable(slot.slot_id, person.collaborator_id) in current),
         travel=-weights.travel * plan.travel.minutes(person.home_id, slot.place_id),
     )
 
 
-def current_choices(plan: Plan) -> frozenset[Choice]:
+def current_choices(plan: Plan) -> frozenset[SlotVariable]:
     """The choices of the plan as it is now."""
-    return frozenset(Choice(one.slot_id, one.collaborator_id) for one in plan.assignments)
+    return frozenset(SlotVariable(one.slot_id, one.collaborator_id) for one in plan.assignments)
 
 
-def plan_points(plan: Plan, choices: Iterable[Choice]) -> Points:
+def plan_points(plan: Plan, choices: Iterable[SlotVariable]) -> Points:
     """What a whole plan is worth. People beyond a slot's headcount, whom somebody has pinned, cover nothing."""
     slots, people = by_id(plan)
     current, total = current_choices(plan), Points()
@@ -170,9 +170,9 @@ def by_id(plan: Plan) -> tuple[Mapping[UUID, Slot], Mapping[UUID, Collaborator]]
     return slots, {person.collaborator_id: person for person in plan.collaborators}
 
 
-def pinned_choices(plan: Plan) -> tuple[Choice, ...]:
+def pinned_choices(plan: Plan) -> tuple[SlotVariable, ...]:
     """What stands in each proposal."""
-    return tuple(Choice(one.slot_id, one.collaborator_id) for one in plan.assignments if one.is_pinned)
+    return tuple(SlotVariable(one.slot_id, one.collaborator_id) for one in plan.assignments if one.is_pinned)
 
 
 @dataclass
@@ -181,15 +181,15 @@ class _Builder:
 
     plan: Plan
     check: Check
-    pinned: frozenset[Choice] = frozenset()
+    pinned: frozenset[SlotVariable] = frozenset()
     pinned_in: Mapping[UUID, int] = field(default_factory=dict)
     """How many people are pinned in each slot."""
     engaged: dict[UUID, list[Engagement]] = field(default_factory=dict)
-    choices: list[Choice] = field(default_factory=list)
+    choices: list[SlotVariable] = field(default_factory=list)
     gains: list[int] = field(default_factory=list)
     of_person: dict[UUID, list[int]] = field(default_factory=lambda: defaultdict(list))
     of_slot: dict[UUID, list[int]] = field(default_factory=lambda: defaultdict(list))
-    rows: list[Row] = field(default_factory=list)
+    rows: list[LinearRow] = field(default_factory=list)
 
     @cached_property
     def slots(self) -> Mapping[UUID, Slot]:
@@ -229,7 +229,7 @@ class _Builder:
             if self._wanted(slot) <= 0:
                 continue
             for person, diary in zip(people, diaries, strict=True):
-                choice = Choice(slot.slot_id, person.collaborator_id)
+                choice = SlotVariable(slot.slot_id, person.collaborator_id)
                 if choice in self.pinned or next(diary.rules_against(slot), None) is not None:
                     continue
                 self.of_person[choice.collaborator_id].append(len(self.choices))
@@ -278,7 +278,7 @@ class _Builder:
         for period in sorted(terms):
             self._add_row(most - used[period], terms[period])
 
-    def _add_largest_share(self, pinned: Sequence[Choice]) -> int:
+    def _add_largest_share(self, pinned: Sequence[SlotVariable]) -> int:
         """The last variable is at least the hours of each person; returns the most that it can be."""
         hours: dict[UUID, int] = defaultdict(int)
         for choice in pinned:
@@ -290,12 +290,12 @@ class _Builder:
             held = hours[person.collaborator_id]
             most = max(most, held + sum(factor for _, factor in terms))
             if terms or held:
-                self.rows.append(Row(-held, (*terms, (share, -1))))
+                self.rows.append(LinearRow(-held, (*terms, (share, -1))))
         return most
 
     def _add_row(self, most: int, terms: Sequence[tuple[int, int]]) -> None:
         if sum(factor for _, factor in terms) > most:  # else it always holds
-            self.rows.append(Row(most, tuple(terms)))
+            self.rows.append(LinearRow(most, tuple(terms)))
 
     def _best_of_each_slot(self) -> int:
         total = 0

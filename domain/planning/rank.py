@@ -9,23 +9,23 @@ from domain.jobs.failures import Invalid
 from domain.payloads.planning import MOST_ALTERNATIVES, MOST_DIFFER
 from domain.planning.model import Plan
 from domain.planning.programme import (
-    Answer,
     Check,
-    Choice,
+    LinearRow,
     Points,
     Programme,
-    Row,
+    SlotVariable,
+    SolverAnswer,
     pinned_choices,
     plan_points,
     programme,
     unchecked,
 )
 
-Solve = Callable[[Programme, Sequence[int] | None], Answer]
+Solve = Callable[[Programme, Sequence[int] | None], SolverAnswer]
 """A solver with its time limit. It may begin with the values that it is given, which keep all rows."""
 
 
-class Ended(StrEnum):
+class SearchEnd(StrEnum):
     """Why a suggestion has no further plan."""
 
     ENOUGH = "enough"
@@ -40,7 +40,7 @@ class Ended(StrEnum):
 class Proposal:
     """One whole plan: its choices with the pinned ones, its points, and what no plan exceeds in its place."""
 
-    choices: tuple[Choice, ...]
+    choices: tuple[SlotVariable, ...]
     points: Points
     most: int
 
@@ -61,7 +61,7 @@ class Suggestion:
     """The proposals, best first, and why there are no more."""
 
     proposals: tuple[Proposal, ...]
-    ended: Ended
+    ended: SearchEnd
 
 
 def suggest(
@@ -82,19 +82,19 @@ def suggest(
     while len(found) < alternatives:
         answer = solve(wanted, start)
         if answer.values is None:
-            return Suggestion(tuple(found), Ended.NO_MORE if answer.most is None else Ended.OUT_OF_TIME)
+            return Suggestion(tuple(found), SearchEnd.NO_MORE if answer.most is None else SearchEnd.OUT_OF_TIME)
         choices = tuple(sorted((*pinned, *wanted.chosen(answer.values))))
         points = plan_points(plan, choices)
         found.append(Proposal(choices, points, points.total if answer.most is None else answer.most))
         wanted, start = apart(wanted, answer.values, differ), None
-    return Suggestion(tuple(found), Ended.ENOUGH)
+    return Suggestion(tuple(found), SearchEnd.ENOUGH)
 
 
 def apart(programme: Programme, values: Sequence[int], differ: int) -> Programme:
     """The same programme, of whose plans each differs from these values in so many choices."""
     choices = values[: len(programme.choices)]
     terms = tuple((index, 1 if value else -1) for index, value in enumerate(choices))
-    return replace(programme, rows=(*programme.rows, Row(sum(choices) - differ, terms)))
+    return replace(programme, rows=(*programme.rows, LinearRow(sum(choices) - differ, terms)))
 
 
 def greedy(programme: Programme, check: Check = unchecked) -> tuple[int, ...]:

@@ -191,7 +191,7 @@ class RunState(StrEnum):
     CANCELED = "canceled"
 
 
-class Stop(StrEnum):
+class RunStop(StrEnum):
     """Why the rest of a run was canceled."""
 
     CANCELED = "canceled"
@@ -237,7 +237,7 @@ def end_run(
     definition: Definition,
     ends: Mapping[str, NodeEnd],
     facts: Facts,
-    stop: Stop | None = None,
+    stop: RunStop | None = None,
     stopped_by: RunFailure = OVER_TIME,
 ) -> RunEnd | None:
     """How a run has ended; None while a node has not. The output is evaluated here, once.
@@ -247,7 +247,7 @@ def end_run(
     if not all(end.state.final for end in ends.values()):
         return None
     if any(end.state is NodeState.CANCELED for end in ends.values()):
-        return RunEnd(RunState.FAILED, stopped_by) if stop is Stop.DEADLINE else RunEnd(RunState.CANCELED)
+        return RunEnd(RunState.FAILED, stopped_by) if stop is RunStop.DEADLINE else RunEnd(RunState.CANCELED)
     failed = unhandled(definition, ends)
     if failed:
         return RunEnd(RunState.FAILED, _failure(failed, ends[failed[0]].error))

@@ -60,14 +60,14 @@ class Need(Enum):
     """It was canceled, or did not run because a node before it was."""
 
 
-class Answer(Enum):
+class JoinAnswer(Enum):
     """What a join says when the node is not skipped."""
 
     WAIT = auto()
     RUN = auto()
 
 
-Verdict = Answer | SkipReason
+Verdict = JoinAnswer | SkipReason
 
 _BY_STATE = {
     NodeState.SUCCEEDED: Need.SUCCEEDED,
@@ -89,14 +89,14 @@ def verdict(run_if: RunIf, needs: Iterable[Need]) -> Verdict:
     """Whether a node waits, runs or is skipped, and why it is."""
     ends = frozenset(needs)
     if Need.OPEN in ends:
-        return Answer.WAIT
+        return JoinAnswer.WAIT
     if run_if is RunIf.DONE:
-        return Answer.RUN
+        return JoinAnswer.RUN
     if run_if is RunIf.FAILED:
-        return Answer.RUN if Need.FAILED in ends else SkipReason.NOTHING_FAILED
+        return JoinAnswer.RUN if Need.FAILED in ends else SkipReason.NOTHING_FAILED
     if Need.FAILED in ends:
         return SkipReason.UPSTREAM_FAILED
     if Need.CANCELED in ends:
         return SkipReason.UPSTREAM_CANCELED
     chosen = Need.SUCCEEDED in ends if run_if is RunIf.NOT_FAILED else Need.SKIPPED not in ends
-    return Answer.RUN if chosen else SkipReason.UPSTREAM_SKIPPED
+    return JoinAnswer.RUN if chosen else SkipReason.UPSTREAM_SKIPPED

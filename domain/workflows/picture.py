@@ -37,7 +37,7 @@ EDGE_COLOURS = {RunIf.FAILED: "#c9302c", RunIf.DONE: "#7d8794"}
 """Of the lines to a node that runs after a failure, and to one that runs however its needs ended."""
 
 
-class ItemCounts(NamedTuple):
+class BoxCounts(NamedTuple):
     """The items of a node, which share its box."""
 
     total: int
@@ -49,7 +49,7 @@ class NodeStatus(NamedTuple):
     """How a node stands in a run."""
 
     state: NodeState
-    items: ItemCounts | None = None
+    items: BoxCounts | None = None
 
 
 class Box(NamedTuple):

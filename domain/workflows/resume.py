@@ -25,7 +25,7 @@ class Redo(StrEnum):
     """A need of it is done again, or it is new: its row is as when the run began, and its items are gone."""
 
 
-class Plan(NamedTuple):
+class ResumePlan(NamedTuple):
     """What a resume does."""
 
     again: Mapping[str, Redo]
@@ -44,7 +44,7 @@ class Differing(NamedTuple):
 
 def plan_resume(
     definition: Definition, ends: Mapping[str, NodeEnd], newer: Definition | None = None
-) -> Plan | Differing:
+) -> ResumePlan | Differing:
     """What the next round of an ended run does, by its own definition or by a newer one."""
     kept = definition.nodes.keys() - _again(definition, ends)
     nodes = definition.nodes if newer is None else newer.nodes
@@ -52,7 +52,7 @@ def plan_resume(
     if differing:
         return Differing(differing)
     pending = {name: sum(need not in kept for need in node.needs) for name, node in nodes.items() if name not in kept}
-    return Plan(
+    return ResumePlan(
         again={name: _redo(definition.nodes.get(name), nodes[name], pending[name]) for name in pending},
         pending=pending,
         kept=frozenset(kept),

@@ -4,7 +4,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from domain.jobs.monitoring.counting import Series, observed
+from domain.jobs.monitoring.counting import MetricSeries, observed
 from domain.jobs.monitoring.metrics import (
     COUNTING_LAG,
     DEPTH,
@@ -42,8 +42,8 @@ def samples_of(counts: FleetCounts, now: float) -> Samples:
     return _of_log(counts.totals) | _of_ledger(counts) | {COUNTING_LAG: [Sample((), now - counts.counted_at)]}
 
 
-def _of_log(totals: Mapping[Series, float]) -> dict[Metric, list[Sample]]:
-    by_metric: dict[str, list[tuple[Series, float]]] = defaultdict(list)
+def _of_log(totals: Mapping[MetricSeries, float]) -> dict[Metric, list[Sample]]:
+    by_metric: dict[str, list[tuple[MetricSeries, float]]] = defaultdict(list)
     for series, total in totals.items():
         by_metric[series.metric].append((series, total))
     found = {}
@@ -55,12 +55,12 @@ def _of_log(totals: Mapping[Series, float]) -> dict[Metric, list[Sample]]:
     return found
 
 
-def _counters(metric: Metric, kept: list[tuple[Series, float]]) -> Iterator[Sample]:
+def _counters(metric: Metric, kept: list[tuple[MetricSeries, float]]) -> Iterator[Sample]:
     for series, total in kept:
         yield Sample((series.job_type, series.queue, series.label)[: len(metric.labels)], total)
 
 
-def _histograms(metric: Metric, kept: list[tuple[Series, float]]) -> Iterator[Sample]:
+def _histograms(metric: Metric, kept: list[tuple[MetricSeries, float]]) -> Iterator[Sample]:
     by_labels: dict[tuple[str, ...], dict[str, float]] = defaultdict(dict)
     for series, total in kept:
         by_labels[(series.job_type, series.queue)[: len(metric.labels)]][series.label] = total

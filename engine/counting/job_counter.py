@@ -15,7 +15,7 @@ from uuid import UUID
 import structlog
 
 from domain.jobs.failures import Failure
-from domain.jobs.monitoring.counting import Series, totals_of
+from domain.jobs.monitoring.counting import MetricSeries, totals_of
 from domain.jobs.monitoring.metrics import SECONDS
 from domain.jobs.queues import Queue
 from domain.jobs.scheduling.ticks import Ticks
@@ -38,7 +38,7 @@ SILENT_INTERVALS = 4
 class FleetCounts:
     """What the process that counts knows of the whole fleet."""
 
-    totals: Mapping[Series, float]
+    totals: Mapping[MetricSeries, float]
     queues: tuple[QueueMeasure, ...]
     ledger: Mapping[tuple[str, str], int]
     ticks: Ticks

@@ -9,7 +9,7 @@ import structlog
 
 from domain.jobs.queues import Queue
 from domain.jobs.scheduling.backlog_demand import BacklogKey, OutstandingDemand, interleave, message_size
-from domain.jobs.scheduling.fairness import PriorityTurn, Tenant, Turn, Window, adapt, offer, share
+from domain.jobs.scheduling.fairness import HintWindow, OrgTurn, PriorityTurn, Tenant, adapt, offer, share
 from engine.relay.broker import Broker, BrokerAway
 from engine.runtime import Runtime
 from storage.jobs import relay
@@ -58,12 +58,12 @@ Quotas = Mapping[UUID, int]
 class QueueState:
     """What the publisher remembers of one queue."""
 
-    window: Window = field(default_factory=Window)
+    window: HintWindow = field(default_factory=HintWindow)
     left: int = 0
     """Hints that were in the broker after the last turn; each job that demand allows to claim is one."""
     messages: int = 0
     """The messages that they were in."""
-    turns: dict[int, Turn] = field(default_factory=dict)
+    turns: dict[int, OrgTurn] = field(default_factory=dict)
     """Whose turn it is at each priority."""
     demand: OutstandingDemand = field(default_factory=OutstandingDemand)
     emptied: bool = False

@@ -18,7 +18,7 @@ MOST_ROWS = 1_000
 """A third of a second's work; the leader's other duties come in between."""
 
 
-class OfOrg(Protocol):
+class DueRow(Protocol):
     """A row that is due."""
 
     @property
@@ -26,7 +26,7 @@ class OfOrg(Protocol):
         """Whose it is."""
 
 
-Row = TypeVar("Row", bound=OfOrg)
+Row = TypeVar("Row", bound=DueRow)
 
 
 class DueTable(Protocol[Row]):
@@ -82,5 +82,5 @@ class DueRows(Generic[Row]):
             self._table.fire(tx, due, hint_timeout=self._runtime.hint_timeout)
 
 
-def _org_of(row: OfOrg) -> UUID:
+def _org_of(row: DueRow) -> UUID:
     return row.org_id

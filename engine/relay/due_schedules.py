@@ -11,7 +11,7 @@ from domain.jobs.failures import Conflict, Forbidden, Invalid
 from engine.relay.resting_orgs import RestingOrgs
 from engine.runtime import Runtime
 from storage.jobs.schedules import schedules
-from storage.jobs.schedules.schedules import Due
+from storage.jobs.schedules.schedules import DueSchedule
 from storage.postgres.execution import StatementAborted
 
 log = structlog.get_logger(__name__)
@@ -39,7 +39,7 @@ class DueSchedules:
         return any(fired) and len(found) == MOST_PER_TURN
 
     def _fire(self, schedule_id: UUID) -> bool:
-        due: Due | None = None
+        due: DueSchedule | None = None
         try:
             with self._runtime.database.ledger() as tx:
                 tx.wait_briefly()

@@ -31,14 +31,14 @@ class EnqueuedJob(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class UnderstoodRequest:
     """A request that is understood: the job it is for, and what tells it from another under the same key."""
 
     job: NewJob
     keyed: KeyedRequest
 
 
-def understand(document: object, header_key: str | None, caller: Caller, origin: Origin) -> Asked:
+def understand(document: object, header_key: str | None, caller: Caller, origin: Origin) -> UnderstoodRequest:
     """Check a request as a worker would its job; raises `Invalid` or `Forbidden` with the field and the reason."""
     request = JobRequest.parse(document, header_key)
     payload_type = payload_types.find(request.job_type)
@@ -54,10 +54,10 @@ def understand(document: object, header_key: str | None, caller: Caller, origin:
     if not isinstance(document, dict):
         raise TypeError("a request that was parsed is an object")
     # Route and query are not part of it: the key may also stand in the body, and the ledger knows it by itself.
-    return Asked(job, KeyedRequest(job.idempotency_key, fingerprint(document)))
+    return UnderstoodRequest(job, KeyedRequest(job.idempotency_key, fingerprint(document)))
 
 
-def enqueue(resources: Resources, asked: Asked) -> EnqueuedJob:
+def enqueue(resources: Resources, asked: UnderstoodRequest) -> EnqueuedJob:
     """Enqueue the job, or name the one that the same request made before; the relay is woken and publishes it.
 
     Raises `Invalid` when the key belongs to another request.
@@ -76,7 +76,7 @@ def enqueue(resources: Resources, asked: Asked) -> EnqueuedJob:
     return EnqueuedJob(job_id=made.job_id, job_type=made.hint.job_type, created=made.created, replayed=replayed)
 
 
-def _replayed(earlier: StoredRequest, asked: Asked) -> EnqueuedJob:
+def _replayed(earlier: StoredRequest, asked: UnderstoodRequest) -> EnqueuedJob:
     return EnqueuedJob(
         job_id=earlier.made[0], job_type=earlier.job_type or asked.job.job_type, created=False, replayed=True
     )

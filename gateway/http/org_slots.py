@@ -10,7 +10,7 @@ from fastapi import Depends, Request
 from gateway.http.resources import resources_of
 
 
-class OfOrg(Protocol):
+class FoundOfOrg(Protocol):
     """What was found of a request, and whose it is."""
 
     @property
@@ -19,7 +19,7 @@ class OfOrg(Protocol):
         ...
 
 
-Found = TypeVar("Found", bound=OfOrg | None)
+Found = TypeVar("Found", bound=FoundOfOrg | None)
 Holder = Callable[..., AsyncIterator[Found]]
 HOLDERS: set[Holder[Any]] = set()
 """Every dependency that was made by `in_slot_of_org`."""

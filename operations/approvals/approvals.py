@@ -12,9 +12,9 @@ from domain.approvals.decision import (
     ApprovalStanding,
     ApprovalState,
     Choice,
+    PressFacts,
     Refusal,
     RefusedDecision,
-    Standing,
     closed_to,
     refusal_of,
 )
@@ -27,7 +27,7 @@ from operations.mail.actions import ActionView
 from operations.operation import Area, OperatorsOnly, Reason, Record, Route
 from operations.pages import Page, Window
 from storage.approvals import approvals, subjects
-from storage.approvals.subjects import Subject, SubjectPosition
+from storage.approvals.subjects import ApprovalSubject, SubjectPosition
 from storage.jobs import ledger
 from storage.jobs.audit_log import deeds
 from storage.mail.accounts import accounts
@@ -75,7 +75,7 @@ class ApprovalView(Record):
     node: AskingNodeView | None
 
     @classmethod
-    def of(cls, subject: Subject, **more: object) -> Self:
+    def of(cls, subject: ApprovalSubject, **more: object) -> Self:
         """The view of a subject."""
         of, standing = subject.of, subject.standing
         facts = {
@@ -186,7 +186,7 @@ class Presser:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedChoice:
     """A person's choice does not count."""
 
     refusal: Refusal
@@ -198,10 +198,10 @@ def decide_in_person(
     call: Call,
     approval_id: UUID,
     choice: Choice,
-    look: Callable[[Transaction, Subject], Presser],
+    look: Callable[[Transaction, ApprovalSubject], Presser],
     *,
     reason: str | None = None,
-) -> ApprovalView | Refused:
+) -> ApprovalView | RefusedChoice:
     """Decide in the name of the person who presses, within the call's transaction; a refusal is audited, too.
 
     `look` finds out who that is. Whoever presses elsewhere than they were asked learns nothing of the question.
@@ -218,15 +218,15 @@ def decide_in_person(
                 refusal, found = refused.refusal, subjects.find(tx, approval_id)
         data: JsonObject = {"approval_id": str(approval_id), "choice": str(choice), "why": str(refusal)}
         deeds.record(tx, "approval.refused", data, by=call.origin, org_id=found.org_id if found else SYSTEM_ORG)
-        return Refused(refusal or Refusal.NOT_HERE, outcome_of(found.standing) if found else "")
+        return RefusedChoice(refusal or Refusal.NOT_HERE, outcome_of(found.standing) if found else "")
 
 
-def refused_to(tx: Transaction, presser: Presser, asked: Subject | None) -> Refusal | None:
+def refused_to(tx: Transaction, presser: Presser, asked: ApprovalSubject | None) -> Refusal | None:
     """Why the choice of this person would not count; None when it would."""
     if asked is None:
         return Refusal.NOT_HERE
     role = presser.user.role if presser.user else None
-    return refusal_of(Standing(asked.standing, presser.is_its_place, role, asked.deciders), ledger.read_time(tx))
+    return refusal_of(PressFacts(asked.standing, presser.is_its_place, role, asked.deciders), ledger.read_time(tx))
 
 
 def _decide(call: Call, approval_id: UUID, choice: Choice, reason: str | None) -> ApprovalView:
@@ -254,11 +254,11 @@ def _decide(call: Call, approval_id: UUID, choice: Choice, reason: str | None) -
         return ApprovalView.of(_found(tx, call, approval_id))
 
 
-def _found(tx: Transaction, call: Call, approval_id: UUID) -> Subject:
+def _found(tx: Transaction, call: Call, approval_id: UUID) -> ApprovalSubject:
     return call.found(subjects.find(tx, approval_id), f"action and no wait {approval_id}")
 
 
-def _facts(found: Subject) -> JsonObject:
+def _facts(found: ApprovalSubject) -> JsonObject:
     """What the audit log says of a subject."""
     of = found.of
     if isinstance(of, StoredAction):
@@ -266,5 +266,5 @@ def _facts(found: Subject) -> JsonObject:
     return {"approval_id": str(of.approval_id), "run_id": str(of.run_id), "workflow": of.workflow, "node": of.node}
 
 
-def _refused(found: Subject, refusal: Refusal) -> RefusedDecision:
+def _refused(found: ApprovalSubject, refusal: Refusal) -> RefusedDecision:
     return RefusedDecision(refusal, f"approval_id: {refusal_words(refusal, outcome_of(found.standing))}")

@@ -23,7 +23,7 @@ BATCH = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Canceled:
+class CancellationResult:
     """What became of a cancellation: the new state of each job that had not ended, by how it was reached."""
 
     asked: dict[UUID, str]
@@ -38,7 +38,7 @@ def cancel(
     by: Origin,
     org_id: UUID | None = None,
     children: bool = True,
-) -> Canceled:
+) -> CancellationResult:
     """Ask for jobs and, with `children`, all that descends from them to be canceled; with an org, only its jobs.
 
     Each batch is a transaction of its own, parents first. Whoever was cut off asks again: the descendants of a job that
@@ -66,4 +66,4 @@ def cancel(
                 left, locked = put_off.untried, locked + len(put_off.locked)
         if locked:
             raise RowLocked(f"somebody has locked {locked} of the descendants; all others are canceled")
-    return Canceled(asked, descendants)
+    return CancellationResult(asked, descendants)

@@ -18,7 +18,7 @@ from operations.jobs.replays import Replacement, Ruling
 from operations.operation import WORDS, Area, Reason, Record, Route
 from operations.pages import Page, Window
 from storage.jobs import dead_letters, payload_names
-from storage.jobs.dead_letters import DeadLetter, Position
+from storage.jobs.dead_letters import DeadLetter, LetterPosition
 from storage.postgres.database import Transaction
 
 DEAD_LETTERS = Area(
@@ -91,11 +91,11 @@ def list_dead_letters(
     """List dead letters, the newest first."""
     asked = None if state is LetterState.ALL else state.value
     with call.reading() as tx:
-        found = dead_letters.listed(tx, state=asked, after=window.after(Position), limit=window.limit)
+        found = dead_letters.listed(tx, state=asked, after=window.after(LetterPosition), limit=window.limit)
     return window.page(
         found.rows,
         DeadLetterLine.model_validate,
-        lambda letter: Position(letter.created_at, letter.letter_id),
+        lambda letter: LetterPosition(letter.created_at, letter.letter_id),
         reached=found.reached,
     )
 

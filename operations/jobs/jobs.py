@@ -17,7 +17,7 @@ from operations.jobs import cancellations, replays
 from operations.operation import Area, OperatorsOnly, Reason, Record, Route
 from operations.pages import Page, Window
 from storage.jobs import job_views, refusals
-from storage.jobs.job_views import JobFilter, Position
+from storage.jobs.job_views import JobFilter, JobPosition
 from storage.orgs.secrets.sealing import REFUSED_MESSAGE, SealedToken, Sealer
 
 JOBS = Area("jobs", "Enqueue, look at, cancel and retry jobs.")
@@ -150,13 +150,13 @@ def list_jobs(  # noqa: PLR0913 - one parameter per filter
     name = known.declaration.job_type if known else job_type
     wanted = JobFilter(state or (), name, queue, since, before)
     with call.reading() as tx:
-        found = job_views.listed(tx, wanted, after=window.after(Position), limit=window.limit)
+        found = job_views.listed(tx, wanted, after=window.after(JobPosition), limit=window.limit)
     if job_type and known is None and not found.rows and call.origin.actor_type is not ActorType.API_KEY:
         # Jobs of a type that this release no longer knows are listed; where there are none, the name is a mistake.
         names = ", ".join(one.declaration.job_type for one in payload_types)
         raise Invalid("job_type", f"{job_type} is no known job type; known are {names}")
     return window.page(
-        found.rows, JobLine.model_validate, lambda line: Position(line.at, line.job_id), reached=found.reached
+        found.rows, JobLine.model_validate, lambda line: JobPosition(line.at, line.job_id), reached=found.reached
     )
 
 

@@ -17,7 +17,7 @@ from operations.call import Call
 from operations.operation import Area, Record, Route
 from operations.pages import Page, Window
 from storage.notifications import channel_senders, notifications, templates
-from storage.notifications.notifications import Delivery, Request
+from storage.notifications.notifications import Delivery, NotificationRequest
 from storage.orgs.secrets import org_secrets
 from storage.orgs.secrets.sealing import SecretPlace
 from storage.postgres.database import Transaction
@@ -90,7 +90,7 @@ def send_notification(
     ] = None,
 ) -> ToldView:
     """Tell a person something. The same recipient, template, data and bucket within seven days are one notification."""
-    request = Request(recipient_id, template, data or {}, bucket, tuple(channels) if channels else None)
+    request = NotificationRequest(recipient_id, template, data or {}, bucket, tuple(channels) if channels else None)
     with call.reading() as tx:
         stored = templates.find(tx, call.org, template)
     if stored is None:

@@ -13,14 +13,14 @@ from domain.jobs.job import JsonObject
 from domain.notifications.built_in import VERIFICATION
 from domain.notifications.channels import Channel, Choice, category_of, check_category
 from domain.notifications.contact_addresses import checked_contact, shown_contact
-from domain.notifications.plan import Person
+from domain.notifications.plan import PersonToNotify
 from domain.notifications.quiet_hours import QuietHours, quiet_hours
 from domain.orgs.access.api_keys import Role
 from operations.call import Call
 from operations.operation import Area, Record, Route
 from operations.pages import Page, Window
 from storage.notifications import notifications, people
-from storage.notifications.notifications import Request
+from storage.notifications.notifications import NotificationRequest
 from storage.notifications.people import ContactPoint
 from storage.postgres.database import Transaction
 
@@ -239,7 +239,7 @@ def remove_contact_point(call: Call, user_id: UUID, contact_id: UUID) -> Contact
     return ContactView.model_validate(removed)
 
 
-def person_of(tx: Transaction, org_id: UUID, user_id: UUID) -> Person:
+def person_of(tx: Transaction, org_id: UUID, user_id: UUID) -> PersonToNotify:
     """A person of the org; raises `Gone`."""
     found = people.person(tx, org_id, user_id)
     if found is None:
@@ -252,7 +252,7 @@ def _now(tx: Transaction) -> datetime:
     return now
 
 
-def _quiet(person: Person, quiet: QuietHours | None, now: datetime) -> QuietHoursView:
+def _quiet(person: PersonToNotify, quiet: QuietHours | None, now: datetime) -> QuietHoursView:
     if quiet is None:
         return QuietHoursView(begin=None, end=None, zone=person.zone, quiet_until=None)
     begin, end = (time.strftime("%H:%M") for time in (quiet.begin, quiet.end))
@@ -265,7 +265,7 @@ def _send_code(tx: Transaction, call: Call, contact: ContactPoint) -> bool:
     if not people.keep_code(tx, call.org, contact.contact_id, _hash(call.org, code), lasts=CODE_LASTS):
         return False
     minutes = int(CODE_LASTS.total_seconds() // 60)
-    request = Request(
+    request = NotificationRequest(
         contact.user_id,
         VERIFICATION,
         {"code": code, "minutes": minutes},

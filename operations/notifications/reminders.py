@@ -35,7 +35,7 @@ from operations.operation import WORDS, Area, Record, Route
 from operations.pages import Page, Window
 from storage.jobs import ledger
 from storage.notifications import reminders
-from storage.notifications.reminders import Wanted
+from storage.notifications.reminders import WantedReminder
 from storage.orgs.access import users
 from storage.postgres.database import Transaction
 
@@ -136,7 +136,7 @@ def add_reminder(  # noqa: PLR0913 - one parameter per field
 
         def make() -> Sequence[UUID]:
             course = first_course(timing, ledger.read_time(tx))
-            wanted = Wanted(title, body or None, timing)
+            wanted = WantedReminder(title, body or None, timing)
             made = reminders.add(tx, call.org, user_id, wanted, course, by=call.origin.actor_id)
             _audit(call, tx, made)
             return [made.reminder_id]
@@ -172,8 +172,8 @@ def edit_reminder(  # noqa: PLR0913 - one parameter per field
             repeat_every_s=(old.repeat_every_s if repeat_every_s is None else repeat_every_s) if repeats else None,
             repeat_at_most=(old.repeat_at_most if repeat_at_most is None else repeat_at_most) if repeats else None,
         )
-        wanted = Wanted(title or found.title, found.body if body is None else body or None, timing)
-        if wanted == Wanted(found.title, found.body, old):
+        wanted = WantedReminder(title or found.title, found.body if body is None else body or None, timing)
+        if wanted == WantedReminder(found.title, found.body, old):
             raise Invalid("title", "nothing is changed")
         has_new_time = (timing.starts_local, timing.zone, timing.rule) != (old.starts_local, old.zone, old.rule)
         timing.check()
@@ -217,12 +217,12 @@ def _taken(call: Call, tx: Transaction, reminder_id: UUID) -> Reminder:
     return call.found(reminders.take(tx, reminder_id), f"reminder {reminder_id}")
 
 
-def _wanted(found: Reminder) -> Wanted:
-    return Wanted(found.title, found.body, found.timing)
+def _wanted(found: Reminder) -> WantedReminder:
+    return WantedReminder(found.title, found.body, found.timing)
 
 
 def _changed(
-    call: Call, tx: Transaction, found: Reminder, wanted: Wanted, course: Course, *, anew: bool = False
+    call: Call, tx: Transaction, found: Reminder, wanted: WantedReminder, course: Course, *, anew: bool = False
 ) -> ReminderView:
     if found.is_over and course.due_at is not None:
         reminders.check_room(tx, found.org_id, found.user_id)

@@ -22,7 +22,7 @@ from domain.orgs.privacy.personal_data import without_addresses
 from domain.payloads.mail_address import address_key, check_address
 from operations.call import Call
 from operations.jobs import cancellations
-from operations.jobs.cancellations import Canceled
+from operations.jobs.cancellations import CancellationResult
 from operations.operation import WORDS, OperatorsOnly, Option, Record
 from operations.orgs.orgs import ORGS
 from operations.orgs.users import USERS
@@ -30,7 +30,7 @@ from storage.jobs import gates, ledger, recovery
 from storage.jobs.gates import Gate
 from storage.orgs import orgs
 from storage.orgs.access import erasing
-from storage.orgs.access.erasing import Erasure, Part, Person
+from storage.orgs.access.erasing import Erasure, OrgPerson, PagesLeft
 from storage.planning import artifacts
 from storage.postgres.bounded import AnswerOverdue
 from storage.postgres.database import Transaction
@@ -230,7 +230,9 @@ def _erase(work: Work, event: str) -> ErasureView:
     raise Transient(f"somebody writes about whom is erased as fast as it goes; {GOES_ON}", code="erasure.waits")
 
 
-def _begun(call: Call, tx: Transaction, org_id: UUID, whom: Person | None, given: Sequence[Mark], reason: str) -> Work:
+def _begun(
+    call: Call, tx: Transaction, org_id: UUID, whom: OrgPerson | None, given: Sequence[Mark], reason: str
+) -> Work:
     known = [] if whom is None else erasing.known(tx, org_id)
     marks = [*given] if whom is None else [*marks_of(known, whom.user_id), *given]
     searches = searches_for(marks, addresses_of_others(known, None if whom is None else whom.user_id))
@@ -241,17 +243,17 @@ def _begun(call: Call, tx: Transaction, org_id: UUID, whom: Person | None, given
     return Work(call, erasure_id, org_id, marks, searches, why)
 
 
-def _no_user(tx: Transaction, text: str, org_id: UUID) -> tuple[Person, Mark]:
+def _no_user(tx: Transaction, text: str, org_id: UUID) -> tuple[OrgPerson, Mark]:
     """Somebody who is no user of the org, by an address or by the id of a removed user; raises `Invalid`."""
     removed = erasing.removed_user(tx, text, org_id)
     if removed is not None:
-        return Person(removed, org_id, str(removed)), Mark(MarkKind.ID, str(removed))
+        return OrgPerson(removed, org_id, str(removed)), Mark(MarkKind.ID, str(removed))
     found = Mark(MarkKind.ADDRESS, check_address("user", text))
     if found.key in map(address_key, addresses_of_others(erasing.known(tx, org_id), None)):
         raise Invalid(
             "user", "is an address of a user of the org: name the user by the address that `users list` shows"
         )
-    return Person(uuid4(), org_id, found.key), found
+    return OrgPerson(uuid4(), org_id, found.key), found
 
 
 def _gone_on(call: Call, tx: Transaction, known: Erasure, marks: Sequence[Mark], reason: str) -> Work:
@@ -299,7 +301,7 @@ def _end_jobs(work: Work) -> None:
     work.wait_for(partial(_held_still, work, sorted(live)))
 
 
-def _cancel(work: Work, job_ids: Sequence[UUID]) -> Canceled:
+def _cancel(work: Work, job_ids: Sequence[UUID]) -> CancellationResult:
     return cancellations.cancel(work.call.database, job_ids, CANCELED, by=work.call.origin, org_id=work.org_id)
 
 
@@ -327,7 +329,7 @@ def _open_still(work: Work, before: Mapping[str, str]) -> str:
 
 def _erase_table(work: Work, table: str, search: Search) -> int:
     work.table, changed = table, 0
-    part: Part | None = work.patiently(erasing.whole, table)
+    part: PagesLeft | None = work.patiently(erasing.whole, table)
     while part is not None:
         done = work.patiently(erasing.erase_rows, work.erasure_id, part, search)
         changed, part = changed + done.rows, done.rest

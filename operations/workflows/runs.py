@@ -18,7 +18,7 @@ from domain.workflows.advance import RunState
 from domain.workflows.definition import EVENT_NAME, definition_of
 from domain.workflows.inputs import InputCheck
 from domain.workflows.joins import NodeState
-from domain.workflows.picture import ItemCounts, NodeStatus, draw
+from domain.workflows.picture import BoxCounts, NodeStatus, draw
 from domain.workflows.references import texts_in
 from operations.call import Call
 from operations.operation import Reason, Record, Route
@@ -392,4 +392,4 @@ def _status(one: Row) -> NodeStatus:
     if one.items_total is None:
         return NodeStatus(state)
     ended = sum(count or 0 for count in (one.items_done, one.items_failed, one.items_canceled))
-    return NodeStatus(state, ItemCounts(one.items_total, ended, one.items_failed or 0))
+    return NodeStatus(state, BoxCounts(one.items_total, ended, one.items_failed or 0))

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from domain.models.agents.transcript import ToolResult, Turn
+from domain.models.agents.transcript import ModelTurn, ToolResult
 from domain.models.money import tokens_at_most
 from providers.anthropic.models import Manner, manner_of
 from providers.ports.language_model import ConversationAnswer, ConversationRequest
@@ -98,7 +98,7 @@ def _messages(request: ConversationRequest) -> list[Block]:
     return said
 
 
-def _upon(turn: Turn) -> Iterator[Block]:
+def _upon(turn: ModelTurn) -> Iterator[Block]:
     """The user's side of a turn: the results in the order of the calls, then a word."""
     yield from (_result(result) for result in turn.results)
     if turn.note.strip() or not turn.results:

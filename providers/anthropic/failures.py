@@ -9,7 +9,7 @@ import httpx2
 from domain.jobs.failures import Failure, Refused, Scope
 from domain.models.money import PROVIDER
 from observability.on_demand import on_demand
-from providers.answers import EVERY, HOUR, UNPROVEN, ErrorAnswer, Now, Request, Row, Table, Us, VendorCall
+from providers.answers import EVERY, HOUR, UNPROVEN, AnswerRow, ErrorAnswer, Now, Request, Table, Us, VendorCall
 from providers.answers import failure_of as failure_by
 from providers.rest_client import RestAnswer
 from providers.retry_after import month_turn
@@ -28,19 +28,19 @@ OUR_ACCOUNT = (
 DISABLED = ("this organization has been disabled", "your organization has been disabled")
 
 OURS = (
-    Row(EVERY, Us(lambda now: month_turn(now) - now), SPEND_LIMITS, code="spend_limit"),
-    Row(EVERY, Us(HOUR), OUR_ACCOUNT),
+    AnswerRow(EVERY, Us(lambda now: month_turn(now) - now), SPEND_LIMITS, code="spend_limit"),
+    AnswerRow(EVERY, Us(HOUR), OUR_ACCOUNT),
     # These have the type of a bad request; their words alone tell them apart (docs: anthropic.md#spend-limits).
-    Row(range(400, 500), Us(HOUR), begins=("you have reached your specified",), code="spend_limit"),
-    Row(range(400, 500), Us(HOUR), begins=("your credit balance is too low",), code="credit_balance_too_low"),
-    Row(range(400, 500), Us(HOUR), begins=DISABLED, code="organization_disabled"),
-    Row((402,), Us(HOUR), code="payment_required"),
-    Row((401,), Us(KEY_WAIT), code="unauthorised"),
+    AnswerRow(range(400, 500), Us(HOUR), begins=("you have reached your specified",), code="spend_limit"),
+    AnswerRow(range(400, 500), Us(HOUR), begins=("your credit balance is too low",), code="credit_balance_too_low"),
+    AnswerRow(range(400, 500), Us(HOUR), begins=DISABLED, code="organization_disabled"),
+    AnswerRow((402,), Us(HOUR), code="payment_required"),
+    AnswerRow((401,), Us(KEY_WAIT), code="unauthorised"),
 )
 OF_MODEL = (
     # By the error's own type: a firewall before the API also answers 403, and what one mail caused must park nobody.
-    Row(EVERY, Us(KEY_WAIT), "permission_error", code="unauthorised"),
-    Row(EVERY, Us(KEY_WAIT), "not_found_error", code="no_such_model"),
+    AnswerRow(EVERY, Us(KEY_WAIT), "permission_error", code="unauthorised"),
+    AnswerRow(EVERY, Us(KEY_WAIT), "not_found_error", code="no_such_model"),
 )
 
 
@@ -48,13 +48,13 @@ def _table(scope: Scope, of_model: Table) -> Table:
     """The lines for a model whose limits concern `scope`."""
     return (
         *OURS,
-        Row((429,), Now(scope, timedelta(minutes=1)), code="rate_limit"),
-        Row((503, 529), Now(scope, in_doubt=True)),
+        AnswerRow((429,), Now(scope, timedelta(minutes=1)), code="rate_limit"),
+        AnswerRow((503, 529), Now(scope, in_doubt=True)),
         # One request may ask for more than the vendor can do in time; other orgs' requests are no worse for that.
-        Row((409, *UNPROVEN), Now(Scope.ORG_PROVIDER, in_doubt=True)),
+        AnswerRow((409, *UNPROVEN), Now(Scope.ORG_PROVIDER, in_doubt=True)),
         # The vendor has read the request and will not have it: its content, its size. Other 4xx, as a firewall's or a
         # proxy's, say nothing about the request.
-        Row((400, 413, 422), Request(Refused)),
+        AnswerRow((400, 413, 422), Request(Refused)),
         *of_model,
     )
 

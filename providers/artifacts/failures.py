@@ -15,7 +15,7 @@ from obstore.exceptions import AlreadyExistsError, BaseError, PermissionDeniedEr
 from domain.jobs.failures import Conflict, Failure, Gone, Scope
 from domain.planning.files.artifacts import STORE
 from providers import answers
-from providers.answers import EVERY, UNPROVEN, ErrorAnswer, Now, Request, Row, Table, Us, VendorCall
+from providers.answers import EVERY, UNPROVEN, AnswerRow, ErrorAnswer, Now, Request, Table, Us, VendorCall
 
 ERRORS = (BaseError, OSError)
 """What a call raises: the library's own, `FileNotFoundError` where nothing lies, `TimeoutError` by our own limit."""
@@ -30,32 +30,32 @@ NO_STATUS = (0,)
 IN_DOUBT = Now(Scope.ORG_PROVIDER, SOON, in_doubt=True)
 
 TABLE: Table = (
-    Row(EVERY, Us(AWAY_FOR), text="nosuchbucket", code="no_bucket"),
-    Row(EVERY, Us(AWAY_FOR), text="quotaexceeded", code="full"),
+    AnswerRow(EVERY, Us(AWAY_FOR), text="nosuchbucket", code="no_bucket"),
+    AnswerRow(EVERY, Us(AWAY_FOR), text="quotaexceeded", code="full"),
     # How the library says that no connection came about.
-    Row(EVERY, Us(AWAY_FOR), text="kind: connect,", code="away"),
-    Row(EVERY, Us(AWAY_FOR), "ENODEV ENXIO ENOTCONN ESTALE EHOSTDOWN EHOSTUNREACH", code="away"),
-    Row(EVERY, Us(AWAY_FOR), "ENOSPC EDQUOT", code="full"),
-    Row(EVERY, Us(AWAY_FOR), "EROFS", code="read_only"),
-    Row(EVERY, Us(AWAY_FOR), "EIO", code="broken"),
-    Row(EVERY, Us(AWAY_FOR), "refused EACCES EPERM", code="refused"),
-    Row((401, 403), Us(AWAY_FOR), code="refused"),
-    Row(EVERY, Request(Gone), "nothing_there"),
-    Row(EVERY, Request(Conflict), "is_there"),
-    Row((429, *UNPROVEN), Now(Scope.ORG_PROVIDER, SOON)),
-    Row(NO_STATUS, IN_DOUBT, "slow"),
-    Row(NO_STATUS, IN_DOUBT, text="http error", code="unavailable"),
+    AnswerRow(EVERY, Us(AWAY_FOR), text="kind: connect,", code="away"),
+    AnswerRow(EVERY, Us(AWAY_FOR), "ENODEV ENXIO ENOTCONN ESTALE EHOSTDOWN EHOSTUNREACH", code="away"),
+    AnswerRow(EVERY, Us(AWAY_FOR), "ENOSPC EDQUOT", code="full"),
+    AnswerRow(EVERY, Us(AWAY_FOR), "EROFS", code="read_only"),
+    AnswerRow(EVERY, Us(AWAY_FOR), "EIO", code="broken"),
+    AnswerRow(EVERY, Us(AWAY_FOR), "refused EACCES EPERM", code="refused"),
+    AnswerRow((401, 403), Us(AWAY_FOR), code="refused"),
+    AnswerRow(EVERY, Request(Gone), "nothing_there"),
+    AnswerRow(EVERY, Request(Conflict), "is_there"),
+    AnswerRow((429, *UNPROVEN), Now(Scope.ORG_PROVIDER, SOON)),
+    AnswerRow(NO_STATUS, IN_DOUBT, "slow"),
+    AnswerRow(NO_STATUS, IN_DOUBT, text="http error", code="unavailable"),
     # What nobody foresaw waits by the job's retry policy, and so ends.
-    Row(NO_STATUS, Now(Scope.ORG_PROVIDER, in_doubt=True), code="unavailable"),
-    Row(EVERY, Now(Scope.ORG_PROVIDER)),
+    AnswerRow(NO_STATUS, Now(Scope.ORG_PROVIDER, in_doubt=True), code="unavailable"),
+    AnswerRow(EVERY, Now(Scope.ORG_PROVIDER)),
 )
 """For calls that write."""
 OF_READS: Table = (
     # The folder has just shown its mark, so it is this file that cannot be read: other orgs' files may be well.
-    Row(NO_STATUS, Us(AWAY_FOR, Scope.ORG_PROVIDER), "EIO refused EACCES EPERM", code="unreadable"),
+    AnswerRow(NO_STATUS, Us(AWAY_FOR, Scope.ORG_PROVIDER), "EIO refused EACCES EPERM", code="unreadable"),
     *TABLE,
 )
-OF_MARK: Table = (Row(EVERY, Us(AWAY_FOR), "nothing_there ENOENT ENOTDIR", code="away"), *TABLE)
+OF_MARK: Table = (AnswerRow(EVERY, Us(AWAY_FOR), "nothing_there ENOENT ENOTDIR", code="away"), *TABLE)
 """For the folder itself and its mark."""
 
 SAID: Mapping[str, str] = {

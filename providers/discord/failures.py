@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 from domain.jobs.failures import Failure, Gone, Scope, Throttled, Transient
-from providers.answers import HOUR, UNPROVEN, ErrorAnswer, Now, Request, Row, Us, VendorCall
+from providers.answers import HOUR, UNPROVEN, AnswerRow, ErrorAnswer, Now, Request, Us, VendorCall
 from providers.answers import failure_of as failure_by
 from providers.rest_client import RestAnswer
 from providers.retry_after import LONGEST
@@ -18,11 +18,11 @@ _GONE = {10003: "channel_gone", 10008: "message_gone"}
 
 TABLE = (
     # A limit that is not global is a route's of one channel, which is one org's.
-    Row((429,), Now(Scope.ORG, timedelta(minutes=1)), code="rate_limit"),
-    Row((401,), Us(KEY_WAIT), code="unauthorised"),
-    Row(UNPROVEN, Now(Scope.ORG)),
-    *(Row((404,), Request(Gone), word) for word in _GONE.values()),
-    Row((404,), Request(Gone), code="not_found"),
+    AnswerRow((429,), Now(Scope.ORG, timedelta(minutes=1)), code="rate_limit"),
+    AnswerRow((401,), Us(KEY_WAIT), code="unauthorised"),
+    AnswerRow(UNPROVEN, Now(Scope.ORG)),
+    *(AnswerRow((404,), Request(Gone), word) for word in _GONE.values()),
+    AnswerRow((404,), Request(Gone), code="not_found"),
 )
 
 

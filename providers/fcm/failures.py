@@ -6,7 +6,7 @@ Source: https://firebase.google.com/docs/reference/fcm/rest/v1/ErrorCode. No rea
 from datetime import datetime, timedelta
 
 from domain.jobs.failures import Failure, Refused, Scope
-from providers.answers import EVERY, UNPROVEN, Now, Request, Row, Us, VendorCall, rest_failure
+from providers.answers import EVERY, UNPROVEN, AnswerRow, Now, Request, Us, VendorCall, rest_failure
 from providers.rest_client import RestAnswer
 
 PROVIDER = "fcm"
@@ -17,26 +17,26 @@ BAD_TOKEN = "registration token is not a valid fcm registration token"  # noqa: 
 
 LATER = (
     # Quotas are counted per minute.
-    Row((429,), Now(Scope.ORG_PROVIDER, timedelta(minutes=1))),
-    Row(UNPROVEN, Now(Scope.ORG_PROVIDER)),
+    AnswerRow((429,), Now(Scope.ORG_PROVIDER, timedelta(minutes=1))),
+    AnswerRow(UNPROVEN, Now(Scope.ORG_PROVIDER)),
     # A proxy's page: Google's own refusals have words.
-    Row((401, 403), Now(Scope.ORG_PROVIDER), wordless=True),
+    AnswerRow((401, 403), Now(Scope.ORG_PROVIDER), wordless=True),
 )
 OF_MESSAGE = (
-    Row(EVERY, Request(Refused), "unregistered"),
-    Row((400,), Request(Refused), text=BAD_TOKEN, code="bad_token"),
-    Row((401, 403), Request(), OF_ONE_MESSAGE),
+    AnswerRow(EVERY, Request(Refused), "unregistered"),
+    AnswerRow((400,), Request(Refused), text=BAD_TOKEN, code="bad_token"),
+    AnswerRow((401, 403), Request(), OF_ONE_MESSAGE),
 )
 """Only what names the token says that the device is gone."""
-TABLE = (*OF_MESSAGE, *LATER, Row((401, 403), Us()), Row((400,), Request(Refused)))
-WITH_KEPT_TOKEN = (*OF_MESSAGE, Row((401,), Now(Scope.ORG_PROVIDER), code="token_refused"), *TABLE)
+TABLE = (*OF_MESSAGE, *LATER, AnswerRow((401, 403), Us()), AnswerRow((400,), Request(Refused)))
+WITH_KEPT_TOKEN = (*OF_MESSAGE, AnswerRow((401,), Now(Scope.ORG_PROVIDER), code="token_refused"), *TABLE)
 """A kept token may have been revoked: the next attempt gets a new one, whose refusal is final."""
 
 TOKENS = (
-    Row(EVERY, Now(Scope.ORG_PROVIDER), "temporarily_unavailable server_error internal_failure"),
-    Row(EVERY, Now(Scope.ORG_PROVIDER, timedelta(minutes=1)), "slow_down rate_limit_exceeded"),
+    AnswerRow(EVERY, Now(Scope.ORG_PROVIDER), "temporarily_unavailable server_error internal_failure"),
+    AnswerRow(EVERY, Now(Scope.ORG_PROVIDER, timedelta(minutes=1)), "slow_down rate_limit_exceeded"),
     *LATER,
-    Row(EVERY, Us(), code="token_refused"),
+    AnswerRow(EVERY, Us(), code="token_refused"),
 )
 """Of the endpoint that gives tokens. Whatever its answer is, no message was sent."""
 

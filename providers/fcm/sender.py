@@ -11,7 +11,7 @@ from pydantic import SecretStr
 
 from domain.jobs.failures import CallState, Failure
 from providers.fcm.failures import PROVIDER, failure_of
-from providers.fcm.tokens import AccessToken, Tokens, TokenStore
+from providers.fcm.tokens import AccessToken, ServiceAccountTokens, TokenStore
 from providers.ports import Meter
 from providers.ports.push import OutgoingPush
 from providers.rest_client import RestClient, unreadable, utc_now
@@ -39,7 +39,7 @@ class FcmSender(RestClient):
         self._url = f"{api_url.rstrip('/')}/v1/projects/{quote(project, safe='')}/messages:send"
         super().__init__(PROVIDER, timeout_s=timeout_s, meter=meter)
         self._clock = clock
-        self._tokens = Tokens(secret, token_url, self, tokens, clock)
+        self._tokens = ServiceAccountTokens(secret, token_url, self, tokens, clock)
 
     def send(self, message: OutgoingPush) -> str:
         """Send it, in one call. FCM takes a repetition for another message, which a device shows in its place."""

@@ -58,7 +58,7 @@ class TokenStore:
             self._tokens.pop(key, None)
 
 
-class Tokens:
+class ServiceAccountTokens:
     """The tokens of one service account."""
 
     def __init__(

@@ -10,7 +10,7 @@ from google.auth.exceptions import RefreshError
 from googleapiclient.errors import HttpError
 
 from domain.jobs.failures import CallState, Conflict, Failure, Gone, Scope, Transient
-from providers.answers import HOUR, UNPROVEN, ErrorAnswer, Now, Request, Row, Us, VendorCall
+from providers.answers import HOUR, UNPROVEN, AnswerRow, ErrorAnswer, Now, Request, Us, VendorCall
 from providers.answers import failure_of as failure_by
 from providers.connections import NeverConnected
 from providers.google.refusals import read_refresh_error, read_refusal
@@ -31,39 +31,39 @@ PROJECT = Us(HOUR)
 """A day's quota returns at Google's midnight; looking again each hour needs no knowledge of its clock."""
 
 TABLE = (
-    Row((400, 404), Request(Gone), text="not a draft", code="notADraft"),
-    Row((400,), Request(Conflict), text="only one user push notification client", code="otherPushClient"),
+    AnswerRow((400, 404), Request(Gone), text="not a draft", code="notADraft"),
+    AnswerRow((400,), Request(Conflict), text="only one user push notification client", code="otherPushClient"),
     # Of one account: its consent is gone, or its refresh token is of an earlier client of ours.
-    Row((400, 401, 403), Us(), "invalid_grant unauthorized_client"),
+    AnswerRow((400, 401, 403), Us(), "invalid_grant unauthorized_client"),
     # Our client is not known any more, or our project may not use the API: no account's calls would be taken.
-    Row((400, 401, 403), PROJECT, "invalid_client deleted_client disabled_client"),
-    Row((403,), PROJECT, "accessNotConfigured SERVICE_DISABLED CONSUMER_SUSPENDED BILLING_DISABLED"),
-    Row((400,), PASSING, "failedPrecondition FAILED_PRECONDITION", code="failedPrecondition"),
+    AnswerRow((400, 401, 403), PROJECT, "invalid_client deleted_client disabled_client"),
+    AnswerRow((403,), PROJECT, "accessNotConfigured SERVICE_DISABLED CONSUMER_SUSPENDED BILLING_DISABLED"),
+    AnswerRow((400,), PASSING, "failedPrecondition FAILED_PRECONDITION", code="failedPrecondition"),
     # The token endpoint's words for a bad moment of its own.
-    Row((400, 403), SLOW_ACCOUNT, "rate_limit_exceeded slow_down"),
-    Row((400,), PASSING, "temporarily_unavailable server_error internal_failure"),
-    Row((401,), Us(), code="authError"),
+    AnswerRow((400, 403), SLOW_ACCOUNT, "rate_limit_exceeded slow_down"),
+    AnswerRow((400,), PASSING, "temporarily_unavailable server_error internal_failure"),
+    AnswerRow((401,), Us(), code="authError"),
     # The day's mails are used up; reading goes on, so the mailbox as a whole is not parked. Google has several words:
     # "(Mail sending)", "Daily user sending limit exceeded".
-    Row((429,), SPENT_ACCOUNT, text="sending", code=SENDING_LIMIT),
-    Row((403,), SPENT_ACCOUNT, f"{RATE_WORDS} {DAY_WORD}", text="sending", code=SENDING_LIMIT),
+    AnswerRow((429,), SPENT_ACCOUNT, text="sending", code=SENDING_LIMIT),
+    AnswerRow((403,), SPENT_ACCOUNT, f"{RATE_WORDS} {DAY_WORD}", text="sending", code=SENDING_LIMIT),
     # The token endpoint refuses too many requests so, and a proxy whatever it does not like.
-    Row((403,), PASSING, wordless=True),
-    Row((403,), PROJECT, DAY_WORD),
+    AnswerRow((403,), PASSING, wordless=True),
+    AnswerRow((403,), PROJECT, DAY_WORD),
     # Google documents this status for limits of a user only.
-    Row((429,), SPENT_ACCOUNT, DAY_WORD),
-    Row((403,), SLOW_ACCOUNT, RATE_WORDS),
-    Row((403,), SLOW_ACCOUNT, "RATE_LIMIT_EXCEEDED", code="rateLimitExceeded"),
-    Row(
+    AnswerRow((429,), SPENT_ACCOUNT, DAY_WORD),
+    AnswerRow((403,), SLOW_ACCOUNT, RATE_WORDS),
+    AnswerRow((403,), SLOW_ACCOUNT, "RATE_LIMIT_EXCEEDED", code="rateLimitExceeded"),
+    AnswerRow(
         (403,),
         Us(),
         "insufficientPermissions ACCESS_TOKEN_SCOPE_INSUFFICIENT",
         code="insufficientPermissions",
     ),
-    Row((404, 410), Request(Gone)),
-    Row((409,), Request(Conflict)),
-    Row((429,), SLOW_ACCOUNT),
-    Row(UNPROVEN, PASSING),
+    AnswerRow((404, 410), Request(Gone)),
+    AnswerRow((409,), Request(Conflict)),
+    AnswerRow((429,), SLOW_ACCOUNT),
+    AnswerRow(UNPROVEN, PASSING),
 )
 """First match wins."""
 

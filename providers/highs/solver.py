@@ -11,7 +11,7 @@ import highspy
 import numpy as np
 
 from domain.jobs.failures import Permanent, Transient
-from domain.planning.programme import MOST_POINTS, Answer, Programme, Row
+from domain.planning.programme import MOST_POINTS, LinearRow, Programme, SolverAnswer
 
 CHECK_EVERY_S = 1.0
 STOPS_WITHIN_S = 30.0
@@ -52,10 +52,10 @@ class HighsSolver:
 
     def solve(
         self, programme: Programme, start: Sequence[int] | None, *, seconds: float, check: Callable[[], None]
-    ) -> Answer:
+    ) -> SolverAnswer:
         """See `Solver`."""
         if not programme.gains:
-            return Answer((), programme.pinned_points) if programme.keeps(()) else Answer(None, None)
+            return SolverAnswer((), programme.pinned_points) if programme.keeps(()) else SolverAnswer(None, None)
         until = time.monotonic() + seconds
 
         def run(part: Programme, *, whole: bool) -> Any:  # noqa: ANN401 - highspy has no types
@@ -64,13 +64,13 @@ class HighsSolver:
             return highs
 
         parts = _split(programme, lambda part: run(part, whole=False))
-        best: Answer | None = None
+        best: SolverAnswer | None = None
         for part, bound in parts:
             if best is not None and best.values is not None and bound <= programme.points(best.values):
                 continue
             found = _answer(run(part, whole=True), part, start, bound)
             best = found if best is None else _better(programme, best, found)
-        return best or Answer(None, None)
+        return best or SolverAnswer(None, None)
 
     def _run(self, highs: Any, seconds: float, check: Callable[[], None]) -> None:  # noqa: ANN401 - untyped
         """Let it solve until it is done, until `check` raises, or until the time is over."""
@@ -102,7 +102,7 @@ def _split(programme: Programme, relax: Callable[[Programme], Any]) -> list[tupl
         return [(programme, bound)]
     least = floor(value)
     uppers = (*programme.uppers[:share], least, *programme.uppers[share + 1 :])
-    above = Row(-(least + 1), ((share, -1),))
+    above = LinearRow(-(least + 1), ((share, -1),))
     parts = [replace(programme, uppers=uppers), replace(programme, rows=(*programme.rows, above))]
     bounded = [(part, _relaxed(relax(part), part)[0]) for part in parts]
     return sorted(bounded, key=lambda one: -one[1])
@@ -117,11 +117,11 @@ def _relaxed(highs: Any, programme: Programme) -> tuple[int, float | None]:  # n
     return bound, float(highs.getSolution().col_value[share]) if len(programme.gains) > share else None
 
 
-def _better(programme: Programme, one: Answer, other: Answer) -> Answer:
+def _better(programme: Programme, one: SolverAnswer, other: SolverAnswer) -> SolverAnswer:
     """The answer of a whole from those of its two parts."""
     values = [answer.values for answer in (one, other) if answer.values is not None]
     bounds = [answer.most for answer in (one, other) if answer.most is not None]
-    return Answer(max(values, key=programme.points, default=None), max(bounds, default=None))
+    return SolverAnswer(max(values, key=programme.points, default=None), max(bounds, default=None))
 
 
 def _highs(programme: Programme, start: Sequence[int] | None, *, whole: bool) -> Any:  # noqa: ANN401 - untyped
@@ -158,10 +158,10 @@ def _model(programme: Programme) -> Any:  # noqa: ANN401 - highspy's class
     return model
 
 
-def _answer(highs: Any, programme: Programme, start: Sequence[int] | None, ceiling: int) -> Answer:  # noqa: ANN401 - untyped
+def _answer(highs: Any, programme: Programme, start: Sequence[int] | None, ceiling: int) -> SolverAnswer:  # noqa: ANN401 - untyped
     status, info = highs.getModelStatus(), highs.getInfo()
     if status in IMPOSSIBLE:
-        return Answer(None, None)
+        return SolverAnswer(None, None)
     values = tuple(start) if start is not None and programme.keeps(start) else None
     if info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible:
         values = tuple(round(value) for value in highs.getSolution().col_value)
@@ -169,4 +169,4 @@ def _answer(highs: Any, programme: Programme, start: Sequence[int] | None, ceili
         raise Permanent("the solver's plan breaks a rule of its own programme", code="highs.wrong")
     bound = info.mip_dual_bound
     most = min(floor(bound + NEARLY), ceiling) if isfinite(bound) else ceiling
-    return Answer(values, most if values is None else max(most, programme.points(values)))
+    return SolverAnswer(values, most if values is None else max(most, programme.points(values)))

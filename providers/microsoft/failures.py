@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from domain.jobs.failures import Failure, Gone, Refused, Scope
-from providers.answers import EVERY, HOUR, UNPROVEN, Now, Request, Row, Us, VendorCall, rest_failure
+from providers.answers import EVERY, HOUR, UNPROVEN, AnswerRow, Now, Request, Us, VendorCall, rest_failure
 from providers.rest_client import RestAnswer
 
 PROVIDER = "microsoft"
@@ -37,27 +37,27 @@ OF_THE_MAIL = "ErrorSendAsDenied ErrorMessageSizeExceeded"
 than the API's 150 MB. Both come with 403, too."""
 
 TABLE = (
-    Row(EVERY, Request(Refused), OF_THE_MAIL),
-    Row(EVERY, Us(HOUR, Scope.ORG), f"{TOO_MANY_PEOPLE} {NO_MAILBOX}"),
-    Row(EVERY, Now(Scope.ORG, timedelta(minutes=5)), MAILBOX_AWAY),
-    Row((402, 507), Us(HOUR, Scope.ORG)),
+    AnswerRow(EVERY, Request(Refused), OF_THE_MAIL),
+    AnswerRow(EVERY, Us(HOUR, Scope.ORG), f"{TOO_MANY_PEOPLE} {NO_MAILBOX}"),
+    AnswerRow(EVERY, Now(Scope.ORG, timedelta(minutes=5)), MAILBOX_AWAY),
+    AnswerRow((402, 507), Us(HOUR, Scope.ORG)),
     # A proxy's page says nothing about the credentials.
-    Row((403,), Now(Scope.ORG), wordless=True),
-    Row((401, 403), Us()),
-    Row((429,), Now(Scope.ORG, RATE_WAIT)),
+    AnswerRow((403,), Now(Scope.ORG), wordless=True),
+    AnswerRow((401, 403), Us()),
+    AnswerRow((429,), Now(Scope.ORG, RATE_WAIT)),
     # A gateway's 504 comes after Exchange took the request, too: one such mail arrived four times (docs: graph.md).
-    Row((409, 423, *UNPROVEN), Now(Scope.ORG)),
-    Row((404,), Request(Gone)),
-    Row((400, 413), Request(Refused)),
+    AnswerRow((409, 423, *UNPROVEN), Now(Scope.ORG)),
+    AnswerRow((404,), Request(Gone)),
+    AnswerRow((400, 413), Request(Refused)),
 )
 """Graph counts by application and mailbox; an org has one mailbox to send from."""
-WITH_KEPT_TOKEN = (Row((401,), Now(Scope.ORG), code="token_refused"), *TABLE)
+WITH_KEPT_TOKEN = (AnswerRow((401,), Now(Scope.ORG), code="token_refused"), *TABLE)
 """A kept token may have expired or been revoked: the next attempt gets a new one, whose refusal is final."""
 
 TOKENS = (
-    Row((429,), Now(Scope.ORG, RATE_WAIT), code="tokens_limit"),
-    Row((404,), Request(Gone), code="no_login_server"),
-    Row(EVERY, Now(Scope.ORG)),
+    AnswerRow((429,), Now(Scope.ORG, RATE_WAIT), code="tokens_limit"),
+    AnswerRow((404,), Request(Gone), code="no_login_server"),
+    AnswerRow(EVERY, Now(Scope.ORG)),
 )
 """Of the login server, where it neither gives a token nor refuses the credentials. Nothing was sent."""
 

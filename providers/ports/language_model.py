@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from domain.models.agents.transcript import Turn
+from domain.models.agents.transcript import ModelTurn
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class ConversationRequest:
     system: str
     tools: tuple[Tool, ...]
     opening: str
-    turns: tuple[Turn, ...] = ()
+    turns: tuple[ModelTurn, ...] = ()
     max_tokens: int = 4096
     cache: Literal["5m", "1h"] | None = "5m"
     particular: str = ""

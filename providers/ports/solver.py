@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from domain.planning.programme import Answer, Programme
+from domain.planning.programme import Programme, SolverAnswer
 
 
 class Solver(Protocol):
@@ -11,7 +11,7 @@ class Solver(Protocol):
 
     def solve(
         self, programme: Programme, start: Sequence[int] | None, *, seconds: float, check: Callable[[], None]
-    ) -> Answer:
+    ) -> SolverAnswer:
         """The best values, proved or with what no plan exceeds when the time is over.
 
         `start` keeps all rows, and is the answer where nothing better is found. `check` is called every second in the

@@ -7,7 +7,7 @@ quotes a message, which may quote an address. Source: https://resend.com/docs/ap
 from datetime import datetime, timedelta
 
 from domain.jobs.failures import Failure, Refused, Scope
-from providers.answers import HOUR, UNPROVEN, Now, Request, Row, Us, VendorCall, rest_failure
+from providers.answers import HOUR, UNPROVEN, AnswerRow, Now, Request, Us, VendorCall, rest_failure
 from providers.rest_client import RestAnswer
 from providers.retry_after import day_turn, month_turn
 
@@ -36,20 +36,20 @@ def _until_month(now: datetime) -> timedelta:
 
 TABLE = (
     # Where the key exists no more, this status is documented with the word for a bad field.
-    Row((400,), Us(), text="api key is invalid"),
+    AnswerRow((400,), Us(), text="api key is invalid"),
     # A firewall's page says nothing about the key.
-    Row((403,), Now(Scope.ORG), wordless=True),
-    Row((401,), Us(), wordless=True, code="unauthorised"),
+    AnswerRow((403,), Now(Scope.ORG), wordless=True),
+    AnswerRow((401,), Us(), wordless=True, code="unauthorised"),
     # A key that is refused, or a domain that the account may not send from: only the org's owner can mend it.
-    Row((401, 403), Us()),
-    Row((429,), Us(_until_day, Scope.ORG), "daily_quota_exceeded"),
-    Row((429,), Us(_until_month, Scope.ORG), "monthly_quota_exceeded"),
+    AnswerRow((401, 403), Us()),
+    AnswerRow((429,), Us(_until_day, Scope.ORG), "daily_quota_exceeded"),
+    AnswerRow((429,), Us(_until_month, Scope.ORG), "monthly_quota_exceeded"),
     # The rate is counted per second.
-    Row((429,), Now(Scope.ORG, timedelta(seconds=1))),
+    AnswerRow((429,), Now(Scope.ORG, timedelta(seconds=1))),
     # An earlier request with this key is still at work: whether that one sends is what nobody knows yet.
-    Row((409,), Now(Scope.ORG, in_doubt=True), "concurrent_idempotent_requests"),
-    Row(UNPROVEN, Now(Scope.ORG)),
-    Row((400, 413, 422), Request(Refused)),
+    AnswerRow((409,), Now(Scope.ORG, in_doubt=True), "concurrent_idempotent_requests"),
+    AnswerRow(UNPROVEN, Now(Scope.ORG)),
+    AnswerRow((400, 413, 422), Request(Refused)),
 )
 """The key is the org's own, and so are its limits."""
 

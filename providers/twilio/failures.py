@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 from domain.jobs.failures import Failure, Refused, Scope
-from providers.answers import EVERY, HOUR, UNPROVEN, Now, Request, Row, Us, VendorCall, rest_failure
+from providers.answers import EVERY, HOUR, UNPROVEN, AnswerRow, Now, Request, Us, VendorCall, rest_failure
 from providers.rest_client import RestAnswer
 
 PROVIDER = "twilio"
@@ -20,16 +20,16 @@ TOO_FAST = "14107 20429 63017 63018"
 
 TABLE = (
     # Only the org can mend these, and every message would meet them.
-    Row(EVERY, Us(), f"{OF_THE_ACCOUNT} {OF_THE_SENDER}"),
-    Row((401, 404), Us()),
-    Row(EVERY, Us(HOUR, Scope.ORG_PROVIDER), DAYS_LIMIT),
-    Row(EVERY, Now(Scope.ORG_PROVIDER, timedelta(minutes=10)), QUEUE_FULL),
-    Row(EVERY, Now(Scope.ORG_PROVIDER, timedelta(seconds=1)), TOO_FAST),
-    Row((429,), Now(Scope.ORG_PROVIDER, timedelta(seconds=1))),
+    AnswerRow(EVERY, Us(), f"{OF_THE_ACCOUNT} {OF_THE_SENDER}"),
+    AnswerRow((401, 404), Us()),
+    AnswerRow(EVERY, Us(HOUR, Scope.ORG_PROVIDER), DAYS_LIMIT),
+    AnswerRow(EVERY, Now(Scope.ORG_PROVIDER, timedelta(minutes=10)), QUEUE_FULL),
+    AnswerRow(EVERY, Now(Scope.ORG_PROVIDER, timedelta(seconds=1)), TOO_FAST),
+    AnswerRow((429,), Now(Scope.ORG_PROVIDER, timedelta(seconds=1))),
     # Twilio says of 20500 that a repeat may send twice (docs: twilio.md#once).
-    Row(UNPROVEN, Now(Scope.ORG_PROVIDER)),
-    Row((403,), Request()),
-    Row(EVERY, Request(Refused)),
+    AnswerRow(UNPROVEN, Now(Scope.ORG_PROVIDER)),
+    AnswerRow((403,), Request()),
+    AnswerRow(EVERY, Request(Refused)),
 )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 
 from domain.jobs.failures import Failure, Scope
-from providers.answers import EVERY, UNPROVEN, ErrorAnswer, Now, Request, Row, VendorCall
+from providers.answers import EVERY, UNPROVEN, AnswerRow, ErrorAnswer, Now, Request, VendorCall
 from providers.answers import failure_of as failure_by
 from providers.ports import Meter
 from providers.rest_client import RestAnswer, RestClient, utc_now
@@ -13,12 +13,12 @@ from providers.retry_after import header_wait
 PROVIDER = "alerts"
 
 TABLE = (
-    Row((429,), Now(Scope.PROVIDER, timedelta(minutes=1)), code="rate_limit"),
-    Row(UNPROVEN, Now(Scope.PROVIDER)),
+    AnswerRow((429,), Now(Scope.PROVIDER, timedelta(minutes=1)), code="rate_limit"),
+    AnswerRow(UNPROVEN, Now(Scope.PROVIDER)),
     # The address or the key is none any more: calling it again cannot help, and Discord bans who goes on. No alert can
     # say so; `doctor` does.
-    Row((401, 403, 404, 410), Request(), code="gone"),
-    Row(EVERY, Request(), code="refused"),
+    AnswerRow((401, 403, 404, 410), Request(), code="gone"),
+    AnswerRow(EVERY, Request(), code="refused"),
 )
 
 Wait = Callable[[RestAnswer], timedelta | None]

@@ -10,7 +10,7 @@ from domain.approvals.decision import REMIND_AFTER_SHARE
 from domain.jobs.failures import Conflict
 from domain.orgs.access.users import check_snowflake
 from domain.payloads.approvals import NotifyPayload, ShowOutcomePayload
-from storage.approvals.subjects import Subject
+from storage.approvals.subjects import ApprovalSubject
 from storage.mail.actions.actions import Enqueue
 from storage.postgres.database import Transaction
 
@@ -24,7 +24,7 @@ class WaitingAction(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Notice:
+class QuestionNotice:
     """A message that asked: number 0 the first, 1 the reminder."""
 
     number: int
@@ -75,7 +75,7 @@ def mark_reminders(tx: Transaction, due: Sequence[WaitingAction]) -> tuple[Waiti
     return tuple(WaitingAction(*row) for row in tx.run("mark_reminders", action_ids=[one.action_id for one in due]))
 
 
-def record_notice(tx: Transaction, subject: Subject, notice: Notice) -> None:
+def record_notice(tx: Transaction, subject: ApprovalSubject, notice: QuestionNotice) -> None:
     """Keep which message asked about the subject."""
     tx.run(
         "record_notice",
@@ -89,9 +89,9 @@ def record_notice(tx: Transaction, subject: Subject, notice: Notice) -> None:
     )
 
 
-def notices(tx: Transaction, approval_id: UUID) -> tuple[Notice, ...]:
+def notices(tx: Transaction, approval_id: UUID) -> tuple[QuestionNotice, ...]:
     """The messages that asked."""
-    return tuple(Notice(*row) for row in tx.run("list_notices", approval_id=approval_id))
+    return tuple(QuestionNotice(*row) for row in tx.run("list_notices", approval_id=approval_id))
 
 
 def hurry(tx: Transaction) -> None:
@@ -100,7 +100,7 @@ def hurry(tx: Transaction) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class ApprovalChannel:
+class OrgChannel:
     """Where an org is asked, and since when."""
 
     org_id: UUID
@@ -114,10 +114,10 @@ def channel_of(tx: Transaction, org_id: UUID) -> str | None:
     return channel.channel_id if channel else None
 
 
-def read_channel(tx: Transaction, org_id: UUID) -> ApprovalChannel | None:
+def read_channel(tx: Transaction, org_id: UUID) -> OrgChannel | None:
     """Where the org is asked, and since when; None when it is not asked on Discord."""
     rows = tx.run("find_approval_channel", org_id=org_id)
-    return ApprovalChannel(**rows[0]._asdict()) if rows else None
+    return OrgChannel(**rows[0]._asdict()) if rows else None
 
 
 def is_anothers_channel(tx: Transaction, org_id: UUID, channel_id: str) -> bool:
@@ -128,16 +128,16 @@ def is_anothers_channel(tx: Transaction, org_id: UUID, channel_id: str) -> bool:
     return bool(rows[0].it_is)
 
 
-def choose_channel(tx: Transaction, org_id: UUID, channel_id: str) -> ApprovalChannel:
+def choose_channel(tx: Transaction, org_id: UUID, channel_id: str) -> OrgChannel:
     """Ask the org in this channel from now on; raises `Invalid` for a bad id, `Conflict` for another org's channel."""
     rows = tx.run("set_approval_channel", org_id=org_id, channel_id=check_snowflake("channel", channel_id))
     if not rows:
         raise Conflict(f"channel: {channel_id} is where another org is asked, whose mail would be shown to both")
-    return ApprovalChannel(**rows[0]._asdict())
+    return OrgChannel(**rows[0]._asdict())
 
 
-def remove_channel(tx: Transaction, org_id: UUID) -> ApprovalChannel:
+def remove_channel(tx: Transaction, org_id: UUID) -> OrgChannel:
     """Stop asking the org on Discord; raises `Gone` when it has no channel."""
-    return ApprovalChannel(
+    return OrgChannel(
         **tx.one("remove_approval_channel", "the org has no channel for approvals", org_id=org_id)._asdict()
     )

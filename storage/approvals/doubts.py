@@ -14,7 +14,7 @@ from storage.postgres.database import Transaction
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class DoubtsPage:
     """Those of some effects that are in doubt, and where to go on; `place` is None after the last."""
 
     doubts: Sequence[Doubt]
@@ -32,7 +32,7 @@ class OwnDoubt:
     last_seen_at: datetime
 
 
-def listed(tx: Transaction, *, after: tuple[UUID, str], batch: int) -> Page:
+def listed(tx: Transaction, *, after: tuple[UUID, str], batch: int) -> DoubtsPage:
     """Look through the next effects of all orgs; as the ledger role only."""
     rows = tx.run("list_doubts", after=after[0], after_key=after[1], batch=batch)
     found = [
@@ -49,7 +49,7 @@ def listed(tx: Transaction, *, after: tuple[UUID, str], batch: int) -> Page:
         for row in rows
         if row.in_doubt
     ]
-    return Page(found, (rows[-1].job_id, rows[-1].key) if len(rows) == batch else None)
+    return DoubtsPage(found, (rows[-1].job_id, rows[-1].key) if len(rows) == batch else None)
 
 
 def mark_unknown(tx: Transaction, doubts: Sequence[Doubt]) -> None:

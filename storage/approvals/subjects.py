@@ -35,7 +35,7 @@ OF_NODES: Mapping[NodeState, ApprovalState] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class ApprovalSubject:
     """What a decision is about, as the approvals see it."""
 
     of: StoredAction | AskingNode
@@ -117,13 +117,13 @@ class SubjectPosition(NamedTuple):
     approval_id: UUID
 
 
-def find(tx: Transaction, approval_id: UUID) -> Subject | None:
+def find(tx: Transaction, approval_id: UUID) -> ApprovalSubject | None:
     """The subject that this transaction may see; None when there is none."""
     found = actions.find(tx, approval_id) or waits.approval(tx, approval_id)
-    return Subject(found) if found else None
+    return ApprovalSubject(found) if found else None
 
 
-def get(tx: Transaction, approval_id: UUID) -> Subject:
+def get(tx: Transaction, approval_id: UUID) -> ApprovalSubject:
     """The same; raises `Gone` when there is none."""
     found = find(tx, approval_id)
     if found is None:
@@ -133,28 +133,28 @@ def get(tx: Transaction, approval_id: UUID) -> Subject:
 
 def waiting(
     tx: Transaction, org_id: UUID, *, account_id: UUID | None = None, after: SubjectPosition | None = None, limit: int
-) -> Sequence[Subject]:
+) -> Sequence[ApprovalSubject]:
     """What waits for a decision in an org, the newest first, after a position; of a mailbox, actions only."""
     wanted = ActionFilter(account_id, states=[ActionStatus.APPROVED_PENDING])
     found = actions.listed(tx, org_id, wanted, after=after and ActionPlace(*after), limit=limit)
     nodes = waits.waiting_approvals(tx, org_id, after=after and ApprovalPosition(*after), limit=limit)
-    lists = [[Subject(one) for one in each] for each in (found, nodes if account_id is None else ())]
+    lists = [[ApprovalSubject(one) for one in each] for each in (found, nodes if account_id is None else ())]
     return list(islice(merge(*lists, key=position_of, reverse=True), limit))
 
 
-def position_of(subject: Subject) -> SubjectPosition:
+def position_of(subject: ApprovalSubject) -> SubjectPosition:
     """Where it stands in the list."""
     return SubjectPosition(subject.asked_at, subject.approval_id)
 
 
-def still_waits(tx: Transaction, subject: Subject) -> bool:
+def still_waits(tx: Transaction, subject: ApprovalSubject) -> bool:
     """Whether it waits. It is held until `tx` ends, so a decision comes before this look or after `tx`."""
     is_action = isinstance(subject.of, StoredAction)
     rows = tx.run("hold_action_state" if is_action else "hold_node_state", approval_id=subject.approval_id)
     return bool(rows) and rows[0].state == (ActionStatus.APPROVED_PENDING if is_action else NodeState.WAITING)
 
 
-def decide(tx: Transaction, subject: Subject, choice: Choice, *, by: str, reason: str | None) -> bool:
+def decide(tx: Transaction, subject: ApprovalSubject, choice: Choice, *, by: str, reason: str | None) -> bool:
     """Write a person's decision by one conditional update; false when it waits no more."""
     if isinstance(subject.of, AskingNode):
         return waits.decide(tx, subject.approval_id, approve=choice is Choice.APPROVE, by=by, reason=reason)
@@ -162,13 +162,13 @@ def decide(tx: Transaction, subject: Subject, choice: Choice, *, by: str, reason
     return actions.decide(tx, subject.approval_id, to, approver=by, reason=reason)
 
 
-def release(tx: Transaction, subject: Subject, choice: Choice, enqueue: Enqueue) -> None:
+def release(tx: Transaction, subject: ApprovalSubject, choice: Choice, enqueue: Enqueue) -> None:
     """Have an action executed that was approved. A run goes on by the decision itself."""
     if isinstance(subject.of, StoredAction) and choice is Choice.APPROVE:
         actions.release(tx, subject.of.account_id, [subject.approval_id], enqueue, by=OrderedBy.PERSON)
 
 
-def question_about(tx: Transaction, subject: Subject, number: int) -> Question:
+def question_about(tx: Transaction, subject: ApprovalSubject, number: int) -> Question:
     """The question in words; of a message that was deleted meanwhile, it says so."""
     if isinstance(subject.of, AskingNode):
         return _node_question(subject.of, number)

@@ -39,7 +39,7 @@ class DeadLetter:
     resolved_at: datetime | None
 
 
-class Position(NamedTuple):
+class LetterPosition(NamedTuple):
     """Where a letter stands in the list."""
 
     at: AwareDatetime
@@ -68,7 +68,7 @@ def listed(
     tx: Transaction,
     *,
     state: str | None = "open",
-    after: Position | None = None,
+    after: LetterPosition | None = None,
     limit: int,
     most_looked_at: int = MOST_LOOKED_AT,
 ) -> Looked[DeadLetter]:

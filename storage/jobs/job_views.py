@@ -43,7 +43,7 @@ UNFINISHED = frozenset(State) - FINAL
 Source = Literal["newest", "troubled", "unfinished", "held"]
 
 
-class Position(NamedTuple):
+class JobPosition(NamedTuple):
     """Where a job stands in a list: the time in its id, or its own if that says nothing; and its id."""
 
     at: AwareDatetime
@@ -65,14 +65,14 @@ def listed(
     tx: Transaction,
     wanted: JobFilter,
     *,
-    after: Position | None = None,
+    after: JobPosition | None = None,
     limit: int,
     most_looked_at: Sequence[int] = MOST_LOOKED_AT,
     most_unfinished: int = MOST_UNFINISHED,
 ) -> Looked[Row]:
     """Jobs after a position, one more than `limit` where there are more."""
     now = ledger.read_time(tx)
-    start = Position(min(wanted.before or now, now) + CLOCKS_DIFFER, FIRST_ID)
+    start = JobPosition(min(wanted.before or now, now) + CLOCKS_DIFFER, FIRST_ID)
     start = start if after is None else min(after, start)
     source = source_of(wanted.states, is_of_org=isinstance(tx, TenantTransaction))
     if source in {"unfinished", "held"}:
@@ -106,7 +106,7 @@ def lower_bound(since: datetime | None, reached: datetime | None) -> tuple[datet
     return reached, reached
 
 
-def _how_far(tx: Transaction, source: Source, start: Position, most: int) -> datetime | None:
+def _how_far(tx: Transaction, source: Source, start: JobPosition, most: int) -> datetime | None:
     """How far so many jobs reach; None when that is to the end."""
     rows = tx.run(
         "look_back_at_troubled_jobs" if source == "troubled" else "look_back_at_jobs",
@@ -119,7 +119,7 @@ def _how_far(tx: Transaction, source: Source, start: Position, most: int) -> dat
 
 
 def _read(
-    tx: Transaction, source: Source, wanted: JobFilter, start: Position, upto: datetime | None, limit: int
+    tx: Transaction, source: Source, wanted: JobFilter, start: JobPosition, upto: datetime | None, limit: int
 ) -> Sequence[Row]:
     return tx.run(
         "list_jobs",

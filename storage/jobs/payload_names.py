@@ -21,7 +21,7 @@ Whose = tuple[UUID, UUID | None]
 """The org and the project of a job."""
 
 
-class Asked(NamedTuple):
+class AskedName(NamedTuple):
     """One name that is looked up."""
 
     org_id: UUID
@@ -84,11 +84,11 @@ def resolve(
         own = payload.get(field)
         if isinstance(own, str | None):  # the payload's class refuses what is neither
             account_id = read_uuid(payload.get("account_id"))
-            payload[field] = LOOK_UPS[other.look_up](tx, Asked(org_id, account_id, field, other.name, given, own))
+            payload[field] = LOOK_UPS[other.look_up](tx, AskedName(org_id, account_id, field, other.name, given, own))
     return payload
 
 
-def _account_of_user(tx: Transaction, asked: Asked) -> str:
+def _account_of_user(tx: Transaction, asked: AskedName) -> str:
     own = read_uuid(asked.own)
     is_id = asked.own is None or own is not None
     rows = tx.run("mailboxes_of_user", org_id=asked.org_id, given=asked.given, own=own) if is_id else ()
@@ -101,36 +101,36 @@ def _account_of_user(tx: Transaction, asked: Asked) -> str:
     return str(rows[0].id)
 
 
-def _mailbox_of_user(tx: Transaction, asked: Asked) -> str | None:
+def _mailbox_of_user(tx: Transaction, asked: AskedName) -> str | None:
     has_none = asked.own is None and tx.run("is_user_without_mailbox", org_id=asked.org_id, given=asked.given)
     return None if has_none else _account_of_user(tx, asked)
 
 
-def _thread_of_email(tx: Transaction, asked: Asked) -> str:
+def _thread_of_email(tx: Transaction, asked: AskedName) -> str:
     return _same(asked, _email(tx, asked)[0])
 
 
-def _message_of_email(tx: Transaction, asked: Asked) -> str:
+def _message_of_email(tx: Transaction, asked: AskedName) -> str:
     """A caller may mean another message of the thread than the one that asked first."""
     message_id = _email(tx, asked)[1]
     return message_id if asked.own is None else asked.own
 
 
-def _email(tx: Transaction, asked: Asked) -> tuple[str, str]:
+def _email(tx: Transaction, asked: AskedName) -> tuple[str, str]:
     rows = tx.run("thread_and_message_of_email", org_id=asked.org_id, account_id=asked.account_id, given=asked.given)
     if not rows:
         raise asked.refused("names no e-mail of the account")
     return rows[0].thread_id, rows[0].message_id
 
 
-def _thread_of_message(tx: Transaction, asked: Asked) -> str:
+def _thread_of_message(tx: Transaction, asked: AskedName) -> str:
     rows = tx.run("thread_of_message", org_id=asked.org_id, account_id=asked.account_id, given=asked.given)
     if not rows:
         raise asked.refused("names no message of the account whose thread is known")
     return _same(asked, rows[0].thread_id)
 
 
-def _message_of_thread(tx: Transaction, asked: Asked) -> str:
+def _message_of_thread(tx: Transaction, asked: AskedName) -> str:
     """A message that is not stored yet says its thread when the job fetches it."""
     look = {"org_id": asked.org_id, "account_id": asked.account_id}
     if asked.own is None:
@@ -144,7 +144,7 @@ def _message_of_thread(tx: Transaction, asked: Asked) -> str:
     return asked.own
 
 
-def _same(asked: Asked, found: str) -> str:
+def _same(asked: AskedName, found: str) -> str:
     if asked.own is not None and asked.own != found:
         raise asked.refused(f"stands for another {asked.field} than the payload names")
     return found
@@ -163,7 +163,7 @@ def _email_order(tx: Transaction, whose: Whose, said: BaseModel, key: str | None
 KEEPERS: Mapping[str, Callable[[Transaction, Whose, BaseModel, str | None], str]] = {"email.send": _email_order}
 """By job type: what keeps the words of a job, and returns the id of their row; raises `Invalid`."""
 
-LOOK_UPS: Mapping[LookUp | None, Callable[[Transaction, Asked], str | None]] = {
+LOOK_UPS: Mapping[LookUp | None, Callable[[Transaction, AskedName], str | None]] = {
     LookUp.ACCOUNT_OF_USER: _account_of_user,
     LookUp.MAILBOX_OF_USER: _mailbox_of_user,
     LookUp.THREAD_OF_EMAIL: _thread_of_email,

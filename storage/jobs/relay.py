@@ -24,7 +24,7 @@ CHANNEL = "postroom_due"
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class DueJobs:
     """What came of looking at jobs: hints to publish after the commit, and how many jobs were moved in all."""
 
     hints: tuple[Hint, ...]
@@ -48,10 +48,10 @@ def wake(tx: Transaction) -> None:
     tx.run("wake_relay")
 
 
-def publish_due(tx: Transaction, *, batch: int, hint_timeout: timedelta, burst: int) -> Due:
+def publish_due(tx: Transaction, *, batch: int, hint_timeout: timedelta, burst: int) -> DueJobs:
     """Move jobs whose time has come: to the broker, to the backlog, or behind a gate."""
     rows = tx.run("publish_due", batch=batch, hint_timeout=hint_timeout, burst=burst)
-    return Due(tuple(Hint(row.id, row.job_type, row.queue) for row in rows if row.published), len(rows))
+    return DueJobs(tuple(Hint(row.id, row.job_type, row.queue) for row in rows if row.published), len(rows))
 
 
 def backlog(tx: Transaction, queues: Sequence[str]) -> Backlog:

@@ -3,13 +3,13 @@
 from datetime import timedelta
 from uuid import UUID
 
-from domain.jobs.retention import FIRST_ID, Batch
+from domain.jobs.retention import FIRST_ID, JobBatch
 from storage.postgres.database import Transaction
 
 
-def delete_finished(tx: Transaction, *, keep_for: timedelta, batch: int, after: UUID = FIRST_ID) -> Batch:
+def delete_finished(tx: Transaction, *, keep_for: timedelta, batch: int, after: UUID = FIRST_ID) -> JobBatch:
     """Look at the next jobs by the order of their ids, and delete those that are past their retention."""
-    return Batch(*tx.run("delete_finished_jobs", keep_for=keep_for, batch=batch, after=after)[0])
+    return JobBatch(*tx.run("delete_finished_jobs", keep_for=keep_for, batch=batch, after=after)[0])
 
 
 def purge_expired_keys(tx: Transaction, *, batch: int) -> int:

@@ -11,7 +11,7 @@ State = Literal["listing", "listed", "cut"]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedBackfill:
     """What was asked for; an account has one backfill of each query and window."""
 
     query: str
@@ -50,7 +50,9 @@ class Backfill:
     changed_at: datetime
 
 
-def open_backfill(tx: Transaction, account_id: UUID, wanted: Wanted, *, job_id: UUID, now: datetime) -> Backfill:
+def open_backfill(
+    tx: Transaction, account_id: UUID, wanted: WantedBackfill, *, job_id: UUID, now: datetime
+) -> Backfill:
     """Begin a backfill, or go on where an earlier attempt of the job stopped; another job's begins with the first page.
 
     Raises `Gone` without the account.

@@ -176,7 +176,7 @@ def order_by_hand(tx: Transaction, account_id: UUID, thread_id: str, *, at: date
     return bool(tx.run("order_by_hand", account_id=account_id, thread_id=thread_id, **values))
 
 
-class EndedWait(NamedTuple):
+class EndedThreadWait(NamedTuple):
     """A thread that waits for no draft any more; `in_doubt` says that one may have been made for it all the same."""
 
     thread_id: str
@@ -192,7 +192,7 @@ def ordering_messages(tx: Transaction, account_id: UUID, label_ids: Collection[s
 
 def withdraw_orders(
     tx: Transaction, account_id: UUID, message_ids: Collection[str], label_ids: Collection[str]
-) -> tuple[EndedWait, ...]:
+) -> tuple[EndedThreadWait, ...]:
     """A label that orders a draft was taken off these messages: a thread without one waits for no draft any more.
 
     Unless a service ordered it, too.
@@ -200,7 +200,7 @@ def withdraw_orders(
     if not message_ids:
         return ()
     rows = tx.run("withdraw_orders", account_id=account_id, messages=sorted(message_ids), labels=sorted(label_ids))
-    return tuple(EndedWait(*row) for row in rows)
+    return tuple(EndedThreadWait(*row) for row in rows)
 
 
 def end_orders_by_hand(tx: Transaction, account_id: UUID) -> int:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from domain.notifications.alerts.due import FirstRefusal, LetterCount, Park
+from domain.notifications.alerts.due import ClosedGate, FirstRefusal, LetterCount
 from storage.postgres.database import Transaction
 
 MOST_LETTERS = 10_000
@@ -19,9 +19,9 @@ def count_letters(tx: Transaction, *, since: datetime, window: timedelta) -> Seq
     ]
 
 
-def parked_providers(tx: Transaction) -> Sequence[Park]:
+def parked_providers(tx: Transaction) -> Sequence[ClosedGate]:
     """Providers behind a gate that their own refusal closed."""
-    return [Park(row.provider, row.reason, row.closed_at, row.until) for row in tx.run("list_parked_providers")]
+    return [ClosedGate(row.provider, row.reason, row.closed_at, row.until) for row in tx.run("list_parked_providers")]
 
 
 def first_refusals(tx: Transaction, *, since: datetime, window: timedelta) -> Sequence[FirstRefusal]:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from uuid import UUID
 
-from domain.notifications.template import Words
+from domain.notifications.template import RenderedWords
 from storage.jobs.leadership import Session
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row, translated
@@ -16,7 +16,7 @@ MOST_COUNTED = 1_000
 """Unread items are counted so far: more is more than anybody reads."""
 
 
-def add(tx: Transaction, notification: tuple[UUID, UUID, UUID], category: str, words: Words) -> int | None:
+def add(tx: Transaction, notification: tuple[UUID, UUID, UUID], category: str, words: RenderedWords) -> int | None:
     """Put a notification, named by org, person and id, into its person's inbox; returns the number, None if known.
 
     The person's numbers are given one transaction after the other, so a reader who has seen one has seen all before it.

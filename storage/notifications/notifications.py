@@ -11,7 +11,7 @@ from psycopg.types.json import Jsonb
 from domain.jobs.job import JsonObject, Origin
 from domain.notifications.channels import Channel, category_of
 from domain.notifications.delivery import DeliveryState, states_before
-from domain.notifications.plan import Message
+from domain.notifications.plan import NotificationFacts
 from domain.notifications.template import Said
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
@@ -27,7 +27,7 @@ RETENTION_OF_DIGESTS = Retention("digests", "closed_at", KEEP_FOR, batch=500, by
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class NotificationRequest:
     """What somebody is told. The same one within seven days is one notification."""
 
     recipient_id: UUID
@@ -96,7 +96,7 @@ class Delivery:
         return failed_here or self.state in {DeliveryState.QUEUED, DeliveryState.UNKNOWN}
 
 
-def notify(tx: Transaction, org_id: UUID, request: Request, *, by: Origin = SYSTEM) -> Notified:
+def notify(tx: Transaction, org_id: UUID, request: NotificationRequest, *, by: Origin = SYSTEM) -> Notified:
     """Ask for a notification in the caller's transaction, whose other writes go on whatever becomes of it.
 
     The job that delivers it begins after the commit. A handler asks in its job's name.
@@ -125,7 +125,7 @@ def notify_people(  # noqa: PLR0913 - a request, and whose
     """Ask for the same notification to several people of an org."""
     # In one order: of two transactions that ask the same at one time, the second waits for the first.
     for recipient_id in sorted(set(people)):
-        notify(tx, org_id, Request(recipient_id, template, data, bucket), by=by)
+        notify(tx, org_id, NotificationRequest(recipient_id, template, data, bucket), by=by)
 
 
 def find(tx: Transaction, org_id: UUID, notification_id: UUID) -> Notification | None:
@@ -180,13 +180,13 @@ def delivery(tx: Transaction, delivery_id: UUID) -> Delivery | None:
     return tx.first("find_delivery", _delivery, delivery_id=delivery_id)
 
 
-def kept_message(tx: Transaction, delivery: Delivery) -> tuple[Message, Said] | None:
+def kept_message(tx: Transaction, delivery: Delivery) -> tuple[NotificationFacts, Said] | None:
     """What a delivery says, and what a plan needs to know of it; None where a provider has taken it."""
     rows = tx.run("find_said", org_id=delivery.org_id, delivery_id=delivery.delivery_id)
     if not rows:
         return None
     said, channels = Said.model_validate(rows[0].said), (delivery.channel,)
-    message = Message(
+    message = NotificationFacts(
         category=category_of(said.category),
         channels=channels,
         said_by=frozenset(channels),

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from domain.notifications.channels import Channel, Choice
-from domain.notifications.plan import Contact, Person
+from domain.notifications.plan import Contact, PersonToNotify
 from domain.notifications.quiet_hours import QuietHours
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
@@ -40,7 +40,7 @@ class ContactPoint:
     suppressed_for: str | None
 
 
-def person(tx: Transaction, org_id: UUID, user_id: UUID) -> Person | None:
+def person(tx: Transaction, org_id: UUID, user_id: UUID) -> PersonToNotify | None:
     """All that a plan needs to know of a person; None when the org has nobody of that id."""
     found = tx.run("find_person", org_id=org_id, user_id=user_id)
     if not found:
@@ -49,7 +49,7 @@ def person(tx: Transaction, org_id: UUID, user_id: UUID) -> Person | None:
     chosen = tx.run("list_preferences", org_id=org_id, user_id=user_id, **whole)
     contacts = contact_points(tx, org_id, user_id)
     (row,) = found
-    return Person(
+    return PersonToNotify(
         zone=row.zone,
         quiet=None if row.begins is None else QuietHours(row.begins, row.ends),
         choices={(one.category, Channel(one.channel)): Choice(one.choice) for one in chosen},

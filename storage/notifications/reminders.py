@@ -31,7 +31,7 @@ class DueReminder(NamedTuple):
     org_id: UUID
 
 
-class Wanted(NamedTuple):
+class WantedReminder(NamedTuple):
     """What a person wants to be reminded of."""
 
     title: str
@@ -39,7 +39,7 @@ class Wanted(NamedTuple):
     timing: Timing
 
 
-def add(tx: Transaction, org_id: UUID, user_id: UUID, wanted: Wanted, course: Course, *, by: str) -> Reminder:
+def add(tx: Transaction, org_id: UUID, user_id: UUID, wanted: WantedReminder, course: Course, *, by: str) -> Reminder:
     """Keep a new reminder of a person of the org; raises `Forbidden` above the number that a person may have.
 
     Nobody adds another for this person before the transaction ends.
@@ -69,7 +69,9 @@ def take(tx: Transaction, reminder_id: UUID) -> Reminder | None:
     return tx.first("take_reminder", _reminder, reminder_id=reminder_id)
 
 
-def change(tx: Transaction, reminder: Reminder, wanted: Wanted, course: Course, *, anew: bool = False) -> Reminder:
+def change(
+    tx: Transaction, reminder: Reminder, wanted: WantedReminder, course: Course, *, anew: bool = False
+) -> Reminder:
     """Write new words, times and course; the occurrence rises. `anew`: as if it had never rung."""
     values = _timing(wanted.timing) | _course(course)
     rows = tx.run(

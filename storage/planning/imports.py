@@ -12,7 +12,7 @@ from storage.planning.projects import MOST_AVAILABILITIES, ProjectRef
 from storage.postgres.database import Transaction
 
 
-class Written(NamedTuple):
+class ImportedRows(NamedTuple):
     """How many rows an import has added and changed; all others were so already."""
 
     new: int
@@ -42,7 +42,7 @@ def too_many(tx: Transaction, ref: ProjectRef, new: Counter[str]) -> Sequence[st
     return [one for one in sorted(new) if counted.get(one, 0) + new[one] > MOST_AVAILABILITIES]
 
 
-def write(tx: Transaction, ref: ProjectRef, source: str, entries: Sequence[AvailabilityEntry]) -> Written:
+def write(tx: Transaction, ref: ProjectRef, source: str, entries: Sequence[AvailabilityEntry]) -> ImportedRows:
     """Write all entries in one statement; raises `Conflict` where somebody has too many then."""
     rows = tx.run(
         "import_availabilities",
@@ -57,7 +57,7 @@ def write(tx: Transaction, ref: ProjectRef, source: str, entries: Sequence[Avail
     if full:
         raise Conflict(f"collaborator_id: {full[0]} would have more than {MOST_AVAILABILITIES} times")
     new = sum(row.is_new for row in rows)
-    return Written(new, len(rows) - new)
+    return ImportedRows(new, len(rows) - new)
 
 
 def _keys(entries: Sequence[AvailabilityEntry]) -> Mapping[str, object]:

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from psycopg.types.json import Jsonb
 
 from domain.jobs.job import JsonObject
-from domain.planning.conflicts import Conflict, ConflictKind
+from domain.planning.conflicts import ConflictKind, PlanConflict
 from domain.planning.fingerprint import hash_of, parts_of
 from domain.planning.model import (
     ALWAYS,
@@ -24,7 +24,7 @@ from domain.planning.model import (
     Span,
     Weights,
 )
-from domain.planning.programme import Choice
+from domain.planning.programme import SlotVariable
 from domain.planning.rank import Proposal
 from domain.planning.travel import DETOUR, EARTH_KM, MOST_MINUTES, Place, Travel
 from storage.planning.projects import Project, ProjectRef
@@ -58,9 +58,9 @@ class StoredProposal:
     reasons: JsonObject | None = None
 
     @property
-    def chosen(self) -> Sequence[Choice]:
+    def chosen(self) -> Sequence[SlotVariable]:
         """Who is in which slot."""
-        return [Choice(UUID(one["slot_id"]), UUID(one["collaborator_id"])) for one in self.choices or ()]
+        return [SlotVariable(UUID(one["slot_id"]), UUID(one["collaborator_id"])) for one in self.choices or ()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ MOST_FOUND = 10_000
 class FoundConflicts:
     """The first conflicts of each kind, and how many of each there are."""
 
-    conflicts: Sequence[Conflict]
+    conflicts: Sequence[PlanConflict]
     counts: Mapping[ConflictKind, int]
 
     @property
@@ -140,7 +140,7 @@ def find_conflicts(tx: Transaction, project: Project, window: Span, most: int = 
         ConflictKind.TRAVEL: tx.run("find_travel_conflicts", **of_window, **travel),
         ConflictKind.HOURS: tx.run("find_hours_conflicts", **of_window, zone=project.zone),
     }
-    found: list[Conflict] = []
+    found: list[PlanConflict] = []
     for kind, of_kind in rows.items():
         conflicts = (_conflict(kind, row) for row in of_kind)
         found += sorted(conflicts, key=lambda one: (one.collaborator_id, one.slot_ids, one.detail))
@@ -208,9 +208,9 @@ def _people(tx: Transaction, ref: ProjectRef, slots: Sequence[Slot]) -> tuple[Co
     )
 
 
-def _conflict(kind: ConflictKind, row: Row) -> Conflict:
+def _conflict(kind: ConflictKind, row: Row) -> PlanConflict:
     if kind in {ConflictKind.OVERLAP, ConflictKind.TRAVEL}:
         detail = "" if row.elsewhere_at is None else row.elsewhere_at.astimezone(UTC).isoformat()
     else:
         detail = row.detail
-    return Conflict(kind, row.collaborator_id, tuple(row.slot_ids), detail, row.minutes)
+    return PlanConflict(kind, row.collaborator_id, tuple(row.slot_ids), detail, row.minutes)

@@ -13,7 +13,7 @@ from domain.notifications.built_in import RUN_SHEET, body_of
 from domain.planning.model import Slot
 from domain.planning.sheet_changes import Sheet, changed_parts, lines_by_person
 from storage.notifications import notifications
-from storage.notifications.notifications import Request
+from storage.notifications.notifications import NotificationRequest
 from storage.planning.projects import Project, ProjectRef, collaborator, require_places
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
@@ -98,7 +98,7 @@ def _note(tx: Transaction, editor: Editor, sheet: RunSheet, was: Sheet, has: She
     for row in rows:
         body = body_of(lines[str(row.collaborator_id)])
         data = {"title": f"{has['name']}: your times have changed", "body": body}
-        request = Request(row.user_id, RUN_SHEET, data, bucket=f"{sheet.run_sheet_id}:{revision}")
+        request = NotificationRequest(row.user_id, RUN_SHEET, data, bucket=f"{sheet.run_sheet_id}:{revision}")
         notifications.notify(tx, sheet.org_id, request, by=editor.by)
 
 

@@ -49,7 +49,7 @@ class ItemCounts(NamedTuple):
         return self.done + self.failed + self.canceled
 
 
-class Ended(NamedTuple):
+class EndedNode(NamedTuple):
     """How a node ends that has no work, or whose items have ended."""
 
     node: str
@@ -185,7 +185,7 @@ def _outputs(tx: Transaction, run_id: UUID, node: str, total: int) -> list[objec
     return outputs
 
 
-def end_nodes(tx: Transaction, run_id: UUID, ended: Sequence[Ended]) -> None:
+def end_nodes(tx: Transaction, run_id: UUID, ended: Sequence[EndedNode]) -> None:
     """End nodes; the caller counts their ends in the same transaction."""
     documents = {
         one.node: {"state": one.state, "error": _error(one.error), "skipped_because": one.skipped_because}

@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from domain.workflows.definition import Definition, EventWait, Node
-from domain.workflows.resume import Plan, Redo
+from domain.workflows.resume import Redo, ResumePlan
 from storage.postgres.arrays import Array, array, column
 from storage.postgres.database import Transaction
 
 
 def begin(
-    tx: Transaction, run_id: UUID, next_round: int, plan: Plan, before: Definition, now: Definition
+    tx: Transaction, run_id: UUID, next_round: int, plan: ResumePlan, before: Definition, now: Definition
 ) -> Sequence[str]:
     """Put the nodes of an ended run back as its plan says; returns those that have no row.
 

@@ -52,7 +52,7 @@ class EndedWait(NamedTuple):
     error: NodeError | None = None
 
 
-class Canceled(NamedTuple):
+class CanceledNode(NamedTuple):
     """A node that was canceled before it had work, and what people know its question by."""
 
     node: str
@@ -169,9 +169,9 @@ def has_work_to_stop(tx: Transaction, run_id: UUID) -> bool:
     return bool(tx.run("has_work_to_stop", run_id=run_id)[0].is_there)
 
 
-def cancel_open(tx: Transaction, run_id: UUID, limit: int) -> Sequence[Canceled]:
+def cancel_open(tx: Transaction, run_id: UUID, limit: int) -> Sequence[CanceledNode]:
     """End nodes that have not begun, and those that wait, as canceled."""
-    return [Canceled(*row) for row in tx.run("cancel_open_nodes", run_id=run_id, limit=limit)]
+    return [CanceledNode(*row) for row in tx.run("cancel_open_nodes", run_id=run_id, limit=limit)]
 
 
 def stopped_lists(tx: Transaction, run_id: UUID) -> Sequence[ItemCounts]:

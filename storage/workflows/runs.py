@@ -12,7 +12,7 @@ from domain.jobs.failures import Conflict
 from domain.jobs.job import ActorType, JsonObject, Origin
 from domain.workflows.advance import RunState
 from domain.workflows.definition import Definition, EventWait, definition_of
-from domain.workflows.resume import Plan
+from domain.workflows.resume import ResumePlan
 from storage.postgres.arrays import array, column
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
@@ -160,7 +160,7 @@ def request_cancel(tx: Transaction, run_id: UUID, reason: str) -> bool:
     return True
 
 
-def resume(tx: Transaction, run: Run, plan: Plan, definition: Definition, version: int) -> None:
+def resume(tx: Transaction, run: Run, plan: ResumePlan, definition: Definition, version: int) -> None:
     """Begin the next round of an ended run that the caller has locked; as the ledger role only.
 
     `plan` is that of `domain.workflows.resume`, `definition` that of the version by which the run goes on. Raises
@@ -172,7 +172,7 @@ def resume(tx: Transaction, run: Run, plan: Plan, definition: Definition, versio
     go_on(tx, run.run_id)
 
 
-def begin_round(tx: Transaction, run: Run, plan: Plan, definition: Definition, version: int) -> None:
+def begin_round(tx: Transaction, run: Run, plan: ResumePlan, definition: Definition, version: int) -> None:
     """As `resume`, of any run, where the caller enqueues the advance."""
     begun = tx.run(
         "begin_round",

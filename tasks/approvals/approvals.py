@@ -23,8 +23,8 @@ from observability.on_demand import on_demand
 from providers.ports import approvals as approval_ports
 from providers.ports.approvals import ApprovalChannel
 from storage.approvals import approvals, doubts, subjects
-from storage.approvals.approvals import Notice, WaitingAction
-from storage.approvals.subjects import Subject
+from storage.approvals.approvals import QuestionNotice, WaitingAction
+from storage.approvals.subjects import ApprovalSubject
 from storage.jobs import effects
 from storage.notifications import notifications
 from storage.orgs.access import users
@@ -106,11 +106,11 @@ def notify(ctx: JobContext, payload: NotifyPayload) -> Outcome:
     return Done({"sent": True, "message_id": notice.message_id}, writes=lambda tx: _keep(ctx, tx, subject, notice))
 
 
-def _notice_of(question: Question, posted: JsonObject) -> Notice:
-    return Notice(question.number, str(posted["channel_id"]), str(posted["message_id"]))
+def _notice_of(question: Question, posted: JsonObject) -> QuestionNotice:
+    return QuestionNotice(question.number, str(posted["channel_id"]), str(posted["message_id"]))
 
 
-def _keep(ctx: JobContext, tx: Transaction, subject: Subject, notice: Notice) -> None:
+def _keep(ctx: JobContext, tx: Transaction, subject: ApprovalSubject, notice: QuestionNotice) -> None:
     """Keep which message asks; a decision that came before did not know of it, and could not show itself there."""
     approvals.record_notice(tx, subject, notice)
     if not subjects.still_waits(tx, subject):
@@ -172,7 +172,7 @@ def show_outcome(ctx: JobContext, payload: ShowOutcomePayload) -> Outcome:
     return Done({"shown": sum(_show(ctx, notice, question, words) for notice, question in asked)})
 
 
-def _show(ctx: JobContext, notice: Notice, question: Question, words: str) -> bool:
+def _show(ctx: JobContext, notice: QuestionNotice, question: Question, words: str) -> bool:
     """Whether the message could be edited. Twice is the same as once."""
 
     def edit() -> JsonObject:

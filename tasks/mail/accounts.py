@@ -8,7 +8,7 @@ from domain.jobs.failures import Permanent, Transient
 from domain.jobs.job import Done, JsonObject, KeysOf, Outcome
 from domain.jobs.queues import Queue
 from domain.jobs.retry import PATIENT
-from domain.mail.onboarding import Part, failures_in_words, older_mail_since, preview
+from domain.mail.onboarding import OnboardingPart, failures_in_words, older_mail_since, preview
 from domain.mail.replies.voice import LEARNED_FOR
 from domain.payloads.accounts import LearnVoicePayload, OnboardPayload
 from domain.payloads.gmail import BackfillPayload
@@ -34,8 +34,8 @@ def onboard(ctx: JobContext, payload: OnboardPayload) -> Outcome:
     check_connected(account)
     since = older_mail_since(ctx.job.created_at)
     ctx.step("orders", partial(_order, ctx, account))
-    done: dict[Part, JsonObject] = {}
-    failed: dict[Part, str] = {}
+    done: dict[OnboardingPart, JsonObject] = {}
+    failed: dict[OnboardingPart, str] = {}
     with open_mailbox(ctx, account) as mailbox:
         for part, work in PARTS.items():
             try:
@@ -90,5 +90,8 @@ def _watch(ctx: JobContext, mailbox: Mailbox, account: Account) -> JsonObject:
     return {"expires_at": made.expires_at.isoformat(), "own_addresses": len(made.own_addresses)}
 
 
-PARTS: dict[Part, Callable[[JobContext, Mailbox, Account], JsonObject]] = {Part.LABELS: _labels, Part.WATCH: _watch}
+PARTS: dict[OnboardingPart, Callable[[JobContext, Mailbox, Account], JsonObject]] = {
+    OnboardingPart.LABELS: _labels,
+    OnboardingPart.WATCH: _watch,
+}
 """In this order, so that the labels are known when the watch reports changes of them."""

@@ -54,7 +54,7 @@ from storage.postgres.database import Transaction
 from tasks.mail.steps import mailbox_session, snoozing
 from tasks.mail.steps.action_case import ActionCase, take_up
 from tasks.mail.steps.drafts import orders as draft_orders
-from tasks.mail.steps.mailbox_change import Change, MailboxChange, Move, labels_of
+from tasks.mail.steps.mailbox_change import MailboxChange, Move, WantedChange, labels_of
 
 MOVES = {Inverse.TRASH: Move.TRASH, Inverse.RESTORE: Move.RESTORE}
 ON_END = "action_job_ended"
@@ -123,16 +123,16 @@ def _change(ctx: JobContext, mailbox: Mailbox, case: ActionCase, action: Action)
     return Done({"action": str(action.kind), "inverse": str(hint.inverse_action)}, writes=write)
 
 
-def _planned(case: ActionCase, action: Action) -> Change:
+def _planned(case: ActionCase, action: Action) -> WantedChange:
     match action:
         case Trash():
-            return Change(Move.TRASH)
+            return WantedChange(Move.TRASH)
         case Restore():
-            return Change(Move.RESTORE)
+            return WantedChange(Move.RESTORE)
         case Delete():
-            return Change(Move.DELETE)
+            return WantedChange(Move.DELETE)
         case LabelAction():
-            return Change(labels=_live(action.wish, case.renamed))
+            return WantedChange(labels=_live(action.wish, case.renamed))
     raise TypeError(f"nobody executes {action.kind}")
 
 
@@ -173,9 +173,9 @@ def _snooze(ctx: JobContext, mailbox: Mailbox, case: ActionCase, action: SnoozeA
         made = ctx.enqueue_owed(tx, wake, run_at=until)
         actions.keep_hint(tx, case.stored.action_id, ctx.job.job_id, snoozing.with_wake(hint, made.job_id))
 
-    changed = MailboxChange(ctx, mailbox, case.account, Change(labels=wish), {message_id: now}, case.key).carry_out(
-        intend
-    )
+    changed = MailboxChange(
+        ctx, mailbox, case.account, WantedChange(labels=wish), {message_id: now}, case.key
+    ).carry_out(intend)
 
     def write(tx: Transaction) -> None:
         changed.finish(tx)
@@ -225,7 +225,7 @@ def undo(ctx: JobContext, payload: UndoPayload) -> Outcome:
         now = labels_of(mailbox, original.message_id)
         plan = undoing.plan(began_at)
         wish = plan.labels if plan.move else kept_away(plan.labels, now)
-        change = Change(MOVES.get(plan.move) if plan.move else None, undoing.live(wish))
+        change = WantedChange(MOVES.get(plan.move) if plan.move else None, undoing.live(wish))
         key = f"undo:{undoing.undo_id}"
         changed = MailboxChange(ctx, mailbox, undoing.account, change, {original.message_id: now}, key).carry_out()
     output: JsonObject = {"undone": str(hint.action), "undo_action_id": str(undoing.undo_id)}
@@ -343,7 +343,7 @@ def unsnooze(ctx: JobContext, payload: UnsnoozePayload) -> Outcome:
                 return Done({"restored": False, "why": f"the snooze is {snoozed.state} and did not happen"})
             # By job: a job that is done again brings the message back again.
             key = f"unsnooze:{ctx.job.job_id}"
-            carried, change = {payload.message_id: now}, Change(labels=kept_away(wish, now))
+            carried, change = {payload.message_id: now}, WantedChange(labels=kept_away(wish, now))
             changed = MailboxChange(ctx, mailbox, account, change, carried, key).carry_out()
     except Gone:
         return Done({"restored": False, "why": "the message was deleted"})

@@ -26,7 +26,7 @@ from engine.context import JobContext
 from storage.mail import backfills, emails, messages
 from storage.mail.accounts import accounts
 from storage.mail.accounts.accounts import Account
-from storage.mail.backfills import Wanted
+from storage.mail.backfills import WantedBackfill
 from storage.postgres.database import Transaction
 from tasks.mail.steps import mailbox_backfill, mailbox_labels, mailbox_sync, message_intake, push_watch
 from tasks.mail.steps.mailbox_session import OF_MAILBOX, check_connected, open_mailbox
@@ -42,7 +42,7 @@ def sync(ctx: JobContext, payload: SyncPayload) -> Outcome:
         account = accounts.get(tx, payload.account_id)
     check_connected(account)
     # Read history even if the push's id is old: a later push may have been merged into this job while it was queued.
-    run = mailbox_sync.Run(ctx, account)
+    run = mailbox_sync.SyncRun(ctx, account)
     with open_mailbox(ctx, account) as mailbox:
         if account.history_id is None or payload.force_full:
             return Done(run.full(mailbox, by_schedule=payload.reason == "full"))
@@ -142,7 +142,7 @@ def backfill(ctx: JobContext, payload: BackfillPayload) -> Outcome:
     """Take in older mail that a search and a span of time select, once: page by page, in a share of Gmail's units."""
     now = ctx.now()
     check_wish(payload, now)
-    wanted = Wanted(payload.query, payload.since, payload.until, payload.classify, payload.most)
+    wanted = WantedBackfill(payload.query, payload.since, payload.until, payload.classify, payload.most)
     with ctx.tx() as tx:
         account = accounts.get(tx, payload.account_id)
         check_connected(account)

@@ -18,7 +18,7 @@ from domain.notifications import plan as planning
 from domain.notifications.built_in import APPROVAL, DIGEST, MOST_SHOWN, digest_data
 from domain.notifications.channels import Channel, category_of
 from domain.notifications.delivery import DeliveryState, state_of
-from domain.notifications.plan import Contact, Message, Planned, Reason, Suppressed
+from domain.notifications.plan import Contact, NotificationFacts, Planned, Reason, Suppressed
 from domain.notifications.sender import NO_PROVIDER, EmailProvider
 from domain.notifications.template import Said, Template, words_of
 from domain.payloads.notifications import (
@@ -56,7 +56,7 @@ LONGEST_REASON = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class DeliveryDecision:
     """What becomes of a notification, and what each channel says."""
 
     asked: Notification
@@ -79,7 +79,7 @@ def deliver(ctx: JobContext, payload: DeliverPayload) -> Outcome:
     template = stored.template
     channels = asked.channels or template.channels
     said, unsayable = _said(template, channels, asked, person.zone)
-    message = Message(
+    message = NotificationFacts(
         category=category_of(template.category),
         channels=channels,
         said_by=frozenset(template.channels),
@@ -91,7 +91,7 @@ def deliver(ctx: JobContext, payload: DeliverPayload) -> Outcome:
         due_at=asked.due_at,
     )
     planned = planning.plan(message, person, sendable, ctx.now())
-    decision = Decision(asked, stored.version, planned, said, unsayable)
+    decision = DeliveryDecision(asked, stored.version, planned, said, unsayable)
     return Done({"notification_id": str(asked.notification_id)}, writes=partial(_write, ctx, decision))
 
 
@@ -113,7 +113,7 @@ def _said(
     return said, unsayable
 
 
-def _write(ctx: JobContext, decision: Decision, tx: Transaction) -> JsonObject:
+def _write(ctx: JobContext, decision: DeliveryDecision, tx: Transaction) -> JsonObject:
     """Write the decision down, once: a replay of the job finds it."""
     if not notifications.mark_planned(tx, decision.asked.notification_id, decision.version):
         return {"planned": "before"}
@@ -125,7 +125,7 @@ def _write(ctx: JobContext, decision: Decision, tx: Transaction) -> JsonObject:
     return dict(counts)
 
 
-def _write_part(ctx: JobContext, decision: Decision, part: Planned, tx: Transaction) -> None:
+def _write_part(ctx: JobContext, decision: DeliveryDecision, part: Planned, tx: Transaction) -> None:
     asked = decision.asked
     whose, source = (asked.org_id, asked.user_id), asked.notification_id
     add = partial(notifications.add_delivery, tx, whose, source)
@@ -134,11 +134,11 @@ def _write_part(ctx: JobContext, decision: Decision, part: Planned, tx: Transact
             made = add(channel, contact_id, DeliveryState.QUEUED, said=decision.said[channel], due_at=at)
             # Owed, as below: what was decided is not taken back with the job that decided.
             ctx.enqueue_owed(tx, SEND[channel](delivery_id=made), run_at=_later(ctx, at))
-        case planning.Inbox():
+        case planning.InboxLine():
             shown = decision.said[Channel.INBOX]
             inbox.add(tx, (*whose, source), shown.category, shown.words)
             add(Channel.INBOX, None, DeliveryState.DELIVERED)
-        case planning.Digest(channel, at):
+        case planning.DigestItem(channel, at):
             said = decision.said[channel]
             joined = digests.join(tx, (*whose, source), channel, said.category, at)
             add(channel, None, DeliveryState.COLLECTED, said=said, due_at=joined.closes_at)

@@ -13,7 +13,7 @@ from engine.catalogue import job
 from engine.context import JobContext
 from engine.relay.due_rows import due_tables
 from storage.notifications import notifications, reminders
-from storage.notifications.notifications import Request
+from storage.notifications.notifications import NotificationRequest
 from storage.postgres.database import Transaction
 
 due_tables.append(reminders)
@@ -42,7 +42,7 @@ def _tell(decided: Ring, tx: Transaction) -> JsonObject:
     told = notifications.notify(
         tx,
         found.org_id,
-        Request(
+        NotificationRequest(
             found.user_id,
             REMINDER,
             {"title": decided.title, "body": decided.body, "metadata": facts},

@@ -34,7 +34,7 @@ LONGEST_FIRST = 300
 FAULTS = (Column("row", ColumnType.WHOLE), Column("column"), Column("value"), Column("why"))
 
 
-class Asked(NamedTuple):
+class ImportCase(NamedTuple):
     """What an import works on."""
 
     project: Project
@@ -72,7 +72,7 @@ def availability(ctx: JobContext, payload: AvailabilityPayload) -> Outcome:
     return Done({"result": "imported", **about, "faults": []}, writes=write)
 
 
-def _asked(tx: Transaction, project: Project, payload: AvailabilityPayload, name: str, kind: str) -> Asked:
+def _asked(tx: Transaction, project: Project, payload: AvailabilityPayload, name: str, kind: str) -> ImportCase:
     """What the import is about; raises `Gone` for a person of another project, and `Invalid`."""
     if payload.collaborator_id is not None:
         projects.collaborator(tx, project.ref, payload.collaborator_id)
@@ -80,10 +80,10 @@ def _asked(tx: Transaction, project: Project, payload: AvailabilityPayload, name
         raise Invalid("payload.collaborator_id", "is missing: a calendar does not say whose it is")
     people = projects.collaborators(tx, project.ref)
     named = People((one.collaborator_id, one.name) for one in people)
-    return Asked(project, named, source_of(payload.source, name), kind)
+    return ImportCase(project, named, source_of(payload.source, name), kind)
 
 
-def _read(ctx: JobContext, asked: Asked, payload: AvailabilityPayload, data: bytes) -> FoundAvailability:
+def _read(ctx: JobContext, asked: ImportCase, payload: AvailabilityPayload, data: bytes) -> FoundAvailability:
     zone = payload.zone or asked.project.zone
     if asked.format == "csv":
         return read_table(

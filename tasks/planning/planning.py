@@ -16,11 +16,11 @@ from domain.payloads.planning import (
     ScanConflictsPayload,
     SuggestAssignmentsPayload,
 )
-from domain.planning.conflicts import Conflict, words
+from domain.planning.conflicts import PlanConflict, words
 from domain.planning.explain import describe, explain, kept_conflicts
 from domain.planning.files.artifacts import STORE
 from domain.planning.model import Plan, Span, Weights
-from domain.planning.programme import Answer, Programme, by_id
+from domain.planning.programme import Programme, SolverAnswer, by_id
 from domain.planning.rank import Proposal, suggest
 from engine.catalogue import job
 from engine.context import JobContext
@@ -99,7 +99,7 @@ def _solved(ctx: JobContext, plan: Plan, payload: SuggestAssignmentsPayload) -> 
     solver: Solver = on_demand("providers.highs.solver:HighsSolver")()
     solved: list[int] = []
 
-    def solve(wanted: Programme, start: Sequence[int] | None) -> Answer:
+    def solve(wanted: Programme, start: Sequence[int] | None) -> SolverAnswer:
         ctx.progress({"plans": len(solved), "of": payload.alternatives})
         answer = solver.solve(wanted, start, seconds=payload.time_limit_s, check=ctx.check)
         solved.append(len(wanted.choices))
@@ -152,7 +152,7 @@ def _shortened(slots: Sequence[JsonObject], most: int) -> list[JsonObject]:
     ]
 
 
-def _described(conflict: Conflict) -> JsonObject:
+def _described(conflict: PlanConflict) -> JsonObject:
     return {
         "conflict_id": str(conflict.conflict_id),
         "kind": conflict.kind.value,

@@ -31,8 +31,8 @@ from sandbox.twilio.service import ACCOUNT, TOKEN
 from sandbox.twilio.twilio import twilio_emulator
 from settings import Settings
 from storage.notifications import channel_senders, inbox, notifications, people, reminders, templates
-from storage.notifications.notifications import Delivery, Notified, Request
-from storage.notifications.reminders import Wanted
+from storage.notifications.notifications import Delivery, NotificationRequest, Notified
+from storage.notifications.reminders import WantedReminder
 from storage.orgs.access import users
 from storage.orgs.access.users import UserChanges
 from storage.orgs.secrets import org_secrets
@@ -96,7 +96,7 @@ class ToldPeople:
 
     def notify(self, name: str = "booking", data: dict[str, Any] | None = None, **more: Any) -> Notified:  # noqa: ANN401 - fields of a request
         """Ask for a notification."""
-        request = Request(self.user_id, name, DATA if data is None else data, **more)
+        request = NotificationRequest(self.user_id, name, DATA if data is None else data, **more)
         with self.process.database.ledger() as tx:
             return notifications.notify(tx, self.org_id, request)
 
@@ -217,7 +217,7 @@ def add_reminder(
     timing = Timing(due_at.astimezone(ZoneInfo(zone)).replace(tzinfo=None), zone, rule, **repeats)
     course = Course(ReminderState.PENDING, due_at, timing.next_after(due_at))
     with process.database.ledger() as tx:
-        made = reminders.add(tx, org_id, user_id, Wanted("Call the garage", None, timing), course, by="test")
+        made = reminders.add(tx, org_id, user_id, WantedReminder("Call the garage", None, timing), course, by="test")
     return made.reminder_id
 
 

@@ -26,7 +26,7 @@ from providers.discord.messages import Press, custom_id_of
 from sandbox.discord.presses import PUBLIC_KEY, SignedRequest, badly_signed, ping, press, signed, signed_bytes
 from settings import Settings
 from storage.approvals import approvals, subjects
-from storage.approvals.approvals import Notice
+from storage.approvals.approvals import QuestionNotice
 from storage.mail.accounts.accounts import Account
 from storage.mail.actions import actions
 from storage.orgs.access import users
@@ -211,12 +211,12 @@ def test_a_question_in_a_channel_that_another_org_took_over_decides_nothing(
 ) -> None:
     made, other = waiting(store, account), make_account(store, org="another org", email="you@example.com")
     with store.ledger() as tx:
-        approvals.record_notice(tx, subjects.get(tx, made), Notice(0, CHANNEL, "1"))
+        approvals.record_notice(tx, subjects.get(tx, made), QuestionNotice(0, CHANNEL, "1"))
         approvals.choose_channel(tx, account.org_id, "222")
     assert post(url, pressed(made, choice=Choice.DENY)).json["type"] == 7, "where it was asked, while nobody else is"
     made = waiting(store, account)
     with store.ledger() as tx:
-        approvals.record_notice(tx, subjects.get(tx, made), Notice(0, CHANNEL, "2"))
+        approvals.record_notice(tx, subjects.get(tx, made), QuestionNotice(0, CHANNEL, "2"))
         approvals.choose_channel(tx, other.org_id, CHANNEL)
     assert whispered(post(url, pressed(made))) == WORDS[Refusal.NOT_HERE]
     assert state(database, made) == "approved_pending"

@@ -12,7 +12,7 @@ from domain.payloads.payload import Payload, payload_types
 from domain.payloads.workflows import RunPayload
 from domain.workflows.definition import Definition, definition_of
 from domain.workflows.faults import Form, check, read
-from domain.workflows.resume import Plan, plan_resume
+from domain.workflows.resume import ResumePlan, plan_resume
 from engine.catalogue import catalogue
 from engine.runtime import Runtime
 from engine.worker.lease import renew
@@ -168,7 +168,7 @@ class Workflows:
             own = self._definition(run.workflow, run.version)
             newer = None if version is None else self._definition(run.workflow, version)
             plan = plan_resume(own, nodes.ends(tx, run_id), newer)
-            assert isinstance(plan, Plan), plan
+            assert isinstance(plan, ResumePlan), plan
             runs.resume(tx, run, plan, newer or own, version or run.version)
 
     def _definition(self, name: str, version: int) -> Definition:

@@ -56,7 +56,7 @@ class Counted(NamedTuple):
     microcents: int
 
 
-class Series(NamedTuple):
+class MetricSeries(NamedTuple):
     """What a total is kept under; what a metric does not have is empty."""
 
     metric: str
@@ -65,12 +65,12 @@ class Series(NamedTuple):
     label: str
 
 
-def totals_of(groups: Iterable[Counted], known: Iterable[Series]) -> Mapping[Series, float]:
+def totals_of(groups: Iterable[Counted], known: Iterable[MetricSeries]) -> Mapping[MetricSeries, float]:
     """What these events add to the totals; `known` are those that are kept, whose labels are never folded."""
     labels: dict[str, set[str]] = defaultdict(set)
     for series in known:
         labels[series.metric].add(series.label)
-    added: dict[Series, float] = defaultdict(float)
+    added: dict[MetricSeries, float] = defaultdict(float)
     for group in groups:
         for metric, label, number in _adds(group):
             if number:
@@ -171,7 +171,7 @@ def _bounded(label: str, known: set[str]) -> str:
     return label
 
 
-def _series(metric: Metric, group: Counted, label: str) -> Series:
+def _series(metric: Metric, group: Counted, label: str) -> MetricSeries:
     """A job of an unknown type was put aside in the queue of the dead letters."""
     queue = (group.queue or Queue.DEADLETTER.value) if "queue" in metric.labels else ""
-    return Series(metric.name, group.job_type or UNKNOWN_TYPE, queue, label)
+    return MetricSeries(metric.name, group.job_type or UNKNOWN_TYPE, queue, label)

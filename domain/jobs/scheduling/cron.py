@@ -41,7 +41,7 @@ class Timetable:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class DueTimes:
     """The due times to run now, and the next one to look at; without a next one the schedule is over."""
 
     due: tuple[datetime, ...]
@@ -67,27 +67,27 @@ def next_after(timetable: Timetable, moment: datetime) -> datetime | None:
     return next((found for time in times if (found := time.astimezone(UTC)) > moment), None)
 
 
-def plan(timetable: Timetable, next_run_at: datetime, now: datetime) -> Plan:
+def plan(timetable: Timetable, next_run_at: datetime, now: datetime) -> DueTimes:
     """What to run of a schedule whose next due time has come; nothing while it has not."""
     if next_run_at > now:
-        return Plan((), next_run_at)
+        return DueTimes((), next_run_at)
     match timetable.missed:
         case Missed.RUN_ALL:
             return _plan_all(timetable, next_run_at, now)
         case Missed.RUN_ONCE:
-            return Plan((next_run_at,), next_after(timetable, now))
+            return DueTimes((next_run_at,), next_after(timetable, now))
         case Missed.SKIP:
             late = now - next_run_at >= ON_TIME
             # Two due times are never closer than that: of those that are over, at most one is not missed.
             recent = next_after(timetable, now - ON_TIME) if late else next_run_at
             due = (recent,) if recent is not None and recent <= now else ()
-            return Plan(due, next_after(timetable, now))
+            return DueTimes(due, next_after(timetable, now))
 
 
-def _plan_all(timetable: Timetable, next_run_at: datetime, now: datetime) -> Plan:
+def _plan_all(timetable: Timetable, next_run_at: datetime, now: datetime) -> DueTimes:
     due: list[datetime] = []
     following: datetime | None = next_run_at
     while following is not None and following <= now and len(due) < MOST_AT_ONCE:
         due.append(following)
         following = next_after(timetable, following)
-    return Plan(tuple(due), following)
+    return DueTimes(tuple(due), following)

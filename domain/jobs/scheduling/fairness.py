@@ -20,7 +20,7 @@ several, because workers take their next hint from here while the relay looks aw
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class HintWindow:
     """How many hints of one queue the broker may hold."""
 
     size: int = SMALLEST_WINDOW
@@ -36,7 +36,7 @@ class Window:
         return depth > 2 * max(self.size, burst)
 
 
-def adapt(window: Window, *, taken: int, depth: int, seconds: float, cap: int) -> Window:
+def adapt(window: HintWindow, *, taken: int, depth: int, seconds: float, cap: int) -> HintWindow:
     """The window after workers took `taken` hints in so many seconds and left `depth` in the broker.
 
     It follows the workers' pace, between `SMALLEST_WINDOW` and `cap`. Where they have emptied it, the pace is what
@@ -48,7 +48,7 @@ def adapt(window: Window, *, taken: int, depth: int, seconds: float, cap: int) -
     fitting = math.ceil(pace * AHEAD_S)
     emptied = taken > 0 and depth <= window.size // 4
     size = max(fitting, 2 * window.size if emptied else window.size // 2)
-    return Window(min(max(size, SMALLEST_WINDOW), max(cap, SMALLEST_WINDOW)), pace)
+    return HintWindow(min(max(size, SMALLEST_WINDOW), max(cap, SMALLEST_WINDOW)), pace)
 
 
 LOWER_SHARE = 1 / 8
@@ -104,14 +104,14 @@ class Tenant:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class OrgTurn:
     """Whose turn it is, and how much of its weight it has used in this round."""
 
     org_id: UUID
     used: int
 
 
-def share(budget: int, tenants: Sequence[Tenant], turn: Turn | None) -> tuple[dict[UUID, int], Turn | None]:
+def share(budget: int, tenants: Sequence[Tenant], turn: OrgTurn | None) -> tuple[dict[UUID, int], OrgTurn | None]:
     """How many jobs of each tenant are next, and whose turn it is afterwards; weighted round robin.
 
     The tenants are in the order of their turns, beginning with the one whose turn it is. The quotas sum up to the
@@ -130,15 +130,15 @@ def share(budget: int, tenants: Sequence[Tenant], turn: Turn | None) -> tuple[di
 
 
 def _one_round(
-    budget: int, tenants: Sequence[Tenant], used: dict[UUID, int], quotas: dict[UUID, int], turn: Turn | None
-) -> tuple[int, Turn | None]:
+    budget: int, tenants: Sequence[Tenant], used: dict[UUID, int], quotas: dict[UUID, int], turn: OrgTurn | None
+) -> tuple[int, OrgTurn | None]:
     for tenant in tenants:
         before = used.get(tenant.org_id, 0)
         given = min(max(tenant.weight - before, 0), budget)
         if given:
             quotas[tenant.org_id] += given
             budget -= given
-            turn = Turn(tenant.org_id, before + given)
+            turn = OrgTurn(tenant.org_id, before + given)
         if not budget:
             break
     return budget, turn

@@ -9,7 +9,7 @@ from domain.clean_text import clean_text
 from domain.jobs.failures import Invalid
 from domain.mail.outgoing.header_lines import header_text, mailbox_text
 from domain.mail.outgoing.outgoing_mail import AttachmentBody, AutomatedKind, MailMessage
-from domain.mail.outgoing.senders import Sender
+from domain.mail.outgoing.senders import SenderWords
 from domain.mail.outgoing.subjects import forward_subject, plain_subject, reply_subject
 from domain.mail.outgoing.thread_ids import known_references, thread_ids
 from domain.mail.parsing.parsed_message import ParsedMessage
@@ -24,7 +24,7 @@ def compose(  # noqa: PLR0913 - a mail's facts come from six places
     order: SendPayload,
     original: ParsedMessage | None,
     *,
-    sender: Sender,
+    sender: SenderWords,
     token: str,
     date: datetime,
     files: Sequence[AttachmentBody] = (),

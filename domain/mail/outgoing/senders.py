@@ -25,7 +25,7 @@ whomever the mail was written to, so they name aliases only."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sender:
+class SenderWords:
     """What the head and the foot of a mail say of its sender."""
 
     address: Address
@@ -50,7 +50,7 @@ class Sender:
         return text.removesuffix(foot).rstrip().removesuffix("--").rstrip() if foot and text.endswith(foot) else body
 
 
-def choose_sender(own: Sequence[SenderAddress], email: str, original: ParsedMessage | None) -> Sender:
+def choose_sender(own: Sequence[SenderAddress], email: str, original: ParsedMessage | None) -> SenderWords:
     """The address that the original was written to, else the account's default, else `email`.
 
     Only the account's own address and verified aliases count: Gmail replaces any other From by the account's own
@@ -61,19 +61,19 @@ def choose_sender(own: Sequence[SenderAddress], email: str, original: ParsedMess
     chosen = default or usable.get(address_key(email)) or SenderAddress(email, is_primary=True)
     if original is not None:
         chosen = next(_written_to(usable, email, original), chosen)
-    return Sender(
+    return SenderWords(
         Address(header_text(chosen.name), chosen.address),
         () if chosen.reply_to is None else (Address("", chosen.reply_to),),
         chosen.signature,
     )
 
 
-def sender_of(own: Sequence[SenderAddress], address: Address, reply_to: tuple[Address, ...]) -> Sender:
+def sender_of(own: Sequence[SenderAddress], address: Address, reply_to: tuple[Address, ...]) -> SenderWords:
     """The sender that a draft names already, which its person may have chosen, with the signature of that address."""
     found = next((one for one in own if address_key(one.address) == address.key), None)
     if found is None:
-        return Sender(address, reply_to)
-    return Sender(Address(address.name or header_text(found.name), address.address), reply_to, found.signature)
+        return SenderWords(address, reply_to)
+    return SenderWords(Address(address.name or header_text(found.name), address.address), reply_to, found.signature)
 
 
 def _written_to(usable: dict[str, SenderAddress], email: str, original: ParsedMessage) -> Iterator[SenderAddress]:

@@ -17,7 +17,7 @@ from domain.mail.parsing.limits import (
     MOST_TEXT_PARTS,
 )
 from domain.mail.parsing.mail_encoding import base64_size, decode_text, decode_transfer, is_guessed, page_charset
-from domain.mail.parsing.mime_parts import Part, leaves
+from domain.mail.parsing.mime_parts import MimePart, leaves
 from domain.mail.parsing.parsed_message import Attachment, Defect
 from domain.orgs.spelling.normal_form import visible
 
@@ -45,7 +45,7 @@ class MailBody:
 class _Piece:
     """The text of one part."""
 
-    part: Part
+    part: MimePart
     text: str
     has_words: bool = True
     """False for a page whose only text is that of its pictures."""
@@ -56,7 +56,7 @@ class _View:
     """What a reader sees of a part: words in order, and what is listed beside them."""
 
     pieces: list[_Piece] = field(default_factory=list)
-    listed: list[Part] = field(default_factory=list)
+    listed: list[MimePart] = field(default_factory=list)
 
     @property
     def text(self) -> str:
@@ -84,7 +84,7 @@ class _Reader:
     markup_left: int = LONGEST_HTML
     tags_left: int = MOST_TAGS
 
-    def view(self, part: Part, *, is_version: bool = False) -> _View:
+    def view(self, part: MimePart, *, is_version: bool = False) -> _View:
         if not part.children:
             is_shown = not _is_file(part, is_version=is_version) and self._has_words(part)
             return self.shown(part) if is_shown else self._listed(part, is_version=is_version)
@@ -97,16 +97,16 @@ class _Reader:
             view.add(self.view(child))
         return view
 
-    def _has_words(self, part: Part) -> bool:
+    def _has_words(self, part: MimePart) -> bool:
         return bool(part.children) or part.content_type in _SHOWN or (self.shows_any and _is_text(part))
 
-    def _listed(self, part: Part, *, is_version: bool = False) -> _View:
+    def _listed(self, part: MimePart, *, is_version: bool = False) -> _View:
         """A file. Text that its sender did not send as one is hidden from whoever does not open it."""
         if part.size and _is_text(part) and not _is_file(part, is_version=is_version):
             self.defects.append(Defect.HIDDEN_TEXT)
         return _View(listed=[part])
 
-    def shown(self, part: Part) -> _View:
+    def shown(self, part: MimePart) -> _View:
         if not self.parts_left:
             self.defects += [Defect.TOO_MANY_PARTS, Defect.TRUNCATED_TEXT]
             return _View(listed=[part])
@@ -114,7 +114,7 @@ class _Reader:
         is_page = part.content_type in _PAGES
         return _View([self._page(part) if is_page else _Piece(part, visible(self._decoded(part)).strip())])
 
-    def _related(self, part: Part) -> _View:
+    def _related(self, part: MimePart) -> _View:
         """The root, with what it shows inside beside it, and the words of parts that it cannot refer to.
 
         Where the part that is named as root has no words, it is the first part with words.
@@ -128,7 +128,7 @@ class _Reader:
                 view.add(self._listed(child) if child.content_id else self.view(child))
         return view
 
-    def _page(self, part: Part) -> _Piece:
+    def _page(self, part: MimePart) -> _Piece:
         markup = self._decoded(part)
         if len(markup) > self.markup_left:
             self.defects.append(Defect.TRUNCATED_TEXT)
@@ -142,7 +142,7 @@ class _Reader:
             self.defects.append(Defect.HIDDEN_TEXT)
         return _Piece(part, visible(page.text).strip(), page.has_words)
 
-    def _decoded(self, part: Part) -> str:
+    def _decoded(self, part: MimePart) -> str:
         """A part's text; only so many bytes are decoded as may be needed."""
         data, known = decode_transfer(part.body(LONGEST_PART), part.encoding)
         charset = part.parameters.get("charset", "")
@@ -160,7 +160,7 @@ class _Reader:
         return text
 
 
-def read_body(top: Part, defects: list[Defect]) -> MailBody:
+def read_body(top: MimePart, defects: list[Defect]) -> MailBody:
     """The message's words and what is attached; `defects` gets what was wrong or cut."""
     reader = _Reader(
         defects, shows_any=not any(part.content_type in _SHOWN and not _is_file(part) for part in leaves(top))
@@ -188,17 +188,17 @@ def read_body(top: Part, defects: list[Defect]) -> MailBody:
     )
 
 
-def _may_be_body(part: Part) -> bool:
+def _may_be_body(part: MimePart) -> bool:
     """Whether a part with a file name can be what the sender wrote, when nothing else is."""
     return part.content_type in _SHOWN and part.disposition != "attachment"
 
 
-def _is_text(part: Part) -> bool:
+def _is_text(part: MimePart) -> bool:
     """Whether a part is words, of whatever type."""
     return part.content_type not in _DATA and (part.content_type.startswith("text/") or part.content_type in _PAGES)
 
 
-def _is_file(part: Part, *, is_version: bool = False) -> bool:
+def _is_file(part: MimePart, *, is_version: bool = False) -> bool:
     """Whether a part is sent as a file: a version is shown whatever its name, an odd disposition is a file's.
 
     (RFC 2183, 2.8)
@@ -215,12 +215,12 @@ def _best(versions: list[_View]) -> _View:
     return _View(best.pieces, [part for version in versions for part in version.listed])
 
 
-def _attachment(part: Part) -> Attachment:
+def _attachment(part: MimePart) -> Attachment:
     size = base64_size(part.raw, part.start, part.stop) if part.encoding == "base64" else part.size
     return Attachment(part.filename, part.content_type, size)
 
 
-def _calendar_method(part: Part) -> str | None:
+def _calendar_method(part: MimePart) -> str | None:
     method = part.parameters.get("method", "")
     if not method:
         found = _METHOD.search(decode_transfer(part.body(LONGEST_TEXT), part.encoding)[0])

@@ -23,7 +23,7 @@ _LEAST_SCANNED = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class MimePart:
     """One part: its kind, and the position of its body in the message's bytes, in transfer encoding."""
 
     content_type: str
@@ -36,7 +36,7 @@ class Part:
     stop: int
     depth: int
     content_id: str = ""
-    children: list["Part"] = field(default_factory=list)
+    children: list["MimePart"] = field(default_factory=list)
     """Filled by `open_parts`; a multipart without them could not be opened."""
 
     @property
@@ -54,7 +54,7 @@ class Part:
         return self.raw[self.start : self.stop if most is None else min(self.stop, self.start + most)]
 
 
-def leaves(top: Part) -> Iterator[Part]:
+def leaves(top: MimePart) -> Iterator[MimePart]:
     """The parts that are made of no others."""
     waiting = [top]
     while waiting:
@@ -64,12 +64,12 @@ def leaves(top: Part) -> Iterator[Part]:
             yield part
 
 
-def describe_part(block: HeaderBlock, raw: bytes, stop: int, depth: int, default: str = "text/plain") -> Part:
+def describe_part(block: HeaderBlock, raw: bytes, stop: int, depth: int, default: str = "text/plain") -> MimePart:
     """A part from its headers; without a type it is plain text (RFC 2045, 5.2)."""
     content_type, parameters = parse_parameters(block.first("content-type"))
     disposition, more = parse_parameters(block.first("content-disposition"))
     filename = decode_words(more.get("filename") or parameters.get("name") or "")
-    return Part(
+    return MimePart(
         content_type if _MEDIA_TYPE.fullmatch(content_type) else UNREADABLE if content_type else default,
         parameters,
         disposition,
@@ -101,7 +101,7 @@ class _Search:
     defects: list[Defect] = field(default_factory=list)
 
 
-def open_parts(top: Part) -> list[Defect]:
+def open_parts(top: MimePart) -> list[Defect]:
     """Give each multipart its parts. Too deep or too many ones stay unopened and are noted."""
     search = _Search(max(_LEAST_SCANNED, MOST_SCANS * top.size))
     waiting, leaves = [top], 0
@@ -119,7 +119,7 @@ def open_parts(top: Part) -> list[Defect]:
     return search.defects
 
 
-def _open(part: Part, room: int, search: _Search) -> list[Part]:
+def _open(part: MimePart, room: int, search: _Search) -> list[MimePart]:
     boundary = part.parameters.get("boundary", "").strip()
     bodies, closed = _split(part, boundary, room + 1, search) if boundary else ([], False)
     word = next(iter(bare_text(boundary).split()), "")
@@ -139,7 +139,7 @@ def _open(part: Part, room: int, search: _Search) -> list[Part]:
     ]
 
 
-def _split(part: Part, boundary: str, most: int, search: _Search) -> tuple[list[tuple[int, int]], bool]:
+def _split(part: MimePart, boundary: str, most: int, search: _Search) -> tuple[list[tuple[int, int]], bool]:
     """Where the bodies between the delimiter lines stand, at most `most`, and whether the closing delimiter came."""
     raw, delimiter = part.raw, b"--" + boundary.encode("utf-8", "replace")
     bodies: list[tuple[int, int]] = []

@@ -10,13 +10,13 @@ from domain.mail.outgoing.header_lines import header_text
 from domain.mail.parsing.limits import LONGEST_SUBJECT
 from domain.mail.parsing.parsed_message import ParsedMessage
 from domain.mail.replies.drafting import fingerprint, was_edited
-from domain.mail.replies.replies import Envelope
+from domain.mail.replies.replies import MessageHead
 
 UNKNOWN = "unknown"
 """Of a draft whose words the job never had: equal to none, so they count as a person's."""
 
 
-def of_made(body: str, envelope: Envelope) -> str:
+def of_made(body: str, envelope: MessageHead) -> str:
     """The fingerprint of a draft with these words and this envelope."""
     return f"{fingerprint(body)}.{_of_envelope(envelope)}"
 
@@ -39,10 +39,10 @@ def is_untouched(draft: ParsedMessage, made: str) -> bool:
     envelope = made.partition(".")[2]
     if not envelope or draft.from_ is None:
         return not envelope
-    return _of_envelope(Envelope.of_draft(draft, draft.from_)) == envelope
+    return _of_envelope(MessageHead.of_draft(draft, draft.from_)) == envelope
 
 
-def _of_envelope(envelope: Envelope) -> str:
+def _of_envelope(envelope: MessageHead) -> str:
     """Without names and order, which mailers change, and without the sender, which Gmail corrects.
 
     Of a subject as much as is read back of a draft.

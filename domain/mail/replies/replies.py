@@ -8,7 +8,7 @@ from domain.clean_text import clean_text
 from domain.jobs.failures import Invalid
 from domain.mail.outgoing.header_lines import header_text, mended
 from domain.mail.outgoing.outgoing_mail import MailMessage, message_bytes
-from domain.mail.outgoing.senders import Sender
+from domain.mail.outgoing.senders import SenderWords
 from domain.mail.outgoing.subjects import reply_subject
 from domain.mail.outgoing.thread_ids import known_references, thread_ids
 from domain.mail.parsing.parsed_message import ParsedMessage
@@ -41,7 +41,7 @@ class Original:
 
 
 @dataclass(frozen=True, slots=True)
-class Envelope:
+class MessageHead:
     """What a reader sees above a message."""
 
     sender: Address
@@ -52,12 +52,12 @@ class Envelope:
     reply_to: tuple[Address, ...] = ()
 
     @classmethod
-    def of_reply(cls, original: Original, sender: Sender) -> "Envelope":
+    def of_reply(cls, original: Original, sender: SenderWords) -> "MessageHead":
         """A new reply's."""
         return cls(sender.address, original.to, reply_subject(original.subject), reply_to=sender.reply_to)
 
     @classmethod
-    def of_draft(cls, draft: ParsedMessage, sender: Address) -> "Envelope":
+    def of_draft(cls, draft: ParsedMessage, sender: Address) -> "MessageHead":
         """A draft's, with whatever its person changed there."""
         return cls(draft.from_ or sender, draft.to, draft.subject, draft.cc, draft.bcc, draft.reply_to)
 
@@ -69,18 +69,18 @@ class Envelope:
 
 
 def reply_message(
-    original: Original, sender: Sender, body: str, *, token: str | None = None, date: datetime | None = None
+    original: Original, sender: SenderWords, body: str, *, token: str | None = None, date: datetime | None = None
 ) -> bytes:
     """RFC 5322 bytes, CRLF line ends, of a reply to those whom the original names; `body` has its signature.
 
     No Message-ID is set, because Gmail replaces it. Raises `Invalid(field, reason)` for an address that no mail can be
     sent to, and for a body that is empty or too long.
     """
-    return threaded_message(Envelope.of_reply(original, sender), original, body, token=token, date=date)
+    return threaded_message(MessageHead.of_reply(original, sender), original, body, token=token, date=date)
 
 
 def threaded_message(
-    envelope: Envelope, original: Original, body: str, *, token: str | None = None, date: datetime | None = None
+    envelope: MessageHead, original: Original, body: str, *, token: str | None = None, date: datetime | None = None
 ) -> bytes:
     """The bytes of a message in the thread of another one.
 

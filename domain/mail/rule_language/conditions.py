@@ -26,7 +26,7 @@ _BY_SHAPE = Discriminator(lambda value: "<flag>" if isinstance(value, bool) else
 Bound = TypeVar("Bound", bound=float)
 
 
-class Part(Protocol):
+class ConditionPart(Protocol):
     """What one word says of a message."""
 
     def matches(self, facts: MailFacts) -> bool:
@@ -248,7 +248,7 @@ class Condition(Words):
             raise ValueError(f"must name a condition: {', '.join(self.words.values())}")
         return self
 
-    def parts(self) -> Iterator[tuple[str, Part]]:
+    def parts(self) -> Iterator[tuple[str, ConditionPart]]:
         """The names of the fields that are given, with what each says."""
         return ((name, part) for name, part in self if part is not None)
 

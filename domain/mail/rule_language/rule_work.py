@@ -1,6 +1,6 @@
 """What it costs to try a rule on a message, known before anything is searched."""
 
-from domain.mail.rule_language.conditions import All, AnyOf, Condition, Not, Part
+from domain.mail.rule_language.conditions import All, AnyOf, Condition, ConditionPart, Not
 from domain.mail.rule_language.safe_pattern import LONGEST_SEARCHED, compiled
 from domain.mail.rule_language.text_conditions import TextCondition
 from domain.mail.triage.mail_facts import MailFacts
@@ -25,7 +25,7 @@ def work_of(condition: Condition, facts: MailFacts) -> int:
     return sum(_work_of(part, facts) for _, part in condition.parts())
 
 
-def _work_of(part: Part, facts: MailFacts) -> int:
+def _work_of(part: ConditionPart, facts: MailFacts) -> int:
     match part:
         case All() | AnyOf():
             return sum(work_of(one, facts) for one in part.root)

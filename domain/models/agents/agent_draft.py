@@ -14,7 +14,7 @@ _PERSONS = frozenset({DraftStanding.EDITED, DraftStanding.INSTRUCTED, DraftStand
 """A person's words are in it, or may be."""
 
 
-class Record(StrEnum):
+class RecordStep(StrEnum):
     """What is done with a thread's record before the draft is made."""
 
     KEEP = "keep"
@@ -23,19 +23,19 @@ class Record(StrEnum):
     """It is settled, and becomes pending again."""
 
 
-def plan_record(state: EmailState, *, is_own: bool, is_in_doubt: bool) -> Record:
+def plan_record(state: EmailState, *, is_own: bool, is_in_doubt: bool) -> RecordStep:
     """How the record gets ready for a draft; raises `Invalid` with what the model is told when there can be none.
 
     `is_own`: the record names the draft of this very call. `is_in_doubt`: the mailbox may have a draft that the
     record does not know.
     """
     if is_own:
-        return Record.KEEP
+        return RecordStep.KEEP
     if state in DRAFT_OUT:
         raise Invalid("thread", HAS_DRAFT)
     if is_in_doubt:
         raise Invalid("thread", IN_DOUBT)
-    return Record.REOPEN if state in SETTLED else Record.KEEP
+    return RecordStep.REOPEN if state in SETTLED else RecordStep.KEEP
 
 
 def is_discarded(standing: DraftStanding) -> bool:

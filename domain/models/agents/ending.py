@@ -10,7 +10,7 @@ from domain.mail.thread_plan import DEFAULT_SAFETY, ThreadBefore, ThreadPlan
 from domain.mail.triage.classification import LONGEST_RATIONALE, Classification, Decision, DecisionSource
 from domain.mail.triage.safety import CheckedAction, SafetyEnforcer
 from domain.models.agents.loop import Finish, RunStatus
-from domain.models.agents.transcript import CALLED, Turn, results_of
+from domain.models.agents.transcript import CALLED, ModelTurn, results_of
 from domain.orgs.privacy.redaction import redact_text
 
 LONGEST_PREVIEW = 500
@@ -31,7 +31,7 @@ _CLASSES = {
 class Held:
     """A conversation that is over."""
 
-    turns: tuple[Turn, ...]
+    turns: tuple[ModelTurn, ...]
     finish: Finish
 
     @property

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from domain.models.agents.profile import RunLimits
-from domain.models.agents.transcript import ToolCall, Turn, cost_of
+from domain.models.agents.transcript import ModelTurn, ToolCall, cost_of
 
 MOST_CALLS = 8
 """Calls of tools in one answer that are carried out; the vendor is asked for one at a time."""
@@ -41,7 +41,7 @@ class RunLimit(StrEnum):
     """The job was canceled, or expired."""
 
 
-class Stop(StrEnum):
+class StopReason(StrEnum):
     """The vendor's reasons why an answer ended, as far as a run knows what to do (docs: anthropic.md#answers)."""
 
     END_TURN = "end_turn"
@@ -97,7 +97,7 @@ class Finish:
 NextStep = AskModel | RunTools | GoOn | Finish
 
 
-def next_step(turns: Sequence[Turn], limits: RunLimits, used: RunUsage) -> NextStep:
+def next_step(turns: Sequence[ModelTurn], limits: RunLimits, used: RunUsage) -> NextStep:
     """What a run does next. Every answer is dealt with before a limit is looked at: it has been paid for."""
     if not turns:
         return _ask(turns, limits, used)
@@ -110,7 +110,7 @@ def next_step(turns: Sequence[Turn], limits: RunLimits, used: RunUsage) -> NextS
     return _after(last) or _ask(turns, limits, used)
 
 
-def affords(turns: Sequence[Turn], limits: RunLimits, most_microcents: int) -> bool:
+def affords(turns: Sequence[ModelTurn], limits: RunLimits, most_microcents: int) -> bool:
     """Whether a run may make a call that costs at most so much."""
     return cost_of(turns) + most_microcents <= limits.microcents
 
@@ -119,7 +119,7 @@ NO_ANSWER = Finish(RunStatus.FAILED, "the model gave no answer")
 OUT_OF_MONEY = Finish(RunStatus.STOPPED, "the next call could cost more than the run has left", RunLimit.MONEY)
 
 
-def _ask(turns: Sequence[Turn], limits: RunLimits, used: RunUsage) -> AskModel | Finish:
+def _ask(turns: Sequence[ModelTurn], limits: RunLimits, used: RunUsage) -> AskModel | Finish:
     if len(turns) < used.answered:
         return AskModel(len(turns) + 1)
     if len(turns) >= limits.turns:
@@ -131,26 +131,26 @@ def _ask(turns: Sequence[Turn], limits: RunLimits, used: RunUsage) -> AskModel |
     return AskModel(len(turns) + 1)
 
 
-def _after(last: Turn) -> RunTools | GoOn | Finish | None:
+def _after(last: ModelTurn) -> RunTools | GoOn | Finish | None:
     """What the last answer asks for; None when it has been dealt with and the model is to be asked again."""
     answer = last.answer
     match answer.stop_reason:
-        case Stop.END_TURN:
+        case StopReason.END_TURN:
             # The orders ask for a last word. Without one, nobody can tell a run that is done from one that gave up.
             return Finish(RunStatus.SUCCEEDED, "the agent is done") if answer.text.strip() else NO_ANSWER
-        case Stop.TOOL_USE:
+        case StopReason.TOOL_USE:
             return _tools(last)
-        case Stop.MAX_TOKENS | Stop.PAUSE_TURN:
+        case StopReason.MAX_TOKENS | StopReason.PAUSE_TURN:
             return _cut(last)
-        case Stop.REFUSAL:
+        case StopReason.REFUSAL:
             return Finish(RunStatus.FAILED, "the model refused to answer")
-        case Stop.CONTEXT:
+        case StopReason.CONTEXT:
             return Finish(RunStatus.STOPPED, "the model's window is full", RunLimit.CONTEXT)
         case _:
             return Finish(RunStatus.FAILED, "the model stopped for a reason that nobody knows")
 
 
-def _tools(last: Turn) -> RunTools | Finish | None:
+def _tools(last: ModelTurn) -> RunTools | Finish | None:
     if not last.answer.calls:
         return Finish(RunStatus.FAILED, "the model said that it calls a tool, and called none")
     if not last.pending:
@@ -163,7 +163,7 @@ def _tools(last: Turn) -> RunTools | Finish | None:
     )
 
 
-def _cut(last: Turn) -> RunTools | GoOn | Finish | None:
+def _cut(last: ModelTurn) -> RunTools | GoOn | Finish | None:
     """An answer that was cut off: its calls may lack arguments, so none of them is carried out."""
     if last.pending:
         return RunTools((), last.pending, "the answer was cut off before the call was complete")
@@ -172,7 +172,7 @@ def _cut(last: Turn) -> RunTools | GoOn | Finish | None:
     return GoOn(GO_ON) if last.answer.content else NO_ANSWER
 
 
-def _unsound(turns: Sequence[Turn]) -> str | None:
+def _unsound(turns: Sequence[ModelTurn]) -> str | None:
     """Why the calls cannot be told apart; each is carried out once by its id."""
     ids = [call.call_id for turn in turns for call in turn.answer.calls]
     if not all(CALL_ID.fullmatch(one) for one in ids):

@@ -46,7 +46,7 @@ _AS_ORDERED = "Do what the owner's orders say."
 
 
 @dataclass(frozen=True, slots=True)
-class Sender:
+class KnownSender:
     """What the mailbox knows of who wrote."""
 
     automation: Automation
@@ -75,7 +75,7 @@ class FoundMessage:
 def opening(
     profile: AgentProfile,
     thread: Sequence[ParsedMessage],
-    sender: Sender,
+    sender: KnownSender,
     boundary: str,
     *,
     guidance: Guidance = NO_GUIDANCE,

@@ -6,7 +6,7 @@ from domain.models.agents.loop import RunStatus
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class AgentFacts:
     """What is known of an agent at a message, when a rule names it."""
 
     has_profile: bool
@@ -30,7 +30,7 @@ class Routed:
 TO_AGENT = Routed(to_agent=True)
 
 
-def route_message(agent: str, standing: Standing) -> Routed:
+def route_message(agent: str, standing: AgentFacts) -> Routed:
     """Whether the agent that a rule names takes the message; an obstacle leads to the classifier, and is said.
 
     An agent has one run per message. A message whose run failed would otherwise be paid for again by each full sync.

@@ -40,7 +40,7 @@ class ToolResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class TurnAnswer:
     """One answer of the model. `content` is what the vendor wants back in the next call, block by block."""
 
     stop_reason: str
@@ -51,10 +51,10 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class ModelTurn:
     """An answer, and what the model was told upon it; `note` where it called no tool and shall go on."""
 
-    answer: Answer
+    answer: TurnAnswer
     results: tuple[ToolResult, ...] = ()
     note: str = ""
 
@@ -65,12 +65,12 @@ class Turn:
         return tuple(call for call in self.answer.calls if call.call_id not in answered)
 
 
-def cost_of(turns: Iterable[Turn]) -> int:
+def cost_of(turns: Iterable[ModelTurn]) -> int:
     """What the answers have cost, in microcents."""
     return sum(turn.answer.cost_microcents for turn in turns)
 
 
-def results_of(turns: Iterable[Turn]) -> tuple[ToolResult, ...]:
+def results_of(turns: Iterable[ModelTurn]) -> tuple[ToolResult, ...]:
     """All results of a run, in order."""
     return tuple(result for turn in turns for result in turn.results)
 
@@ -85,7 +85,7 @@ def read_result(document: JsonObject) -> ToolResult:
     return ToolResult(**document | {"found": tuple(document["found"]), "shown": tuple(document["shown"])})
 
 
-def read_answer(document: JsonObject) -> Answer:
+def read_answer(document: JsonObject) -> TurnAnswer:
     """An answer that the budget has kept: `content`, `stop_reason` and `cost`.
 
     The calls are read from the kept content, so that a later attempt sees exactly what the first one saw.
@@ -97,7 +97,7 @@ def read_answer(document: JsonObject) -> Answer:
         if block.get("type") == "tool_use"
     )
     text = "\n".join(str(block.get("text", "")) for block in content if block.get("type") == "text")
-    return Answer(str(document["stop_reason"]), content, text, calls, int(document["cost"]))
+    return TurnAnswer(str(document["stop_reason"]), content, text, calls, int(document["cost"]))
 
 
 def _object(value: object) -> JsonObject | None:

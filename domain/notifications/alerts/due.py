@@ -50,7 +50,7 @@ class LetterCount:
 
 
 @dataclass(frozen=True, slots=True)
-class Park:
+class ClosedGate:
     """A provider's closed gate."""
 
     provider: str
@@ -79,7 +79,7 @@ def look_from(now: datetime) -> datetime:
 
 
 def alerts_due(
-    counts: Iterable[LetterCount], parks: Iterable[Park], now: datetime, refused: Iterable[FirstRefusal] = ()
+    counts: Iterable[LetterCount], parks: Iterable[ClosedGate], now: datetime, refused: Iterable[FirstRefusal] = ()
 ) -> tuple[Alert, ...]:
     """Every alert that should have been raised by now; one that has been is known by its kind, subject and time."""
     return (
@@ -111,7 +111,7 @@ def _of_letters(counted: LetterCount, now: datetime) -> Iterator[Alert]:
         yield Alert(AlertKind.DEAD_LETTERS, counted.job_type, counted.since, count=counted.count)
 
 
-def _of_park(park: Park, now: datetime) -> Iterator[Alert]:
+def _of_park(park: ClosedGate, now: datetime) -> Iterator[Alert]:
     if is_long(park) and park.until > now:
         yield Alert(AlertKind.PROVIDER, park.provider, window_of(now, REMIND_EVERY), detail=park.reason)
 
@@ -124,7 +124,7 @@ def alert_of_org(org_id: UUID, provider: str, reason: str, now: datetime) -> Ale
     )
 
 
-def is_long(park: Park) -> bool:
+def is_long(park: ClosedGate) -> bool:
     """Whether a person should look at it."""
     return park.until - park.closed_at >= LONG_PARK
 

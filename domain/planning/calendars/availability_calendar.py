@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 from domain.planning.calendars.availability import AvailabilityEntry, CalendarOptions, FoundAvailability, known_zone
 from domain.planning.calendars.calendar_events import CalendarEvent, read_event
 from domain.planning.calendars.calendar_file import Component, all_components, read_components
-from domain.planning.calendars.calendar_series import Occurrence, Series
+from domain.planning.calendars.calendar_series import EventSeries, Occurrence
 from domain.planning.calendars.calendar_times import Zones
 from domain.planning.calendars.calendar_zones import FileZones
 from domain.planning.files.csv_file import decoded
@@ -103,7 +103,7 @@ class _CalendarReader:
                     if event is not None:
                         yield event
 
-    def _series(self, events: Iterable[CalendarEvent]) -> Iterator[Series]:
+    def _series(self, events: Iterable[CalendarEvent]) -> Iterator[EventSeries]:
         """The events that belong together: one UID, a first event and changes of its occurrences."""
         by_uid: dict[str, list[CalendarEvent]] = defaultdict(list)
         for event in events:
@@ -118,7 +118,7 @@ class _CalendarReader:
                 if event.changes is not None:
                     name = event.changes.name_in(event.changes if first is None else first.start)
                     changes[name] = self._newer(changes[name], event) if name in changes else event
-            yield Series(first, changes)
+            yield EventSeries(first, changes)
 
     def _newer(self, one: CalendarEvent, other: CalendarEvent) -> CalendarEvent:
         """Which of two events of the same name counts."""

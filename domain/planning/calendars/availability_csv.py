@@ -15,7 +15,7 @@ from domain.planning.calendars.availability import (
     moment_of,
 )
 from domain.planning.files.csv_columns import Column
-from domain.planning.files.csv_file import Record, read_records
+from domain.planning.files.csv_file import CsvRow, read_records
 from domain.planning.model import Availability, AvailabilityKind, Span
 
 COLUMNS = (
@@ -58,7 +58,7 @@ def read_table(
     return found
 
 
-def _entry(record: Record, zone: ZoneInfo, found: FoundAvailability, whose: Whose | None) -> AvailabilityEntry | None:
+def _entry(record: CsvRow, zone: ZoneInfo, found: FoundAvailability, whose: Whose | None) -> AvailabilityEntry | None:
     values = {name: str(value).strip() for name, value in record.values.items()}
     wrong = list(_wrong_fields(values, whose))
     if not wrong:

@@ -41,7 +41,7 @@ class Known(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class EventSeries:
     """The events of one UID: the first, if the file has it, and changes of its occurrences by what they name."""
 
     first: CalendarEvent | None

@@ -53,7 +53,7 @@ MOST_FAULTS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class CsvRow:
     """One row of a file: its number, the header being the first, and its values by column."""
 
     row: int
@@ -70,7 +70,7 @@ def encoding_of(data: bytes, named: str) -> tuple[str, int]:
     return next(((name, len(mark)) for mark, name in BYTE_ORDER_MARKS if data.startswith(mark)), (known, 0))
 
 
-def read_records(data: bytes, columns: Sequence[Column], encoding: str, faults: Faults) -> Iterator[Record]:
+def read_records(data: bytes, columns: Sequence[Column], encoding: str, faults: Faults) -> Iterator[CsvRow]:
     """The rows of a file that have no fault themselves; the faults of all others are added.
 
     The header is the first row that names all required columns, else the first that names any, among the first rows.
@@ -188,7 +188,7 @@ def _header(row: int, names: Sequence[str], columns: Sequence[Column], faults: F
 
 def _record(
     row: int, fields: Sequence[str], names: Sequence[str], header: dict[int, Column], faults: Faults
-) -> Record | None:
+) -> CsvRow | None:
     """A row; fields are looked at where the row has them or the column is known, however wide the header is."""
     if len(fields) > len(names) and _says_something(fields[len(names) :]):
         faults.add((row, ""), f"has {len(fields)} fields, and the header {len(names)}")
@@ -211,7 +211,7 @@ def _record(
         if text.strip() and not _plain(name):
             faults.add((row, ""), "is in a column without a name", value=text)
             right = False
-    return Record(row, values, texts) if right else None
+    return CsvRow(row, values, texts) if right else None
 
 
 def _unreadable(text: str) -> str:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
 
-from domain.jobs.monitoring.counting import Counted, Series
+from domain.jobs.monitoring.counting import Counted, MetricSeries
 from storage.postgres.database import Transaction
 
 MOST_MEASURED = 50_000
@@ -58,12 +58,14 @@ def count_events(tx: Transaction, *, after: int, upto: int, bounds: Sequence[flo
     return [Counted(*row) for row in rows]
 
 
-def totals(tx: Transaction) -> dict[Series, float]:
+def totals(tx: Transaction) -> dict[MetricSeries, float]:
     """Every total that is kept."""
-    return {Series(*row[:4]): row[4] for row in tx.raw("select metric, job_type, queue, label, total from job_totals")}
+    return {
+        MetricSeries(*row[:4]): row[4] for row in tx.raw("select metric, job_type, queue, label, total from job_totals")
+    }
 
 
-def add(tx: Transaction, added: Mapping[Series, float], *, upto: int) -> None:
+def add(tx: Transaction, added: Mapping[MetricSeries, float], *, upto: int) -> None:
     """Add to the totals, and note that the log is counted so far."""
     tx.run(
         "add_totals",

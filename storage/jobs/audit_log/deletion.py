@@ -9,14 +9,14 @@ BLOCKS = 64
 """Blocks of the table that a batch looks through: some 1,500 entries."""
 
 
-class Batch(NamedTuple):
+class DeletedBatch(NamedTuple):
     """What one batch did, and whether there may be more to do at once."""
 
     deleted: int
     is_more: bool
 
 
-def delete_some(tx: Transaction, *, keep_for: timedelta, blocks: int = BLOCKS) -> Batch:
+def delete_some(tx: Transaction, *, keep_for: timedelta, blocks: int = BLOCKS) -> DeletedBatch:
     """Delete exported and counted entries older than `keep_for`, of jobs that have left the ledger."""
     delete = "select deleted, more from postroom.delete_audit_entries(%(keep_for)s, %(blocks)s)"
-    return Batch(*tx.raw(delete, {"keep_for": keep_for, "blocks": blocks})[0])
+    return DeletedBatch(*tx.raw(delete, {"keep_for": keep_for, "blocks": blocks})[0])

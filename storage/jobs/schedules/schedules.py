@@ -64,7 +64,7 @@ class Schedule:
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class DueSchedule:
     """A schedule whose time has come, locked, and the database's time."""
 
     schedule: Schedule
@@ -145,17 +145,17 @@ def list_due(
     return [(row.schedule_id, row.org_id) for row in rows]
 
 
-def take_due(tx: Transaction, schedule_id: UUID) -> Due | None:
+def take_due(tx: Transaction, schedule_id: UUID) -> DueSchedule | None:
     """Lock a schedule that is due; None when it is due no more, or somebody else has it locked."""
     rows = tx.run("take_due_schedule", schedule_id=schedule_id)
     if not rows:
         return None
     fields = rows[0]._asdict()
     now = fields.pop("now")
-    return Due(Schedule(**fields), now)
+    return DueSchedule(Schedule(**fields), now)
 
 
-def fire(tx: Transaction, due: Due, *, hint_timeout: timedelta) -> int:
+def fire(tx: Transaction, due: DueSchedule, *, hint_timeout: timedelta) -> int:
     """Enqueue a job for each due time and move the schedule on; returns how many jobs are new.
 
     Raises `Invalid` for a job that the ledger refuses, and nothing is written then.

@@ -15,7 +15,7 @@ from storage.postgres.database import Transaction
 FIRST, LAST = UUID(int=0), UUID(int=2**128 - 1)
 
 
-class Part(NamedTuple):
+class AccountRange(NamedTuple):
     """Accounts by their ids: those after the one and up to the other; by default the whole fleet."""
 
     after: UUID = FIRST
@@ -23,20 +23,20 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class FanOutCount:
     """How many accounts were seen, and how many jobs are new."""
 
     accounts: int
     created: int
 
 
-def parts(tx: Transaction, batch: int) -> Sequence[Part]:
+def parts(tx: Transaction, batch: int) -> Sequence[AccountRange]:
     """Ranges of at most so many active accounts; an account that becomes active meanwhile falls into one of them."""
     bounds = [row.id for row in tx.run("list_account_bounds", batch=batch)]
-    return [Part(after, upto) for after, upto in pairwise([FIRST, *bounds, LAST])]
+    return [AccountRange(after, upto) for after, upto in pairwise([FIRST, *bounds, LAST])]
 
 
-def orgs(tx: Transaction, part: Part) -> Sequence[UUID]:
+def orgs(tx: Transaction, part: AccountRange) -> Sequence[UUID]:
     """The orgs of the accounts of a part."""
     return [row.org_id for row in tx.run("list_orgs_of_accounts", after=part.after, upto=part.upto)]
 
@@ -46,9 +46,9 @@ def to_accounts(
     parent: ClaimedJob,
     payload: type[Payload],
     fixed: Mapping[str, object],
-    part: Part,
+    part: AccountRange,
     org_ids: Sequence[UUID] | None = None,
-) -> Batch:
+) -> FanOutCount:
     """Enqueue a job for each active account of a part, of some orgs or of all.
 
     The relay publishes them at its pace. Ledger role only.
@@ -70,4 +70,4 @@ def to_accounts(
         request_id=parent.origin.request_id,
         correlation_id=parent.origin.correlation_id,
     )[0]
-    return Batch(row.accounts, row.created)
+    return FanOutCount(row.accounts, row.created)

@@ -43,7 +43,7 @@ analyze adopted_connections
 
 
 @dataclass(frozen=True, slots=True)
-class Adopted:
+class AdoptedTables:
     """What became of the old tables: those that were dropped, and how many jobs were made, by their old status."""
 
     dropped: tuple[str, ...]
@@ -56,7 +56,7 @@ def waits(tx: Transaction) -> bool:
     return bool(found.has_jobs or found.has_digests)
 
 
-def adopt(tx: Transaction, by: Origin, *, batch: int = BATCH) -> Adopted | None:
+def adopt(tx: Transaction, by: Origin, *, batch: int = BATCH) -> AdoptedTables | None:
     """Make jobs of the old rows and drop the old tables; None where there are none of them.
 
     Raises `Invalid` with the rows and the reasons, with the users whose mailbox is not known, or for digests that would
@@ -80,10 +80,10 @@ def adopt(tx: Transaction, by: Origin, *, batch: int = BATCH) -> Adopted | None:
     kept = ((OLD_JOBS, found.has_jobs), (OLD_DIGESTS, found.has_digests))
     dropped = tuple(name for name, was_here in kept if was_here)
     deeds.record(tx, "jobs.adopted", {"dropped": list(dropped), "jobs": dict(jobs)}, by=by, org_id=SYSTEM_ORG)
-    return Adopted(dropped, dict(jobs))
+    return AdoptedTables(dropped, dict(jobs))
 
 
-def adopt_if_possible(tx: Transaction, by: Origin) -> Adopted | Invalid | None:
+def adopt_if_possible(tx: Transaction, by: Origin) -> AdoptedTables | Invalid | None:
     """As `adopt`; a refusal is returned, and leaves everything as it was."""
     tx.raw("savepoint old_tables")
     try:

@@ -32,14 +32,14 @@ class WakeCanceled(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class BegunUndo:
+class UndoAction:
     """The undo's own action; `created` is false when there was one."""
 
     undo_id: UUID
     created: bool
 
 
-def begin(tx: Transaction, account_id: UUID, original_id: UUID, job_id: UUID, *, requested_by: str) -> BegunUndo:
+def begin(tx: Transaction, account_id: UUID, original_id: UUID, job_id: UUID, *, requested_by: str) -> UndoAction:
     """Make the undo's action and its link in one statement, or find those that there are.
 
     A new one is executing, for this job. Raises `Transient` when another transaction made one in the same moment.
@@ -56,7 +56,7 @@ def begin(tx: Transaction, account_id: UUID, original_id: UUID, job_id: UUID, *,
     )
     if not rows:
         raise Transient("another job has just begun to undo the action", code="action.undo_begun")
-    return BegunUndo(rows[0].undo_id, rows[0].created)
+    return UndoAction(rows[0].undo_id, rows[0].created)
 
 
 def cancel_wake(tx: Transaction, job: ClaimedJob, wake_job: UUID) -> WakeCanceled:

@@ -11,7 +11,7 @@ from psycopg.types.json import Jsonb
 from domain.clean_text import clean_text
 from domain.jobs.job import JsonObject
 from domain.models.agents.loop import Finish, RunStatus
-from domain.models.agents.transcript import Turn, cost_of
+from domain.models.agents.transcript import ModelTurn, cost_of
 from domain.orgs.privacy.redaction import redact_text
 from storage.mail.messages import Message, message_of
 from storage.models.agents.profiles import StoredProfile
@@ -72,7 +72,7 @@ def jobs_done_again(tx: Transaction, job_id: UUID) -> frozenset[UUID]:
 
 
 def finish(
-    tx: Transaction, run_id: UUID, finish: Finish, turns: Sequence[Turn], *, preview: str, pending_actions: int = 0
+    tx: Transaction, run_id: UUID, finish: Finish, turns: Sequence[ModelTurn], *, preview: str, pending_actions: int = 0
 ) -> bool:
     """End a run with what it came to; false when it had ended before."""
     rows = tx.run(
@@ -122,7 +122,7 @@ def have_seen(tx: Transaction, account_id: UUID, people: Collection[str], messag
     return not tx.run("find_mail_unseen_by", account_id=account_id, **values)
 
 
-def _turn_document(turn: Turn) -> JsonObject:
+def _turn_document(turn: ModelTurn) -> JsonObject:
     """A turn without the mail that its tools showed: what was called, and why a call was refused."""
     by_id = {result.call_id: result for result in turn.results}
     calls: list[JsonObject] = []

@@ -4,7 +4,7 @@ from uuid import UUID
 
 from domain.jobs.failures import Invalid
 from domain.models.agents.loop import RunStatus
-from domain.models.agents.routing import Standing
+from domain.models.agents.routing import AgentFacts
 from storage.mail.accounts.accounts import Account
 from storage.models.agents import profiles, runs
 from storage.models.agents.profiles import StoredProfile
@@ -19,7 +19,7 @@ def standing_of(
     *,
     message_id: str | None = None,
     but_job: UUID | None = None,
-) -> tuple[StoredProfile | None, Standing]:
+) -> tuple[StoredProfile | None, AgentFacts]:
     """The profile that an account uses by that name, and what stands in the way of a run, on a message if one is named.
 
     A run of the job `but_job`, or of one that it replays, is its own, and goes on with the version that it began with;
@@ -30,7 +30,7 @@ def standing_of(
     stored = (profiles.of_runs(tx, org_id, ours, agent) if ours else None) or newest
     listed = () if account is None or message_id is None else runs.of_message(tx, account.account_id, message_id)
     earlier = next((RunStatus(run.status) for run in listed if run.job_id not in ours), None)
-    return stored, Standing(
+    return stored, AgentFacts(
         has_profile=stored is not None and _can_be_read(stored),
         is_enabled=newest is not None and newest.enabled,
         account_allows=account is None or account.settings.agent_enabled,

@@ -42,7 +42,7 @@ class Erasure:
 
 
 @dataclass(frozen=True, slots=True)
-class Person:
+class OrgPerson:
     """Somebody of an org."""
 
     user_id: UUID
@@ -51,7 +51,7 @@ class Person:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PagesLeft:
     """The pages of a table that are left, from a row on."""
 
     table: str
@@ -68,7 +68,7 @@ class Erased:
     """
 
     rows: int
-    rest: Part | None = None
+    rest: PagesLeft | None = None
     blocked: str | None = None
 
 
@@ -81,12 +81,12 @@ def find(tx: Transaction, subject: str, named: str, org_id: UUID | None = None) 
     return _erasure(rows[0]) if rows else None
 
 
-def person(tx: Transaction, named: str, org_id: UUID | None) -> Person | None:
+def person(tx: Transaction, named: str, org_id: UUID | None) -> OrgPerson | None:
     """The person of that address or id; raises `Invalid` for two."""
     rows = tx.run("find_whom_to_erase", key=address_key(named), org_id=org_id)
     if len(rows) > 1:
         raise Invalid("org", f"must be named: people of two orgs have the address {named}")
-    return Person(**rows[0]._asdict()) if rows else None
+    return OrgPerson(**rows[0]._asdict()) if rows else None
 
 
 def removed_user(tx: Transaction, text: str, org_id: UUID) -> UUID | None:
@@ -101,7 +101,7 @@ def known(tx: Transaction, org_id: UUID) -> Sequence[Known]:
 
 
 def begin(
-    tx: Transaction, org_id: UUID, whom: Person | None, marks: Sequence[Mark], *, reason: str, by: str
+    tx: Transaction, org_id: UUID, whom: OrgPerson | None, marks: Sequence[Mark], *, reason: str, by: str
 ) -> UUID | None:
     """Let nothing new about them in, close their mailboxes, and write down that it is under way; returns its id.
 
@@ -135,12 +135,12 @@ def tables(tx: Transaction) -> Sequence[str]:
     return [row.table_name for row in tx.run("list_erasure_rules")]
 
 
-def whole(tx: Transaction, table: str) -> Part:
+def whole(tx: Transaction, table: str) -> PagesLeft:
     """All pages that a table has now."""
-    return Part(table, tx.run("count_pages", of_table=table)[0].pages)
+    return PagesLeft(table, tx.run("count_pages", of_table=table)[0].pages)
 
 
-def erase_rows(tx: Transaction, erasure_id: UUID, part: Part, search: Search, *, turn: timedelta = TURN) -> Erased:
+def erase_rows(tx: Transaction, erasure_id: UUID, part: PagesLeft, search: Search, *, turn: timedelta = TURN) -> Erased:
     """Erase in a part of a table for as long as `turn`, one row at least.
 
     What refers to a row may be new, and go with the next pass.

@@ -29,10 +29,12 @@ def each_account(ctx: JobContext, payload: type[Payload], **fixed: object) -> Ou
     An org of which somebody has locked a key comes last, and waits for the next tick if it still is.
     """
     with ctx.fleet() as tx:
-        todo: list[tuple[fan_out.Part, Sequence[UUID] | None]] = [(part, None) for part in fan_out.parts(tx, BATCH)]
-    batches: list[fan_out.Batch] = []
+        todo: list[tuple[fan_out.AccountRange, Sequence[UUID] | None]] = [
+            (part, None) for part in fan_out.parts(tx, BATCH)
+        ]
+    batches: list[fan_out.FanOutCount] = []
 
-    def reach(some: tuple[fan_out.Part, Sequence[UUID] | None]) -> tuple[fan_out.Part, Sequence[UUID]]:
+    def reach(some: tuple[fan_out.AccountRange, Sequence[UUID] | None]) -> tuple[fan_out.AccountRange, Sequence[UUID]]:
         """Reach the accounts of a part, of some orgs or of all; returns the orgs that have to be tried again."""
         part, org_ids = some
 

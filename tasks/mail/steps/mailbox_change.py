@@ -55,7 +55,7 @@ NO_WISH = LabelWish()
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class WantedChange:
     """What is to be done to a message; `labels` is a wish: what is so already is left alone."""
 
     move: Move | None = None
@@ -80,7 +80,7 @@ class MailboxChange:
     ctx: JobContext
     mailbox: Mailbox
     account: Account
-    change: Change
+    change: WantedChange
     carried: Mapping[str, frozenset[str]]
     """By message id: the labels that the message carries before the change."""
     key: str
@@ -333,7 +333,13 @@ class OpenThread:
         self._read = self.mailbox.thread(self.thread_id)
         carried = {one.message_id: one.label_ids for one in self._read.messages if DRAFT not in one.label_ids}
         self._change = MailboxChange(
-            self.ctx, self.mailbox, self.account, Change(labels=wish), carried, self._key, expected_writes.REMEMBER
+            self.ctx,
+            self.mailbox,
+            self.account,
+            WantedChange(labels=wish),
+            carried,
+            self._key,
+            expected_writes.REMEMBER,
         )
 
     def begin(self, tx: Transaction) -> None:

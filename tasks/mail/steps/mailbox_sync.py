@@ -110,7 +110,7 @@ class PagedScan(Generic[Row]):
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class SyncRun:
     """One attempt at one mailbox."""
 
     ctx: JobContext

@@ -17,7 +17,7 @@ from domain.models.agents.loop import (
     affords,
     next_step,
 )
-from domain.models.agents.transcript import Answer, ToolResult, Turn, read_answer, results_of
+from domain.models.agents.transcript import ModelTurn, ToolResult, TurnAnswer, read_answer, results_of
 from engine.beside_failure import beside_failure
 from engine.context import JobContext
 from providers.ports.language_model import ConversationRequest, Tool
@@ -49,26 +49,26 @@ def _hold(ctx: JobContext, run: AgentRun, opening: Opening, toolbox: Tools) -> H
     """
     began_at = ctx.began_at - run.begun.worked
     kept = _kept_answers(ctx, run) if run.begun.may_have_answers else ()
-    turns: list[Turn] = []
+    turns: list[ModelTurn] = []
     while True:
         used = RunUsage((ctx.now() - began_at).total_seconds(), len(kept))
         match next_step(turns, run.profile.limits, used):
             case Finish() as finish:
                 return Held(tuple(turns), finish)
             case AskModel(number=number) if number <= len(kept):
-                turns.append(Turn(kept[number - 1]))
+                turns.append(ModelTurn(kept[number - 1]))
             case AskModel(number=number):
                 answer = _ask(ctx, run, opening, turns)
                 if isinstance(answer, Finish):
                     return Held(tuple(turns), answer)
-                turns.append(Turn(answer))
+                turns.append(ModelTurn(answer))
             case GoOn(note=note):
                 turns[-1] = replace(turns[-1], note=note)
             case RunTools() as tools:
                 _answer_calls(turns, tools, toolbox)
 
 
-def _answer_calls(turns: list[Turn], tools: RunTools, toolbox: Tools) -> None:
+def _answer_calls(turns: list[ModelTurn], tools: RunTools, toolbox: Tools) -> None:
     """Answer the calls of the last turn, in order; a result is there for each, or the vendor refuses the next call."""
     refused = {call.call_id for call in tools.refused}
     for call in turns[-1].pending:
@@ -79,7 +79,7 @@ def _answer_calls(turns: list[Turn], tools: RunTools, toolbox: Tools) -> None:
         turns[-1] = replace(turns[-1], results=(*turns[-1].results, result))
 
 
-def _ask(ctx: JobContext, run: AgentRun, opening: Opening, turns: Sequence[Turn]) -> Answer | Finish:
+def _ask(ctx: JobContext, run: AgentRun, opening: Opening, turns: Sequence[ModelTurn]) -> TurnAnswer | Finish:
     """Ask the model, unless the call could cost more than the run has left."""
     request = ConversationRequest(
         model=run.profile.model,
@@ -105,9 +105,9 @@ def _ask(ctx: JobContext, run: AgentRun, opening: Opening, turns: Sequence[Turn]
     return read_answer(kept)
 
 
-def _kept_answers(ctx: JobContext, run: AgentRun) -> tuple[Answer, ...]:
+def _kept_answers(ctx: JobContext, run: AgentRun) -> tuple[TurnAnswer, ...]:
     """The answers that earlier attempts have paid for."""
-    answers: list[Answer] = []
+    answers: list[TurnAnswer] = []
     for number in range(1, run.profile.limits.turns + 1):
         kept = ctx.kept(_step(number))
         if kept is None:

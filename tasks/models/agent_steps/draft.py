@@ -17,9 +17,9 @@ from domain.mail.correspondence import EmailEvent, EmailState, LabelRole
 from domain.mail.outgoing.senders import choose_sender
 from domain.mail.replies.draft_fingerprint import of_made
 from domain.mail.replies.plain_reply import plain_reply
-from domain.mail.replies.replies import Envelope, Original, reply_message
+from domain.mail.replies.replies import MessageHead, Original, reply_message
 from domain.mail.thread_plan import plan_event
-from domain.models.agents.agent_draft import Record, is_discarded, plan_record
+from domain.models.agents.agent_draft import RecordStep, is_discarded, plan_record
 from engine.context import JobContext
 from engine.effects import EffectGuard
 from storage.mail import emails
@@ -77,7 +77,7 @@ def save_draft(ctx: JobContext, order: DraftOrder, label_ids: Mapping[LabelRole,
             return _finish(draft)
         raw = reply_message(original, sender, body, token=order.token, date=ctx.now())
         effect, made = _make(draft, order, raw)
-        match draft.record(effect, made, of_made(body, Envelope.of_reply(original, sender))):
+        match draft.record(effect, made, of_made(body, MessageHead.of_reply(original, sender))):
             case Became.SENT:
                 return SENT_ALREADY
             case Became.DISCARDED:
@@ -130,7 +130,7 @@ def _case_to_fill(ctx: JobContext, thread: OpenThread, order: DraftOrder) -> Dra
     planned = plan_record(
         email.state, is_own=email.draft_token == order.token, is_in_doubt=email.in_doubt or email.has_late_draft
     )
-    return _reopened(ctx, thread, order, email) if planned is Record.REOPEN else case
+    return _reopened(ctx, thread, order, email) if planned is RecordStep.REOPEN else case
 
 
 def _reopened(ctx: JobContext, thread: OpenThread, order: DraftOrder, email: Email) -> DraftCase:

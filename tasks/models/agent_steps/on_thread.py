@@ -9,7 +9,7 @@ from domain.mail.thread_plan import ThreadBefore
 from domain.mail.triage.automation import HUMAN, replies_allowed
 from domain.models.agents.ending import Ending, Held, end_run
 from domain.models.agents.profile import AgentProfile
-from domain.models.agents.prompt import Sender, opening
+from domain.models.agents.prompt import KnownSender, opening
 from domain.models.agents.routing import route_message
 from domain.models.agents.tools import Offer, offer_of
 from domain.payloads.agents import ProcessPayload
@@ -75,18 +75,18 @@ def read(ctx: JobContext, payload: ProcessPayload) -> AgentRun | Done:
     )
 
 
-def _sender(tx: Transaction, account_id: UUID, message: Message) -> Sender:
+def _sender(tx: Transaction, account_id: UUID, message: Message) -> KnownSender:
     sender = message.parsed.from_
     asked = messages.known_correspondents(tx, account_id, {sender.key} if sender else (), before=message.received_at)
     known = asked.answer
-    return Sender(
+    return KnownSender(
         automation=message.automation or HUMAN,
         is_known=sender is not None and known.get(sender.key, False),
         first_contact=sender is not None and sender.key not in known,
     )
 
 
-def _offer(profile: AgentProfile, mailbox: KnownMailbox, own: ThreadAtHand, sender: Sender) -> Offer:
+def _offer(profile: AgentProfile, mailbox: KnownMailbox, own: ThreadAtHand, sender: KnownSender) -> Offer:
     """What the account and the message allow; a draft where it has somebody to go to."""
     try:
         original_of(mailbox.account, own.asked, own.thread)

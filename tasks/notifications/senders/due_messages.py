@@ -9,8 +9,8 @@ from domain.jobs.job import Cancel, Done, Outcome, Snooze
 from domain.notifications import plan as planning
 from domain.notifications.channels import Channel
 from domain.notifications.delivery import SUPPRESSING, DeliveryState, state_of
-from domain.notifications.plan import Message, Person, Reason, Suppressed
-from domain.notifications.template import Said, Words
+from domain.notifications.plan import NotificationFacts, PersonToNotify, Reason, Suppressed
+from domain.notifications.template import RenderedWords, Said
 from domain.orgs.privacy.redaction import redact_document
 from engine.context import JobContext
 from storage.jobs import effects
@@ -27,12 +27,12 @@ class DueMessage:
 
     delivery: Delivery
     contact: ContactPoint
-    person: Person
-    message: Message
+    person: PersonToNotify
+    message: NotificationFacts
     said: Said
 
     @property
-    def words(self) -> Words:
+    def words(self) -> RenderedWords:
         """The words that were kept when the delivery was decided."""
         return self.said.words
 

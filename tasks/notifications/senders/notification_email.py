@@ -6,7 +6,7 @@ from html import escape
 from domain.approvals.links import DecisionLink
 from domain.mail.outgoing.outgoing_mail import AutomatedKind, machine_headers
 from domain.notifications.plan import Reason
-from domain.notifications.template import Words, frame, text_with_footer
+from domain.notifications.template import RenderedWords, frame, text_with_footer
 from domain.notifications.unsubscribing import UnsubscribeLink
 from domain.payloads.email import EmailOrder
 from engine.context import JobContext
@@ -46,7 +46,7 @@ def _order(ctx: JobContext, due: DueMessage) -> EmailOrder:
     )
 
 
-def _with_link(ctx: JobContext, due: DueMessage) -> Words:
+def _with_link(ctx: JobContext, due: DueMessage) -> RenderedWords:
     """The words with a link that decides, by e-mail alone: who reads an inbox over the API must not get it."""
     approval_id = due.said.approval_id
     if approval_id is None or not ctx.settings.public_url:

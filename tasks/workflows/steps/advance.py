@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
-from domain.workflows.advance import Stop
+from domain.workflows.advance import RunStop
 from domain.workflows.definition import Node, WorkflowWork
 from engine.context import JobContext
 from storage.postgres.database import Transaction
@@ -33,7 +33,7 @@ class Advance:
     """Rows that the transaction may still write: others wait for its locks."""
     late_at: datetime
     """From then on the transaction evaluates no further expressions, for the same reason."""
-    stop: Stop | None = None
+    stop: RunStop | None = None
     """Why the run begins nothing any more."""
     ended: Counter[str] = field(default_factory=Counter)
     """Nodes that this transaction has ended itself, and whose ends it has not counted yet."""

@@ -5,7 +5,7 @@ from collections import Counter
 from domain.workflows.advance import NodeError, end_of_items
 from domain.workflows.joins import NodeState
 from storage.workflows import advancing
-from storage.workflows.advancing import Ended, ItemCounts
+from storage.workflows.advancing import EndedNode, ItemCounts
 from tasks.workflows.steps.advance import Advance
 
 ITEMS_FAILED = "items_failed"
@@ -34,17 +34,17 @@ def is_over(at: Advance, counts: ItemCounts) -> bool:
     return counts.ended == (counts.total if at.stop is None else counts.started)
 
 
-def end_of_list(counts: ItemCounts) -> Ended:
+def end_of_list(counts: ItemCounts) -> EndedNode:
     """How a node with items has ended."""
     never_began = counts.total - counts.started
     state = end_of_items(failed=counts.failed, canceled=counts.canceled + never_began)
     error = None
     if state is NodeState.FAILED:
         error = NodeError(ITEMS_FAILED, f"{counts.failed} of {counts.total} items failed")
-    return Ended(counts.node, state, error)
+    return EndedNode(counts.node, state, error)
 
 
-def end_nodes(at: Advance, ended: list[Ended]) -> None:
+def end_nodes(at: Advance, ended: list[EndedNode]) -> None:
     """End nodes; the next count of the transaction takes them along."""
     if ended:
         advancing.end_nodes(at.tx, at.run_id, ended)

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from domain.workflows.advance import OVER_TIME, RunFailure, RunState, Stop
+from domain.workflows.advance import OVER_TIME, RunFailure, RunState, RunStop
 from storage.postgres.database import Transaction
 from storage.workflows import run_waits, runs
 from storage.workflows.run_waits import Stopping
@@ -20,16 +20,16 @@ def lock_running(tx: Transaction, run_id: UUID) -> Run | None:
     return run if run is not None and run.state is RunState.RUNNING else None
 
 
-def why_stopped(tx: Transaction, run: Run) -> Stop | None:
+def why_stopped(tx: Transaction, run: Run) -> RunStop | None:
     """Why a run begins nothing more; that its time is over is written here."""
     if run.failure is not None:
-        return Stop.DEADLINE
+        return RunStop.DEADLINE
     if run.cancel_requested_at is not None:
-        return Stop.CANCELED
+        return RunStop.CANCELED
     if run.deadline_at is None or run.deadline_at > run.read_at:
         return None
     run_waits.note_deadline(tx, run.run_id, OVER_TIME)
-    return Stop.DEADLINE
+    return RunStop.DEADLINE
 
 
 def failure_of(run: Run) -> RunFailure:
@@ -37,7 +37,7 @@ def failure_of(run: Run) -> RunFailure:
     return OVER_TIME if run.failure is None else RunFailure(run.failure["code"], run.failure["reason"])
 
 
-def stop(at: Advance, why: Stop) -> None:
+def stop(at: Advance, why: RunStop) -> None:
     """Cancel what has not begun and what waits, and ask what runs to stop; `set_timer` looks for what was locked."""
     reason = at.run.cancel_reason or failure_of(at.run).reason
     canceled = run_waits.cancel_open(at.tx, at.run_id, max(at.left, 1))

@@ -22,9 +22,9 @@ from domain.workflows.advance import (
 )
 from domain.workflows.definition import MOST_ITEMS, ApprovalWait, EventWait, Node, UntilWait
 from domain.workflows.expressions import Facts, NodeFacts, facts_of
-from domain.workflows.joins import Answer, NodeState, SkipReason, need_of, verdict
+from domain.workflows.joins import JoinAnswer, NodeState, SkipReason, need_of, verdict
 from storage.workflows import advancing
-from storage.workflows.advancing import Begun, Ended, NextNode, OpenList, PutBack
+from storage.workflows.advancing import Begun, EndedNode, NextNode, OpenList, PutBack
 from storage.workflows.nodes import THE_NODE
 from tasks.workflows.steps.advance import Advance, rows_of
 from tasks.workflows.steps.counting import end_nodes
@@ -77,7 +77,7 @@ def _turn(at: Advance, following: NextNode, standing: Standing, facts: Facts) ->
         return _kept_turn(node, following.input)
     ends = [standing[need][0] for need in node.needs]
     judged = verdict(node.run_if, (need_of(end.state, end.skipped_because) for end in ends))
-    if judged is Answer.WAIT:
+    if judged is JoinAnswer.WAIT:
         raise AssertionError(f"{node.name}: its turn has come, and a need of it has not ended")
     if isinstance(judged, SkipReason):
         return Skip(judged)
@@ -112,22 +112,22 @@ def _apply(at: Advance, following: Sequence[NextNode], turns: Mapping[str, Turn 
         begun_wait(at, nodes[name], turn) for name, turn in turns.items() if isinstance(turn, Ask | AwaitEvent | Sleep)
     ]
     begun = [*begin(at, pieces), *waiting]
-    refused = [Ended(one.node, NodeState.FAILED, one.error) for one in begun if one.error is not None]
+    refused = [EndedNode(one.node, NodeState.FAILED, one.error) for one in begun if one.error is not None]
     if len(begun) > len(refused):
         advancing.begin_nodes(at.tx, at.run, [one for one in begun if one.error is None])
         ask(at, waiting)
     end_nodes(at, [*ended, *refused])
 
 
-def _ended(name: str, turn: Turn | None) -> Ended | None:
+def _ended(name: str, turn: Turn | None) -> EndedNode | None:
     """The end of a node that ends with its turn."""
     match turn:
         case Skip(because):
-            return Ended(name, NodeState.SKIPPED, skipped_because=because)
+            return EndedNode(name, NodeState.SKIPPED, skipped_because=because)
         case Fail(error):
-            return Ended(name, NodeState.FAILED, error)
+            return EndedNode(name, NodeState.FAILED, error)
         case Succeed():
-            return Ended(name, NodeState.SUCCEEDED)
+            return EndedNode(name, NodeState.SUCCEEDED)
     return None
 
 

@@ -13,7 +13,7 @@ from domain.payloads.payload import checked, payload_types
 from domain.payloads.workflows import LARGEST_INPUT, AdvancePayload
 from domain.workflows.advance import NodeError
 from domain.workflows.definition import DEEPEST_RUN, MOST_RUNS, JobWork, Node, WorkflowWork
-from domain.workflows.resume import Plan, plan_resume
+from domain.workflows.resume import ResumePlan, plan_resume
 from engine.enqueue import enqueue_jobs
 from storage.jobs import relay
 from storage.workflows import nodes, runs
@@ -156,7 +156,7 @@ def _resume_run(at: Advance, run_id: UUID) -> UUID:
         raise Invalid("workflow", "the run of the node is gone")
     known = workflow_of(at.ctx, at.tx, child)
     plan = plan_resume(known.definition, nodes.ends(at.tx, run_id))
-    if not isinstance(plan, Plan):
+    if not isinstance(plan, ResumePlan):
         raise TypeError("a definition differs from itself")
     runs.begin_round(at.tx, child, plan, known.definition, child.version)
     at.ctx.enqueue(at.tx, AdvancePayload(run_id=run_id))

@@ -11,8 +11,8 @@ from domain.approvals.decision import (
     REMIND_AFTER_SHARE,
     ApprovalStanding,
     ApprovalState,
+    PressFacts,
     Refusal,
-    Standing,
     action_state,
     closed_to,
     refusal_of,
@@ -23,7 +23,7 @@ from settings import Settings
 
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
 STANDINGS = st.builds(
-    Standing,
+    PressFacts,
     approval=st.builds(
         ApprovalStanding,
         state=st.sampled_from(ApprovalState),
@@ -36,7 +36,7 @@ STANDINGS = st.builds(
 
 
 @given(STANDINGS)
-def test_only_an_approver_in_the_right_place_decides_about_what_still_waits(standing: Standing) -> None:
+def test_only_an_approver_in_the_right_place_decides_about_what_still_waits(standing: PressFacts) -> None:
     counts = refusal_of(standing, NOON) is None
     approval = standing.approval
     waits = approval.state is ApprovalState.WAITING
@@ -45,13 +45,13 @@ def test_only_an_approver_in_the_right_place_decides_about_what_still_waits(stan
 
 
 @given(STANDINGS)
-def test_who_asks_from_elsewhere_learns_nothing(standing: Standing) -> None:
+def test_who_asks_from_elsewhere_learns_nothing(standing: PressFacts) -> None:
     elsewhere = replace(standing, is_its_place=False)
     assert refusal_of(elsewhere, NOON) is refusal_of(None, NOON) is Refusal.NOT_HERE
 
 
 @given(STANDINGS)
-def test_nothing_that_waits_is_called_decided(standing: Standing) -> None:
+def test_nothing_that_waits_is_called_decided(standing: PressFacts) -> None:
     if standing.approval.state is ApprovalState.WAITING:
         assert refusal_of(standing, NOON) not in {Refusal.DECIDED, Refusal.ENDED}
 

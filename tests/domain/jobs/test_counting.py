@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.jobs.monitoring.counting import MOST_LABELS, OTHER, Counted, Series, observed, totals_of
+from domain.jobs.monitoring.counting import MOST_LABELS, OTHER, Counted, MetricSeries, observed, totals_of
 from domain.jobs.monitoring.metrics import ATTEMPTS, METRICS, MetricKind, MetricSource
 
 EVENTS = (
@@ -39,7 +39,7 @@ def group(event: str, **given: object) -> Counted:
     return Counted(event, **(fields | numbers | given))  # type: ignore[arg-type]  # each has its field's type
 
 
-def total(added: Mapping[Series, float], metric: str) -> float:
+def total(added: Mapping[MetricSeries, float], metric: str) -> float:
     return sum(number for series, number in added.items() if series.metric == metric)
 
 
@@ -62,18 +62,18 @@ def test_each_end_is_counted_once_under_known_names(groups: list[Counted]) -> No
 
 def test_a_death_that_a_failure_tells_of_too_is_one_failure() -> None:
     added = totals_of([group("job.failed", label="bug"), group("job.deadlettered", label="bug", told=True)], [])
-    assert added[Series("jobs_failed_total", "a.b", "default", "bug")] == 1
-    assert added[Series("deadletter_total", "a.b", "default", "")] == 1
+    assert added[MetricSeries("jobs_failed_total", "a.b", "default", "bug")] == 1
+    assert added[MetricSeries("deadletter_total", "a.b", "default", "")] == 1
 
 
 def test_a_start_that_its_success_tells_is_counted() -> None:
     added = totals_of([group("job.started", events=2), group("job.succeeded", events=3, starts=3)], [])
-    assert added[Series("jobs_started_total", "a.b", "default", "")] == 5
+    assert added[MetricSeries("jobs_started_total", "a.b", "default", "")] == 5
 
 
 def test_unknown_types_share_a_label() -> None:
     added = totals_of([group("job.enqueued", job_type=None, queue=None, events=7)], [])
-    assert added == {Series("jobs_enqueued_total", "unknown", "deadletter", ""): 7}
+    assert added == {MetricSeries("jobs_enqueued_total", "unknown", "deadletter", ""): 7}
 
 
 def test_a_label_takes_a_bounded_number_of_values() -> None:
@@ -81,7 +81,7 @@ def test_a_label_takes_a_bounded_number_of_values() -> None:
     added = totals_of(groups, [])
     labels = {series.label for series in added if series.metric == "jobs_failed_total"}
     assert len(labels) == MOST_LABELS + 1
-    assert added[Series("jobs_failed_total", "a.b", "default", OTHER)] == 5
+    assert added[MetricSeries("jobs_failed_total", "a.b", "default", OTHER)] == 5
     again = totals_of(groups[-5:], added)
     assert {series.label for series in again if series.metric == "jobs_failed_total"} == {OTHER}
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from domain.jobs.retention import (
     FIRST_ID,
     LONGEST_PAUSE_S,
-    Batch,
+    JobBatch,
     first_foreign_id,
     follow_up_key,
     next_place,
@@ -41,7 +41,7 @@ def walk(jobs: dict[UUID, timedelta], batch: int) -> tuple[set[UUID], int]:
         for one in old:
             del left[one]
         read += len(looked)
-        place = next_place(Batch(len(old), len(looked), looked[-1] if looked else None, all_young), batch, NOW)
+        place = next_place(JobBatch(len(old), len(looked), looked[-1] if looked else None, all_young), batch, NOW)
         if place is None:
             return set(left), read
         assert place > after

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from domain.notifications.channels import ADDRESSED, CHOSEN_TIME, Channel, Choice, category_of
 from domain.notifications.plan import (
     Contact,
-    Digest,
-    Inbox,
-    Message,
-    Person,
+    DigestItem,
+    InboxLine,
+    NotificationFacts,
+    PersonToNotify,
     Reason,
     Send,
     Suppressed,
@@ -38,14 +38,14 @@ CONTACTS = st.lists(
     unique_by=lambda one: one.contact_id,
 )
 PEOPLE = st.builds(
-    Person,
+    PersonToNotify,
     zone=st.sampled_from(["Europe/Berlin", "UTC", "Pacific/Apia"]),
     quiet=st.sampled_from([None, QuietHours(time(22), time(7)), QuietHours(time(12), time(13))]),
     choices=st.dictionaries(st.tuples(st.just("bookings"), st.sampled_from(Channel)), st.sampled_from(Choice)),
     contacts=CONTACTS,
 )
 MESSAGES = st.builds(
-    Message,
+    NotificationFacts,
     category=st.sampled_from(["bookings", "security", "account", "reminder"]).map(category_of),
     channels=CHANNELS,
     said_by=CHANNELS.map(frozenset),
@@ -60,16 +60,16 @@ SENDERS = st.sets(st.sampled_from(ADDRESSED)).map(frozenset)
 
 @given(MESSAGES, PEOPLE, SENDERS)
 def test_each_channel_that_was_asked_for_is_answered_and_each_address_at_most_once(
-    message: Message, person: Person, senders: frozenset[Channel]
+    message: NotificationFacts, person: PersonToNotify, senders: frozenset[Channel]
 ) -> None:
     planned = plan(message, person, senders, NOW)
-    named = [Channel.INBOX if isinstance(one, Inbox) else one.channel for one in planned]
+    named = [Channel.INBOX if isinstance(one, InboxLine) else one.channel for one in planned]
     assert set(named) == set(message.channels)
     sent = [one for one in planned if isinstance(one, Send)]
     assert len({one.contact_id for one in sent}) == len(sent)
     for channel in (Channel.EMAIL, Channel.SMS, Channel.INBOX):
         assert named.count(channel) <= 1, "a letter or a text goes to one address"
-    assert all(named.count(one.channel) == 1 for one in planned if isinstance(one, Digest))
+    assert all(named.count(one.channel) == 1 for one in planned if isinstance(one, DigestItem))
     known = {one.contact_id: one for one in person.contacts}
     for one in sent:
         contact = known[one.contact_id]
@@ -81,10 +81,10 @@ def test_each_channel_that_was_asked_for_is_answered_and_each_address_at_most_on
 
 @given(MESSAGES, PEOPLE, SENDERS)
 def test_nothing_rings_in_quiet_hours_but_what_passes_them(
-    message: Message, person: Person, senders: frozenset[Channel]
+    message: NotificationFacts, person: PersonToNotify, senders: frozenset[Channel]
 ) -> None:
     for one in plan(message, person, senders, NOW):
-        if isinstance(one, Send | Digest):
+        if isinstance(one, Send | DigestItem):
             quiet = person.quiet.until(one.at, person.zone) if person.quiet else None
             assert quiet is None or message.category.rings_in_quiet_hours(message.late_at(one.at))
         if isinstance(one, Send):
@@ -97,9 +97,9 @@ def test_nothing_rings_in_quiet_hours_but_what_passes_them(
 )
 def test_only_security_rings_in_quiet_hours_long_after_its_time(category: str, late_by: int, if_late: datetime) -> None:
     number = Contact(UUID(int=1), Channel.SMS, is_verified=True)
-    person = Person("Europe/Berlin", QuietHours(time(22), time(7)), {}, [number])
+    person = PersonToNotify("Europe/Berlin", QuietHours(time(22), time(7)), {}, [number])
     channels = (Channel.SMS,)
-    message = Message(
+    message = NotificationFacts(
         category_of(category),
         channels,
         frozenset(channels),
@@ -116,21 +116,21 @@ def test_only_security_rings_in_quiet_hours_long_after_its_time(category: str, l
 
 @given(MESSAGES, PEOPLE, SENDERS)
 def test_what_is_off_is_not_sent_and_what_cannot_be_off_is(
-    message: Message, person: Person, senders: frozenset[Channel]
+    message: NotificationFacts, person: PersonToNotify, senders: frozenset[Channel]
 ) -> None:
     off = {channel for (_, channel), choice in person.choices.items() if choice is Choice.OFF}
     for one in plan(message, person, senders, NOW):
-        channel = Channel.INBOX if isinstance(one, Inbox) else one.channel
+        channel = Channel.INBOX if isinstance(one, InboxLine) else one.channel
         if message.category.name == "bookings" and channel in off:
             assert isinstance(one, Suppressed)
         if not message.category.is_mutable:
-            assert not isinstance(one, Digest)
+            assert not isinstance(one, DigestItem)
             assert not (isinstance(one, Suppressed) and one.reason is Reason.TURNED_OFF)
 
 
 @given(MESSAGES, PEOPLE, SENDERS)
 def test_a_message_that_was_planned_for_now_may_go_now(
-    message: Message, person: Person, senders: frozenset[Channel]
+    message: NotificationFacts, person: PersonToNotify, senders: frozenset[Channel]
 ) -> None:
     for one in plan(message, person, senders, NOW):
         if isinstance(one, Send):
@@ -138,8 +138,8 @@ def test_a_message_that_was_planned_for_now_may_go_now(
 
 
 def test_an_address_that_is_gone_is_written_to_no_more() -> None:
-    nobody = Person("UTC", None, {}, [])
-    message = Message(
+    nobody = PersonToNotify("UTC", None, {}, [])
+    message = NotificationFacts(
         category_of("bookings"),
         (Channel.SMS,),
         frozenset({Channel.SMS}),

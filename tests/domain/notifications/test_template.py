@@ -12,7 +12,7 @@ from domain.notifications.built_in import BUILT_IN, check_replacement, digest_da
 from domain.notifications.channels import Channel
 from domain.notifications.liquid import FILTERS, render
 from domain.notifications.sms_text import measure
-from domain.notifications.template import Words, frame, one_line, preview, read_template, words_of
+from domain.notifications.template import RenderedWords, frame, one_line, preview, read_template, words_of
 from tests.house.reading import ROOT
 
 TEMPLATE = read_template(
@@ -171,7 +171,7 @@ def test_what_stands_in_for_a_template_of_every_org_says_what_that_says(
 
 
 def test_a_digest_of_many_is_shown_in_part_and_counted() -> None:
-    items = [Words(f"Stage {number}", "ж" * 900) for number in range(50)]
+    items = [RenderedWords(f"Stage {number}", "ж" * 900) for number in range(50)]
     words = words_of(BUILT_IN["postroom.digest"], Channel.EMAIL, digest_data("bookings", items, 400))
     assert words.title == "400 messages about bookings"
     assert words.body.endswith("and 350 more\n")

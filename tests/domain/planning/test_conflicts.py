@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from domain.planning.conflicts import Conflict, ConflictKind, Diary, committed, engagement, find_conflicts, words
+from domain.planning.conflicts import ConflictKind, Diary, PlanConflict, committed, engagement, find_conflicts, words
 from domain.planning.model import (
     ALWAYS,
     Assignment,
@@ -26,13 +26,15 @@ DAY = timedelta(days=1)
 WAY = places((0, 1, 30), (0, 2, 60), (1, 2, 45))
 
 
-def found(slots: Sequence[Slot], who: Collaborator, travel: Travel | None = None, **facts: object) -> list[Conflict]:
+def found(
+    slots: Sequence[Slot], who: Collaborator, travel: Travel | None = None, **facts: object
+) -> list[PlanConflict]:
     """The conflicts of a person who has all of these slots."""
     plan = Plan(tuple(slots), (who,), travel=travel or places(), **facts)  # type: ignore[arg-type]  # by name
     return list(find_conflicts(plan, [Assignment(one.slot_id, who.collaborator_id) for one in slots]))
 
 
-def kinds(conflicts: Sequence[Conflict]) -> list[tuple[ConflictKind, int]]:
+def kinds(conflicts: Sequence[PlanConflict]) -> list[tuple[ConflictKind, int]]:
     return [(one.kind, one.minutes) for one in conflicts]
 
 

@@ -3,7 +3,7 @@
 from domain.planning.conflicts import ConflictKind
 from domain.planning.explain import Candidate, SlotExplanation, describe, explain, kept_conflicts
 from domain.planning.model import Availability, AvailabilityKind, Plan, Weights
-from domain.planning.programme import Choice, plan_points
+from domain.planning.programme import SlotVariable, plan_points
 from tests.doubles.planning.plans import choice, given, person, person_id, slot, small_plan, span
 
 SOUND = frozenset({"sound"})
@@ -45,13 +45,13 @@ def test_what_a_candidate_loses_is_what_the_points_of_the_whole_plan_say() -> No
     compared = 0
     for seed in range(120):
         plan = small_plan(seed)
-        pinned = {Choice(one.slot_id, one.collaborator_id) for one in plan.assignments if one.is_pinned}
+        pinned = {SlotVariable(one.slot_id, one.collaborator_id) for one in plan.assignments if one.is_pinned}
         before = plan_points(plan, pinned).total
         for one in explain(plan, pinned):
             for candidate in one.candidates:
                 if candidate.is_chosen or candidate.against or not one.open_places:
                     continue
-                after = plan_points(plan, {*pinned, Choice(one.slot_id, candidate.collaborator_id)}).total
+                after = plan_points(plan, {*pinned, SlotVariable(one.slot_id, candidate.collaborator_id)}).total
                 assert candidate.loses == before - after
                 compared += 1
     assert compared > 50

@@ -11,8 +11,8 @@ import pytest
 from domain.jobs.failures import Invalid
 from domain.payloads.planning import MOST_WEIGHT
 from domain.planning.model import Plan, Weights
-from domain.planning.programme import MOST_SLOTS, Answer, Programme, pinned_choices, plan_points, programme
-from domain.planning.rank import Ended, greedy, suggest
+from domain.planning.programme import MOST_SLOTS, Programme, SolverAnswer, pinned_choices, plan_points, programme
+from domain.planning.rank import SearchEnd, greedy, suggest
 from domain.planning.travel import Travel
 from tests.doubles.planning.plans import (
     best_by_trying,
@@ -29,14 +29,14 @@ from tests.doubles.planning.plans import (
 MOST_VARIABLES = 12
 
 
-def try_all(wanted: Programme, start: Sequence[int] | None) -> Answer:
+def try_all(wanted: Programme, start: Sequence[int] | None) -> SolverAnswer:
     """A solver of small programmes: the first of the best values."""
     assert start is None or wanted.keeps(start)
     assert len(wanted.gains) <= MOST_VARIABLES
     ranges = [range(upper + 1) for upper in wanted.uppers]
     kept = [values for values in product(*ranges) if wanted.keeps(values)]
     best = max(kept, key=wanted.points, default=None)
-    return Answer(best, None if best is None else wanted.points(best))
+    return SolverAnswer(best, None if best is None else wanted.points(best))
 
 
 SMALL = [plan for seed in range(400) if len(programme(plan := small_plan(seed)).choices) < 9][:40]
@@ -78,9 +78,9 @@ def test_plans_differ_and_end_when_there_are_no_more() -> None:
         {choice(1, 1), choice(2, 2)},
         {choice(1, 2), choice(2, 1)},
     ]
-    assert found.ended is Ended.NO_MORE
+    assert found.ended is SearchEnd.NO_MORE
     assert all(one.is_proved and one.gap_percent == 0 for one in found.proposals)
-    assert suggest(plan, try_all, alternatives=2, differ=1).ended is Ended.ENOUGH
+    assert suggest(plan, try_all, alternatives=2, differ=1).ended is SearchEnd.ENOUGH
 
 
 def test_a_headcount_of_two_takes_two() -> None:
@@ -107,9 +107,9 @@ def test_a_plan_as_it_is_stays_where_nothing_is_better() -> None:
 
 def test_without_time_there_is_no_plan_and_the_reason_is_said() -> None:
     plan = Plan((slot(1, 0, 1),), (person(1), person(2)))
-    answers = iter([Answer((1, 0, 1), 1_200), Answer(None, 990)])
+    answers = iter([SolverAnswer((1, 0, 1), 1_200), SolverAnswer(None, 990)])
     found = suggest(plan, lambda _wanted, _start: next(answers))
-    assert found.ended is Ended.OUT_OF_TIME
+    assert found.ended is SearchEnd.OUT_OF_TIME
     (best,) = found.proposals
     assert not best.is_proved
     assert best.gap_percent == pytest.approx(21.21, abs=0.01)
@@ -175,5 +175,5 @@ def test_how_many_plans_and_how_different_has_bounds(field: str) -> None:
 
 
 def test_an_empty_plan_has_an_answer() -> None:
-    found = suggest(Plan((), ()), lambda wanted, _: Answer((0,) * len(wanted.gains), 0), alternatives=1)
+    found = suggest(Plan((), ()), lambda wanted, _: SolverAnswer((0,) * len(wanted.gains), 0), alternatives=1)
     assert found.proposals[0].choices == ()

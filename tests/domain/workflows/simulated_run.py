@@ -14,8 +14,8 @@ from domain.workflows.advance import (
     NodeEnd,
     NodeError,
     RunEnd,
+    RunStop,
     Skip,
-    Stop,
     Succeed,
     Turn,
     begin_item,
@@ -28,7 +28,7 @@ from domain.workflows.advance import (
 )
 from domain.workflows.definition import Definition
 from domain.workflows.expressions import NodeFacts, facts_of
-from domain.workflows.joins import Answer, NodeState, SkipReason, need_of, verdict
+from domain.workflows.joins import JoinAnswer, NodeState, SkipReason, need_of, verdict
 from domain.workflows.resume import Differing, Redo, plan_resume
 
 NOW = datetime(2026, 11, 27, tzinfo=UTC)
@@ -74,7 +74,7 @@ class SimulatedRun:
         self.end: RunEnd | None = None
         self.renewed: set[str] = set()
         """The nodes that the latest resume began anew."""
-        self._stop: Stop | None = None
+        self._stop: RunStop | None = None
 
     def play(self, work: Work) -> RunEnd:
         """Make moves until none is left; the run has ended then, or it would stand still for ever."""
@@ -93,7 +93,7 @@ class SimulatedRun:
     def ends(self) -> dict[str, NodeEnd]:
         return {name: NodeEnd(row.state, row.because, row.error) for name, row in self.rows.items()}
 
-    def cancel(self, stop: Stop) -> None:
+    def cancel(self, stop: RunStop) -> None:
         """What has not begun is canceled; work that runs is, too."""
         self._stop = stop
         for row in self.rows.values():
@@ -155,7 +155,7 @@ class SimulatedRun:
         needs = [self.rows[need] for need in node.needs]
         assert all(need.state.final for need in needs)
         answer = verdict(node.run_if, (need_of(need.state, need.because) for need in needs))
-        assert answer is not Answer.WAIT
+        assert answer is not JoinAnswer.WAIT
         if isinstance(answer, SkipReason):
             row.state, row.because = NodeState.SKIPPED, answer
             return

@@ -16,9 +16,9 @@ from domain.workflows.advance import (
     NodeEnd,
     NodeError,
     RunState,
+    RunStop,
     Skip,
     Sleep,
-    Stop,
     Succeed,
     begin_item,
     end_run,
@@ -215,14 +215,14 @@ def test_an_output_that_cannot_be_evaluated_fails_the_run() -> None:
 @pytest.mark.parametrize(
     ("ends", "stop", "state", "code"),
     [
-        ({"a": GOOD, "b": CANCELED}, Stop.CANCELED, RunState.CANCELED, None),
-        ({"a": BAD, "b": CANCELED}, Stop.CANCELED, RunState.CANCELED, None),
-        ({"a": GOOD, "b": CANCELED}, Stop.DEADLINE, RunState.FAILED, "deadline"),
-        ({"a": GOOD, "b": GOOD}, Stop.CANCELED, RunState.SUCCEEDED, None),
-        ({"a": GOOD, "b": BAD}, Stop.DEADLINE, RunState.FAILED, "gmail.gone"),
+        ({"a": GOOD, "b": CANCELED}, RunStop.CANCELED, RunState.CANCELED, None),
+        ({"a": BAD, "b": CANCELED}, RunStop.CANCELED, RunState.CANCELED, None),
+        ({"a": GOOD, "b": CANCELED}, RunStop.DEADLINE, RunState.FAILED, "deadline"),
+        ({"a": GOOD, "b": GOOD}, RunStop.CANCELED, RunState.SUCCEEDED, None),
+        ({"a": GOOD, "b": BAD}, RunStop.DEADLINE, RunState.FAILED, "gmail.gone"),
     ],
 )
-def test_a_run_that_is_stopped(ends: dict[str, NodeEnd], stop: Stop, state: RunState, code: str | None) -> None:
+def test_a_run_that_is_stopped(ends: dict[str, NodeEnd], stop: RunStop, state: RunState, code: str | None) -> None:
     ended = end_run(chain(a={}, b={}), ends, facts_of({}, {"a": NodeFacts(NodeState.SUCCEEDED)}, {}), stop)
     assert ended is not None
     assert (ended.state, ended.failure and ended.failure.code) == (state, code)

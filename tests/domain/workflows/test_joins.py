@@ -4,14 +4,14 @@ import re
 from itertools import product
 
 from domain.workflows.definition import RunIf
-from domain.workflows.joins import FINAL, Answer, Need, NodeState, SkipReason, need_of, verdict
+from domain.workflows.joins import FINAL, JoinAnswer, Need, NodeState, SkipReason, need_of, verdict
 from tests.written_pages import DOCS
 
 WORDS = {"succeeded": Need.SUCCEEDED, "failed": Need.FAILED, "skipped": Need.SKIPPED, "canceled": Need.CANCELED}
 RULES = (RunIf.SUCCEEDED, RunIf.NOT_FAILED, RunIf.FAILED, RunIf.DONE)
 
 
-def written() -> dict[tuple[frozenset[Need], RunIf], Answer | SkipReason]:
+def written() -> dict[tuple[frozenset[Need], RunIf], JoinAnswer | SkipReason]:
     """The table of the page."""
     table = {}
     page = (DOCS / "explanation" / "workflow-definitions.md").read_text()
@@ -19,7 +19,7 @@ def written() -> dict[tuple[frozenset[Need], RunIf], Answer | SkipReason]:
     for needs, *cells in re.findall(r"^\| ([a-z, ]+) \| (\w+) \| (\w+) \| (\w+) \| (\w+) \|$", text, re.MULTILINE):
         ends = frozenset(WORDS[word] for word in needs.split(", ") if word != "none")
         for rule, cell in zip(RULES, cells, strict=True):
-            table[ends, rule] = Answer.RUN if cell == "runs" else SkipReason(cell)
+            table[ends, rule] = JoinAnswer.RUN if cell == "runs" else SkipReason(cell)
     return table
 
 
@@ -28,7 +28,7 @@ def test_every_join_is_as_the_table_says() -> None:
     assert len(table) == 2 ** len(WORDS) * len(RULES)
     for rule in RULES:
         for needs in (needs for count in range(5) for needs in product(Need, repeat=count)):
-            expected = Answer.WAIT if Need.OPEN in needs else table[frozenset(needs), rule]
+            expected = JoinAnswer.WAIT if Need.OPEN in needs else table[frozenset(needs), rule]
             assert verdict(rule, needs) is expected, (rule, needs)
 
 

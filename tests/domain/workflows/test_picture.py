@@ -8,7 +8,7 @@ from hypothesis import given
 
 from domain.workflows.definition import Definition, definition_of
 from domain.workflows.joins import NodeState
-from domain.workflows.picture import HEIGHT, WIDTH, ItemCounts, NodeStatus, draw, lay_out
+from domain.workflows.picture import HEIGHT, WIDTH, BoxCounts, NodeStatus, draw, lay_out
 from tests.domain.workflows.random_definitions import Script, scripts
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -53,7 +53,7 @@ def test_any_workflow_has_a_picture(script: Script) -> None:
 def test_the_items_of_a_node_are_one_box_with_their_counts() -> None:
     each = {"job": "email.send", "for_each": "${input.list}", "limit": 5}
     definition = definition_of({"name": "main", "input": {"type": "object"}, "nodes": {"send": each}})
-    running = draw(definition, {"send": NodeStatus(NodeState.RUNNING, ItemCounts(10_000, 7_000, 3))})
+    running = draw(definition, {"send": NodeStatus(NodeState.RUNNING, BoxCounts(10_000, 7_000, 3))})
     assert words(running) == ["send", "email.send", "7000 of 10000 ended, 3 fai…"]
     assert words(draw(definition))[2] == "for each, 5 at once"
 

@@ -7,7 +7,7 @@ import pytest
 from domain.workflows.advance import NodeEnd
 from domain.workflows.definition import Definition, definition_of
 from domain.workflows.joins import NodeState, SkipReason
-from domain.workflows.resume import Differing, Plan, Redo, plan_resume
+from domain.workflows.resume import Differing, Redo, ResumePlan, plan_resume
 
 GOOD, BAD, CANCELED = (NodeEnd(state) for state in (NodeState.SUCCEEDED, NodeState.FAILED, NodeState.CANCELED))
 BACK = NodeEnd(NodeState.SKIPPED, SkipReason.UPSTREAM_FAILED)
@@ -54,7 +54,7 @@ FIVE = workflow(a=("", {}), b=("a", {}), c=("b", {}), d=("a", {}), e=("c d", {"r
 )  # fmt: skip
 def test_what_is_done_again(definition: Definition, ends: dict[str, NodeEnd], again: dict[str, Redo]) -> None:
     plan = plan_resume(definition, ends)
-    assert isinstance(plan, Plan)
+    assert isinstance(plan, ResumePlan)
     assert plan.again == again
     assert plan.kept == ends.keys() - again.keys()
     assert plan.pending == {name: len(again.keys() & set(definition.nodes[name].needs)) for name in again}
@@ -90,7 +90,7 @@ ENDS = {"a": GOOD, "b": BAD, "s": BAD, "z": BACK}
 )
 def test_a_newer_version_mends_what_is_done_again(newer: Definition, again: dict[str, Redo]) -> None:
     plan = plan_resume(BEFORE, ENDS, newer)
-    assert isinstance(plan, Plan)
+    assert isinstance(plan, ResumePlan)
     assert plan.again == again
     assert plan.kept == {"a"}
     assert plan.dropped == BEFORE.nodes.keys() - newer.nodes.keys()

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.workflows.advance import NodeEnd, NodeError, RunState, Stop, unhandled
+from domain.workflows.advance import NodeEnd, NodeError, RunState, RunStop, unhandled
 from domain.workflows.joins import NodeState
 from tests.domain.workflows.random_definitions import Script, scripts
 from tests.domain.workflows.reference import Ended, interpret, is_handled
@@ -73,8 +73,10 @@ def test_a_resume_does_what_failed_and_all_after_it_again(script: Script, chance
     check(run, Script(run.definition, script.input, script.gives, mended), as_told(kept))
 
 
-@given(scripts(), chances, st.sampled_from(Stop), st.integers(0, 20))
-def test_a_run_that_is_stopped_ends_and_can_be_resumed(script: Script, chance: Random, stop: Stop, moves: int) -> None:
+@given(scripts(), chances, st.sampled_from(RunStop), st.integers(0, 20))
+def test_a_run_that_is_stopped_ends_and_can_be_resumed(
+    script: Script, chance: Random, stop: RunStop, moves: int
+) -> None:
     run = SimulatedRun(script.definition, script.input, chance)
     run.move(work(script.outcomes), moves)
     run.cancel(stop)
@@ -82,7 +84,7 @@ def test_a_run_that_is_stopped_ends_and_can_be_resumed(script: Script, chance: R
     assert run.end is not None
     canceled = [name for name, end in run.ends().items() if end.state is NodeState.CANCELED]
     if canceled:
-        assert run.end.state is (RunState.CANCELED if stop is Stop.CANCELED else RunState.FAILED)
+        assert run.end.state is (RunState.CANCELED if stop is RunStop.CANCELED else RunState.FAILED)
     kept, _ = run.resume()
     run.play(work(script.outcomes))
     assert not kept.keys() & set(canceled)

@@ -18,7 +18,7 @@ from domain.planning.model import (
     Span,
     Weights,
 )
-from domain.planning.programme import Choice
+from domain.planning.programme import SlotVariable
 from domain.planning.travel import Place, Travel
 
 MONDAY = datetime(2026, 3, 2, tzinfo=UTC)
@@ -57,8 +57,8 @@ def given(slot_number: int, person_number: int, *, is_pinned: bool = False) -> A
     return Assignment(slot_id(slot_number), person_id(person_number), is_pinned)
 
 
-def choice(slot_number: int, person_number: int) -> Choice:
-    return Choice(slot_id(slot_number), person_id(person_number))
+def choice(slot_number: int, person_number: int) -> SlotVariable:
+    return SlotVariable(slot_id(slot_number), person_id(person_number))
 
 
 def places(*minutes: tuple[int, int, int]) -> Travel:
@@ -113,9 +113,9 @@ def _small_person(chance: Random, number: int, skills: Sequence[str], homes: Seq
     )
 
 
-def best_by_trying(plan: Plan) -> tuple[int, set[frozenset[Choice]]]:
+def best_by_trying(plan: Plan) -> tuple[int, set[frozenset[SlotVariable]]]:
     """The most points of any plan, and all plans that have them, by trying every plan."""
-    best, found = None, set[frozenset[Choice]]()
+    best, found = None, set[frozenset[SlotVariable]]()
     for choices in _every_plan(plan):
         points = _points(plan, choices)
         if best is None or points > best:
@@ -126,20 +126,20 @@ def best_by_trying(plan: Plan) -> tuple[int, set[frozenset[Choice]]]:
     return best, found
 
 
-def _every_plan(plan: Plan) -> Iterator[tuple[Choice, ...]]:
+def _every_plan(plan: Plan) -> Iterator[tuple[SlotVariable, ...]]:
     """Every set of choices that breaks no rule which the pinned ones do not break by themselves."""
     pinned = tuple(one for one in plan.assignments if one.is_pinned)
     tolerated = set(find_conflicts(plan, pinned))
 
-    def fits(*choices: Choice) -> bool:
+    def fits(*choices: SlotVariable) -> bool:
         more = [Assignment(one.slot_id, one.collaborator_id) for one in choices]
         return set(find_conflicts(plan, [*pinned, *more])) <= tolerated
 
-    stands = tuple(Choice(one.slot_id, one.collaborator_id) for one in pinned)
+    stands = tuple(SlotVariable(one.slot_id, one.collaborator_id) for one in pinned)
     groups = []
     for one in plan.slots:
         left = one.headcount - sum(choice.slot_id == one.slot_id for choice in stands)
-        able = [Choice(one.slot_id, who.collaborator_id) for who in plan.collaborators]
+        able = [SlotVariable(one.slot_id, who.collaborator_id) for who in plan.collaborators]
         free = [choice for choice in able if choice not in stands and fits(choice)]
         groups.append([group for size in range(max(0, left) + 1) for group in combinations(free, size)])
     every = {choice for found in groups for group in found for choice in group}
@@ -154,8 +154,8 @@ def _every_plan(plan: Plan) -> Iterator[tuple[Choice, ...]]:
 
 
 def _combined(
-    groups: Sequence[Sequence[tuple[Choice, ...]]], excluded: set[frozenset[Choice]]
-) -> Iterator[tuple[Choice, ...]]:
+    groups: Sequence[Sequence[tuple[SlotVariable, ...]]], excluded: set[frozenset[SlotVariable]]
+) -> Iterator[tuple[SlotVariable, ...]]:
     """One group of each slot, where no two choices exclude each other."""
     if not groups:
         yield ()
@@ -166,7 +166,7 @@ def _combined(
                 yield (*chosen, *group)
 
 
-def _points(plan: Plan, choices: Sequence[Choice]) -> int:
+def _points(plan: Plan, choices: Sequence[SlotVariable]) -> int:
     weights, now = plan.weights, {(one.slot_id, one.collaborator_id) for one in plan.assignments}
     slots = {one.slot_id: one for one in plan.slots}
     people = {one.collaborator_id: one for one in plan.collaborators}

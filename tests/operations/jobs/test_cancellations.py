@@ -9,7 +9,7 @@ from domain.jobs.job import SYSTEM_ORG, Cancel, Done, Origin, Outcome, State
 from domain.jobs.lifecycle import settlement_of
 from domain.jobs.retry import STANDARD
 from operations.jobs import cancellations
-from operations.jobs.cancellations import MOST_LEVELS, Canceled
+from operations.jobs.cancellations import MOST_LEVELS, CancellationResult
 from storage.jobs import ledger
 from storage.postgres.database import Database
 from storage.postgres.execution import RowLocked
@@ -31,7 +31,7 @@ def end(store: Database, job_id: UUID, outcome: Outcome) -> None:
         ledger.settle(tx, [settlement_of(job, outcome, STANDARD, NOW, 0.0)])
 
 
-def cancel(store: Database, *job_ids: UUID, org_id: UUID | None = None, children: bool = True) -> Canceled:
+def cancel(store: Database, *job_ids: UUID, org_id: UUID | None = None, children: bool = True) -> CancellationResult:
     return cancellations.cancel(store, job_ids, "not needed", by=ADA, org_id=org_id, children=children)
 
 
@@ -85,7 +85,7 @@ def test_asking_again_finds_what_came_since_and_repeats_nothing(
 def test_children_are_left_when_nobody_asks_for_them(store: Database, org: UUID, database: Connection) -> None:
     root = enqueue_one(store, org)
     child = enqueue_one(store, org, parent_id=root)
-    assert cancel(store, root, children=False) == Canceled({root: "canceled"}, {})
+    assert cancel(store, root, children=False) == CancellationResult({root: "canceled"}, {})
     assert state(database, child) == "queued"
 
 
@@ -96,7 +96,7 @@ def test_a_job_that_succeeded_keeps_its_children(
     root = enqueue_one(store, org)
     child = enqueue_one(store, org, parent_id=root)
     end(store, root, outcome)
-    assert cancel(store, root) == Canceled({}, {child: "canceled"} if reached else {})
+    assert cancel(store, root) == CancellationResult({}, {child: "canceled"} if reached else {})
 
 
 def test_no_job_of_another_org_is_reached_except_from_the_system_orgs(
@@ -107,7 +107,7 @@ def test_no_job_of_another_org_is_reached_except_from_the_system_orgs(
     foreign = enqueue_one(store, other, parent_id=root)
     fanned = enqueue_one(store, other, parent_id=fan_out)
     assert cancel(store, root).descendants == {}
-    assert cancel(store, fan_out, org_id=other) == Canceled({}, {})
+    assert cancel(store, fan_out, org_id=other) == CancellationResult({}, {})
     assert cancel(store, fan_out).descendants == {fanned: "canceled"}
     assert state(database, foreign) == "queued"
 

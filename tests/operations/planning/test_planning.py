@@ -10,7 +10,7 @@ from commands.operations import AREAS
 from domain.notifications.built_in import ALERT
 from domain.orgs.access.api_keys import Role
 from storage.notifications import notifications
-from storage.notifications.notifications import Request
+from storage.notifications.notifications import NotificationRequest
 from tests.commands.calling import answer
 from tests.doubles.factories import make_org, make_project
 from tests.doubles.told_people import ToldPeople
@@ -186,7 +186,7 @@ def test_what_a_job_of_a_project_tells_people_is_sent_by_jobs_of_the_org(told: T
     """A digest has words of several projects; what else the job enqueues is of its project, as before."""
     project = make_project(told.database, told.org_id)
     with told.process.database.tenant(told.org_id, project) as tx:
-        request = Request(told.user_id, ALERT, {"title": "Rain", "text": "It rains."})
+        request = NotificationRequest(told.user_id, ALERT, {"title": "Rain", "text": "It rains."})
         asked = notifications.notify(tx, told.org_id, request)
         assert asked.refusal is None
         assert tx.raw("select postroom.current_project() as it")[0].it == project

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from domain.jobs.failures import CallState, Transient
-from domain.models.agents.transcript import Answer, ToolResult, Turn
+from domain.models.agents.transcript import ModelTurn, ToolResult, TurnAnswer
 from providers.anthropic.conversation import (
     GO_ON,
     NO_TEXT,
@@ -25,13 +25,13 @@ CALL = {"type": "tool_use", "id": "toolu_1", "name": "archive", "input": {}}
 SAID = {"type": "text", "text": "I archive it."}
 
 
-def request(*turns: Turn, **changes: Any) -> ConversationRequest:  # noqa: ANN401  # fields of the request
+def request(*turns: ModelTurn, **changes: Any) -> ConversationRequest:  # noqa: ANN401  # fields of the request
     fields = {"system": "You are an agent.", "tools": TOOLS, "opening": "A thread.", "turns": turns, **changes}
     return ConversationRequest(model="claude-haiku-5-5", **fields)
 
 
-def turn(*content: dict[str, Any], results: tuple[ToolResult, ...] = (), note: str = "") -> Turn:
-    return Turn(Answer("tool_use", content), results, note)
+def turn(*content: dict[str, Any], results: tuple[ToolResult, ...] = (), note: str = "") -> ModelTurn:
+    return ModelTurn(TurnAnswer("tool_use", content), results, note)
 
 
 def marks(body: Any) -> int:  # noqa: ANN401  # any JSON

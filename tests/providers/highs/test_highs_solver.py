@@ -11,8 +11,8 @@ from random import Random
 import pytest
 
 from domain.planning.model import Plan, Weights
-from domain.planning.programme import Answer, Choice, Programme, Row, pinned_choices, programme
-from domain.planning.rank import Ended, greedy, suggest
+from domain.planning.programme import LinearRow, Programme, SlotVariable, SolverAnswer, pinned_choices, programme
+from domain.planning.rank import SearchEnd, greedy, suggest
 from providers.highs.solver import OPTIONS, HighsSolver
 from tests.doubles.planning.plans import best_by_trying, large_plan, person, place_id, places, slot, small_plan
 from tests.doubles.planning.solving import all_best, within
@@ -75,7 +75,7 @@ def test_a_solver_without_time_answers_with_its_gap() -> None:
 
 def test_a_suggestion_without_time_has_a_plan_with_its_gap() -> None:
     found = suggest(large_plan("dense", slots=60, people=30), within(0), alternatives=3)
-    assert found.ended is Ended.OUT_OF_TIME
+    assert found.ended is SearchEnd.OUT_OF_TIME
     assert not found.proposals[0].is_proved
     assert found.proposals[0].gap_percent > 0
 
@@ -113,9 +113,12 @@ def _hard() -> Programme:
     for _ in range(4):
         factors = [(index, chance.randrange(1, 100)) for index in range(size)]
         half = sum(factor for _, factor in factors) // 2
-        rows += [Row(half, tuple(factors)), Row(-half, tuple((index, -factor) for index, factor in factors))]
+        rows += [
+            LinearRow(half, tuple(factors)),
+            LinearRow(-half, tuple((index, -factor) for index, factor in factors)),
+        ]
     return Programme(
-        choices=tuple(Choice(place_id(index), place_id(index)) for index in range(size)),
+        choices=tuple(SlotVariable(place_id(index), place_id(index)) for index in range(size)),
         gains=(1,) * size,
         uppers=(1,) * size,
         rows=tuple(rows),
@@ -125,19 +128,21 @@ def _hard() -> Programme:
 @pytest.mark.parametrize(
     ("rows", "expected"),
     [
-        ((), Answer((2, 3), 17)),
-        ((Row(3, ((0, 1), (1, 1))),), Answer((0, 3), 13)),
-        ((Row(-6, ((0, -1), (1, -1))),), Answer(None, None)),
+        ((), SolverAnswer((2, 3), 17)),
+        ((LinearRow(3, ((0, 1), (1, 1))),), SolverAnswer((0, 3), 13)),
+        ((LinearRow(-6, ((0, -1), (1, -1))),), SolverAnswer(None, None)),
     ],
 )
-def test_an_answer_is_proved_or_says_that_there_is_none(rows: tuple[Row, ...], expected: Answer) -> None:
-    choices = tuple(Choice(place_id(index), place_id(index)) for index in range(2))
+def test_an_answer_is_proved_or_says_that_there_is_none(rows: tuple[LinearRow, ...], expected: SolverAnswer) -> None:
+    choices = tuple(SlotVariable(place_id(index), place_id(index)) for index in range(2))
     wanted = Programme(choices, gains=(2, 4), uppers=(2, 3), rows=rows, pinned_points=1)
     assert within(10)(wanted, None) == expected
 
 
-@pytest.mark.parametrize(("rows", "expected"), [((), Answer((), 7)), ((Row(-1, ()),), Answer(None, None))])
-def test_a_programme_without_variables_needs_no_solver(rows: tuple[Row, ...], expected: Answer) -> None:
+@pytest.mark.parametrize(
+    ("rows", "expected"), [((), SolverAnswer((), 7)), ((LinearRow(-1, ()),), SolverAnswer(None, None))]
+)
+def test_a_programme_without_variables_needs_no_solver(rows: tuple[LinearRow, ...], expected: SolverAnswer) -> None:
     assert within(0)(Programme((), (), (), rows, pinned_points=7), None) == expected
 
 

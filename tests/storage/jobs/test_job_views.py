@@ -11,7 +11,7 @@ from psycopg.types.json import Jsonb
 from domain.jobs.job import NewJob, Origin, State
 from domain.jobs.lifecycle import Settlement
 from storage.jobs import job_views, ledger
-from storage.jobs.job_views import CLOCKS_DIFFER, FIRST_ID, TROUBLED, UNFINISHED, JobFilter, Position
+from storage.jobs.job_views import CLOCKS_DIFFER, FIRST_ID, TROUBLED, UNFINISHED, JobFilter, JobPosition
 from storage.postgres.database import Database
 from storage.postgres.execution import Row
 from storage.postgres.looking import FIRST_TIME, Looked
@@ -101,10 +101,10 @@ def put(store: Database, database: Connection, org: UUID, job_id: UUID, at: date
     database.execute(then, (Jsonb(made and made[0] | {"foreign_at": None}), at))
 
 
-def position_after(found: Looked[Row], limit: int) -> Position | None:
+def position_after(found: Looked[Row], limit: int) -> JobPosition | None:
     if len(found.rows) > limit:
-        return Position(found.rows[limit - 1].at, found.rows[limit - 1].job_id)
-    return None if found.reached is None else Position(found.reached, FIRST_ID)
+        return JobPosition(found.rows[limit - 1].at, found.rows[limit - 1].job_id)
+    return None if found.reached is None else JobPosition(found.reached, FIRST_ID)
 
 
 def test_a_list_says_how_far_it_looked(store: Database, database: Connection, org: UUID) -> None:

@@ -93,7 +93,7 @@ def test_a_fan_out_keeps_nobody_waiting(store: Database, database: Connection, o
         for job_type in ("probe.run", "probe.serial")
     ]
     with store.ledger() as fanning:
-        batch = fan_out.to_accounts(fanning, parent, Run, {}, fan_out.Part())
+        batch = fan_out.to_accounts(fanning, parent, Run, {}, fan_out.AccountRange())
         assert batch.created == batch.accounts
         work(store, others)
         added = [enqueue_one(store, tenant, payload={"account_id": "added meanwhile"}) for tenant in orgs]

@@ -7,7 +7,7 @@ import pytest
 from domain.mail.correspondence import EmailState
 from storage.mail import emails, messages
 from storage.mail.accounts.accounts import Account
-from storage.mail.emails import EndedWait, MadeDraft, OpenRecord
+from storage.mail.emails import EndedThreadWait, MadeDraft, OpenRecord
 from storage.postgres.database import Database, Transaction
 from tests.doubles.mail_factories import NOON, WANTS_ANSWER, make_account, make_message, store_message
 
@@ -119,7 +119,9 @@ def test_an_order_is_withdrawn_with_the_last_label(store: Database, account: Acc
         messages.change_labels(tx, account_id, ["m1"], add={label}, remove=())
         assert emails.withdraw_orders(tx, account_id, ["m0"], {label}) == ()
         messages.change_labels(tx, account_id, ["m1"], add=(), remove={label})
-        assert emails.withdraw_orders(tx, account_id, ["m1"], {label}) == (EndedWait(thread_id, "m0", in_doubt=False),)
+        assert emails.withdraw_orders(tx, account_id, ["m1"], {label}) == (
+            EndedThreadWait(thread_id, "m0", in_doubt=False),
+        )
         assert emails.withdraw_orders(tx, account_id, ["m1"], {label}) == ()
 
 

@@ -7,9 +7,9 @@ from uuid import UUID
 from psycopg import Connection
 
 from domain.notifications.channels import Channel
-from domain.notifications.template import Words
+from domain.notifications.template import RenderedWords
 from storage.notifications import digests, inbox, notifications, people
-from storage.notifications.notifications import Request
+from storage.notifications.notifications import NotificationRequest
 from storage.postgres.database import Database
 from tests.doubles.told_people import DATA, ToldPeople
 from tests.waiting import eventually
@@ -19,7 +19,9 @@ CLOSES_AT = datetime(2099, 1, 1, tzinfo=UTC)
 
 def asked(told: ToldPeople, number: int) -> tuple[UUID, UUID, UUID]:
     with told.process.database.ledger() as tx:
-        made = notifications.notify(tx, told.org_id, Request(told.user_id, "booking", DATA, bucket=str(number)))
+        made = notifications.notify(
+            tx, told.org_id, NotificationRequest(told.user_id, "booking", DATA, bucket=str(number))
+        )
     assert made.notification_id is not None
     return told.org_id, told.user_id, made.notification_id
 
@@ -86,7 +88,7 @@ def test_numbers_of_an_inbox_are_seen_in_their_order(told: ToldPeople) -> None:
     first, second, store = asked(told, 1), asked(told, 2), told.process.database
     numbers: list[int | None] = []
     with store.tenant(told.org_id) as tx:
-        numbers.append(inbox.add(tx, first, "bookings", Words("a", "b")))
+        numbers.append(inbox.add(tx, first, "bookings", RenderedWords("a", "b")))
         other = threading.Thread(target=lambda: numbers.append(_add(store, second)))
         other.start()
         eventually(lambda: waits_for_a_lock(told.database), describe="the second waits for the first")
@@ -97,7 +99,7 @@ def test_numbers_of_an_inbox_are_seen_in_their_order(told: ToldPeople) -> None:
 
 def _add(store: Database, notification: tuple[UUID, UUID, UUID]) -> int | None:
     with store.tenant(notification[0]) as tx:
-        return inbox.add(tx, notification, "bookings", Words("a", "b"))
+        return inbox.add(tx, notification, "bookings", RenderedWords("a", "b"))
 
 
 def test_a_code_is_not_sent_twice_a_minute(told: ToldPeople) -> None:

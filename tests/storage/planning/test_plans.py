@@ -15,7 +15,7 @@ from psycopg import Connection
 from domain.jobs.failures import Forbidden
 from domain.jobs.scheduling.zones import zone_names
 from domain.planning import conflicts as rules
-from domain.planning.conflicts import Conflict, ConflictKind
+from domain.planning.conflicts import ConflictKind, PlanConflict
 from domain.planning.fingerprint import difference, parts_of
 from domain.planning.model import Assignment, Availability, AvailabilityKind, Commitment, Plan, Span
 from domain.planning.travel import Place, Travel
@@ -57,12 +57,12 @@ def on_the_map(plan: Plan) -> Plan:
     return replace(plan, travel=Travel((*spots, unknown), table))
 
 
-def within(found: Iterable[Conflict], plan: Plan, window: Span) -> list[Conflict]:
+def within(found: Iterable[PlanConflict], plan: Plan, window: Span) -> list[PlanConflict]:
     inside = {one.slot_id for one in plan.slots if one.span.overlaps(window)}
     return [conflict for conflict in found if inside & set(conflict.slot_ids)]
 
 
-def as_counted(found: Iterable[Conflict]) -> Counter[tuple[object, ...]]:
+def as_counted(found: Iterable[PlanConflict]) -> Counter[tuple[object, ...]]:
     return Counter(
         (one.kind, one.collaborator_id, one.slot_ids, one.detail, one.minutes, one.conflict_id) for one in found
     )

@@ -10,7 +10,7 @@ from domain.notifications.template import read_template
 from engine.relay.due_rows import DueRows
 from sandbox.fcm.service import service_account
 from storage.notifications import notifications, people, reminders, templates
-from storage.notifications.notifications import Request
+from storage.notifications.notifications import NotificationRequest
 from tests.doubles.email_orders import set_sender
 from tests.doubles.mail_environment import MailEnvironment
 from tests.doubles.told_people import BOOKING, DATA, add_reminder, give_senders
@@ -22,7 +22,7 @@ ADDRESSES = {Channel.SMS: "+4930123456", Channel.PUSH: "device-1"}
 def _ask(env: MailEnvironment, *channels: Channel, bucket: str = "") -> None:
     """Ask for a notification to the mailbox's owner, who has an address of each kind."""
     org_id, user_id = env.account.org_id, env.account.user_id
-    request = Request(user_id, "booking", DATA, bucket, channels)
+    request = NotificationRequest(user_id, "booking", DATA, bucket, channels)
     with env.process.database.ledger() as tx:
         if templates.find(tx, org_id, "booking") is None:
             # A digest closes within the time that a trial lets pass for its recovery.

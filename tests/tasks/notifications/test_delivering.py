@@ -9,7 +9,7 @@ import pytest
 from domain.jobs.failures import Forbidden
 from domain.notifications.channels import Channel, Choice
 from storage.notifications import inbox, notifications, people
-from storage.notifications.notifications import Request
+from storage.notifications.notifications import NotificationRequest
 from tests.doubles.told_people import DATA, ToldPeople, states
 
 NUMBER = "+4930123456"
@@ -62,11 +62,14 @@ def test_a_refused_request_leaves_the_callers_write_and_an_audit_event(told: Tol
     ).fetchone()
     assert theirs is not None
     bad = {
-        "recipient_id": [Request(uuid4(), "booking", DATA), Request(theirs[0], "booking", DATA)],
-        "template": [Request(told.user_id, "nothing", DATA)],
-        "data": [Request(told.user_id, "booking", {"what": "x" * 17_000})],
-        "bucket": [Request(told.user_id, "booking", DATA, bucket="x" * 201)],
-        "channels": [Request(told.user_id, "booking", DATA, channels=())],
+        "recipient_id": [
+            NotificationRequest(uuid4(), "booking", DATA),
+            NotificationRequest(theirs[0], "booking", DATA),
+        ],
+        "template": [NotificationRequest(told.user_id, "nothing", DATA)],
+        "data": [NotificationRequest(told.user_id, "booking", {"what": "x" * 17_000})],
+        "bucket": [NotificationRequest(told.user_id, "booking", DATA, bucket="x" * 201)],
+        "channels": [NotificationRequest(told.user_id, "booking", DATA, channels=())],
     }
     with told.process.database.ledger() as tx:
         tx.raw("update orgs set name = 'renamed' where id = %(org)s", {"org": told.org_id})
@@ -92,9 +95,9 @@ def test_a_ledger_that_knows_no_such_job_fails_no_write(told: ToldPeople) -> Non
 
 def test_a_tenant_notifies_its_own_org_alone(told: ToldPeople) -> None:
     with told.process.database.tenant(told.org_id) as tx:
-        assert notifications.notify(tx, told.org_id, Request(told.user_id, "booking", DATA)).created
+        assert notifications.notify(tx, told.org_id, NotificationRequest(told.user_id, "booking", DATA)).created
     with pytest.raises(Forbidden), told.process.database.tenant(uuid4()) as tx:
-        notifications.notify(tx, told.org_id, Request(told.user_id, "booking", DATA))
+        notifications.notify(tx, told.org_id, NotificationRequest(told.user_id, "booking", DATA))
 
 
 def test_what_is_not_sent_says_why(told: ToldPeople) -> None:

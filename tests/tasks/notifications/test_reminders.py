@@ -14,7 +14,7 @@ from engine.relay.due_rows import DueRows
 from operations.jobs import replays
 from storage.jobs import ledger
 from storage.notifications import people, reminders
-from storage.notifications.reminders import Wanted
+from storage.notifications.reminders import WantedReminder
 from tests.doubles.factories import make_org
 from tests.doubles.told_people import ToldPeople, add_reminder
 
@@ -106,7 +106,7 @@ def change(told: ToldPeople, reminder_id: UUID, act: str) -> None:
     with told.process.database.ledger() as tx:
         found = reminders.take(tx, reminder_id)
         assert found is not None
-        wanted = Wanted(found.title, found.body, found.timing)
+        wanted = WantedReminder(found.title, found.body, found.timing)
         match act:
             case "reworded":
                 reminders.change(tx, found, wanted._replace(title="Sell the car"), reworded(found))

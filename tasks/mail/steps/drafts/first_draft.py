@@ -13,7 +13,7 @@ from domain.mail.correspondence import EmailEvent, EmailState
 from domain.mail.replies import draft_fingerprint
 from domain.mail.replies.draft_fingerprint import UNKNOWN
 from domain.mail.replies.drafting import DraftText, accept_draft, draft_prompt
-from domain.mail.replies.replies import Envelope, Original, reply_message
+from domain.mail.replies.replies import MessageHead, Original, reply_message
 from domain.mail.thread_plan import SHOWN, plan_event
 from domain.payloads.threads import CleanupPayload
 from engine.context import JobContext
@@ -89,7 +89,7 @@ def _write_anew(draft: ThreadDraft, original: Original) -> Outcome:
     tried = draft.make(token, raw, newest=case.newest)
     if tried is None:
         return _plan_again(draft)
-    return _record_made(draft, *tried, draft_fingerprint.of_made(body, Envelope.of_reply(original, sender)))
+    return _record_made(draft, *tried, draft_fingerprint.of_made(body, MessageHead.of_reply(original, sender)))
 
 
 def _plan_again(draft: ThreadDraft) -> Done:
@@ -151,7 +151,7 @@ def _kept_fingerprint(draft: ThreadDraft) -> str:
     sender = draft.sender()
     try:
         body = sender.signed(accept_draft(kept["arguments"], sender.name).body)
-        return draft_fingerprint.of_made(body, Envelope.of_reply(draft.case.original, sender))
+        return draft_fingerprint.of_made(body, MessageHead.of_reply(draft.case.original, sender))
     except Invalid:
         return UNKNOWN
 

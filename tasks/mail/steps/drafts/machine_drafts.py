@@ -26,7 +26,7 @@ def standing(mailbox: Mailbox, made: MadeDraft) -> DraftStanding:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ReworkRequest:
     """A draft as it stands in the mailbox, and what its person asks of it; None where their own text is in it."""
 
     draft: Draft
@@ -41,10 +41,10 @@ class Request:
         return DraftStanding.INSTRUCTED if self.instruction.text else DraftStanding.UNTOUCHED
 
 
-def request(mailbox: Mailbox, made: MadeDraft) -> Request | None:
+def request(mailbox: Mailbox, made: MadeDraft) -> ReworkRequest | None:
     """Read what a person asks of a draft; None when it is no longer there."""
     read = _read(mailbox, made.draft_id)
-    return None if read is None else Request(*read, instruction_of(read[1], made.fingerprint))
+    return None if read is None else ReworkRequest(*read, instruction_of(read[1], made.fingerprint))
 
 
 def find_rewritten(mailbox: Mailbox, draft_id: str, token: str, old_message_id: str | None) -> Finding:

@@ -13,12 +13,12 @@ from domain.jobs.effects import CannotTell, Finding, Found
 from domain.jobs.failures import Invalid
 from domain.jobs.job import Done, JsonObject, NewJob, Outcome, Snooze
 from domain.mail.correspondence import EmailEvent, EmailState, LabelRole
-from domain.mail.outgoing.senders import Sender, sender_of
+from domain.mail.outgoing.senders import SenderWords, sender_of
 from domain.mail.replies import draft_fingerprint
 from domain.mail.replies.draft_fingerprint import UNKNOWN
 from domain.mail.replies.drafting import DraftText, accept_draft, draft_prompt
 from domain.mail.replies.instruction import Instruction
-from domain.mail.replies.replies import Envelope, Original, threaded_message
+from domain.mail.replies.replies import MessageHead, Original, threaded_message
 from domain.mail.thread_plan import DraftStanding, ThreadBefore, plan_event, plan_rework
 from domain.payloads.drafts import ReworkPayload, WriteManualPayload
 from domain.payloads.threads import CleanupPayload
@@ -29,7 +29,7 @@ from storage.mail.accounts import accounts
 from storage.mail.emails import MadeDraft
 from storage.postgres.database import Transaction
 from tasks.mail.steps.drafts import machine_drafts
-from tasks.mail.steps.drafts.machine_drafts import Request
+from tasks.mail.steps.drafts.machine_drafts import ReworkRequest
 from tasks.mail.steps.drafts.thread_draft import ThreadDraft
 from tasks.mail.steps.language_model import OutOfDate, ask, boundary
 from tasks.mail.steps.mailbox_session import check_connected, open_mailbox
@@ -128,10 +128,10 @@ def _go_on(draft: ThreadDraft) -> Outcome:
     return _find_left(draft)
 
 
-def _rewrite(draft: ThreadDraft, request: Request, instruction: Instruction) -> Outcome:
+def _rewrite(draft: ThreadDraft, request: ReworkRequest, instruction: Instruction) -> Outcome:
     """Have the model write, and replace the draft once; its person may have touched it since it was read."""
     sender = _sender(draft, request)
-    envelope = Envelope.of_draft(request.message, sender.address)
+    envelope = MessageHead.of_draft(request.message, sender.address)
     try:
         envelope.check()
     except Invalid as refusal:
@@ -156,7 +156,7 @@ def _rewrite(draft: ThreadDraft, request: Request, instruction: Instruction) -> 
     return _record_made(draft, effect, made, body)
 
 
-def _sender(draft: ThreadDraft, request: Request) -> Sender:
+def _sender(draft: ThreadDraft, request: ReworkRequest) -> SenderWords:
     """Whom the draft comes from: its person may have chosen another address."""
     written = request.message
     if written.from_ is None:
@@ -164,7 +164,7 @@ def _sender(draft: ThreadDraft, request: Request) -> Sender:
     return sender_of(draft.thread.mailbox.send_as(), written.from_, written.reply_to)
 
 
-def _text(draft: ThreadDraft, request: Request, instruction: Instruction, sender: Sender) -> DraftText:
+def _text(draft: ThreadDraft, request: ReworkRequest, instruction: Instruction, sender: SenderWords) -> DraftText:
     """The new words; raises `OutOfDate` when they were asked for by another message of the draft."""
     prompt = draft_prompt(
         [one.parsed for one in draft.case.messages],
@@ -179,7 +179,7 @@ def _text(draft: ThreadDraft, request: Request, instruction: Instruction, sender
     return ask(draft.ctx, account_id, WORDS, model, prompt, accept, based_on=request.draft.message_id)
 
 
-def _finder(draft: ThreadDraft, request: Request | None) -> Callable[[], Finding]:
+def _finder(draft: ThreadDraft, request: ReworkRequest | None) -> Callable[[], Finding]:
     """How to find out whether the draft was replaced."""
     email = draft.email
     if email.draft_id is None:

@@ -13,7 +13,7 @@ from domain.jobs.effects import CannotTell, Finding
 from domain.jobs.job import JsonObject, Writes
 from domain.mail.correspondence import SETTLED, EmailEvent, EmailState
 from domain.mail.mailbox import BINS
-from domain.mail.outgoing.senders import Sender, choose_sender
+from domain.mail.outgoing.senders import SenderWords, choose_sender
 from domain.mail.replies.draft_fingerprint import UNKNOWN
 from domain.mail.replies.lost_draft import LostDraft
 from domain.mail.thread_plan import DraftStanding, ThreadBefore, plan_event
@@ -61,7 +61,7 @@ class ThreadDraft:
         """What names the record: its account and its thread."""
         return self.thread.where
 
-    def sender(self) -> Sender:
+    def sender(self) -> SenderWords:
         """Whom a reply comes from, as the mailbox has it now."""
         return choose_sender(self.thread.mailbox.send_as(), self.case.account.email, self.case.asked.parsed)
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.jobs.failures import Invalid
-from domain.jobs.scheduling.cron import MOST_AT_ONCE, ON_TIME, Missed, Plan, Timetable, next_after, plan
+from domain.jobs.scheduling.cron import MOST_AT_ONCE, ON_TIME, DueTimes, Missed, Timetable, next_after, plan
 
 BERLIN = "Europe/Berlin"
 ZONES = st.sampled_from(["UTC", BERLIN, "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu"])
@@ -115,7 +115,9 @@ def test_what_was_missed_for_long_is_caught_up_in_parts() -> None:
 
 def test_before_its_time_nothing_is_due() -> None:
     first = at("2026-01-01T00:00:00+00:00")
-    assert plan(Timetable("0 0 * * *", "UTC", Missed.RUN_ALL), first, first - timedelta(seconds=1)) == Plan((), first)
+    assert plan(Timetable("0 0 * * *", "UTC", Missed.RUN_ALL), first, first - timedelta(seconds=1)) == DueTimes(
+        (), first
+    )
 
 
 @pytest.mark.parametrize(

@@ -9,23 +9,23 @@ from hypothesis import strategies as st
 from domain.jobs.scheduling.fairness import (
     LOWER_SHARE,
     SMALLEST_WINDOW,
+    HintWindow,
+    OrgTurn,
     PriorityTurn,
     Tenant,
-    Turn,
-    Window,
     adapt,
     offer,
     share,
 )
 
 TENANTS = [Tenant(UUID(int=n), weight) for n, weight in enumerate((1, 1, 3, 2, 10), start=1)]
-windows = st.builds(Window, size=st.integers(SMALLEST_WINDOW, 20_000), pace=st.floats(0, 50_000))
+windows = st.builds(HintWindow, size=st.integers(SMALLEST_WINDOW, 20_000), pace=st.floats(0, 50_000))
 tenant_lists = st.lists(st.integers(1, 100), min_size=1, max_size=30).map(
     lambda weights: [Tenant(UUID(int=n), weight) for n, weight in enumerate(weights, start=1)]
 )
 
 
-def ring(tenants: list[Tenant], turn: Turn | None) -> list[Tenant]:
+def ring(tenants: list[Tenant], turn: OrgTurn | None) -> list[Tenant]:
     """The tenants in the order of their turns, as the ledger lists them."""
     start = turn.org_id if turn else UUID(int=0)
     return [t for t in tenants if t.org_id >= start] + [t for t in tenants if t.org_id < start]
@@ -39,7 +39,7 @@ def ring(tenants: list[Tenant], turn: Turn | None) -> list[Tenant]:
     st.integers(1, 20_000),
 )
 def test_a_window_stays_between_its_smallest_size_and_its_cap(
-    window: Window, taken: int, depth: int, seconds: float, cap: int
+    window: HintWindow, taken: int, depth: int, seconds: float, cap: int
 ) -> None:
     after = adapt(window, taken=taken, depth=depth, seconds=seconds, cap=max(cap, window.size))
     assert SMALLEST_WINDOW <= after.size <= max(cap, window.size)
@@ -49,7 +49,7 @@ def test_a_window_stays_between_its_smallest_size_and_its_cap(
 @given(st.integers(1, 20_000), st.integers(10, 15_000))
 def test_a_window_finds_the_pace_of_fast_workers_within_a_second(cap: int, pace: int) -> None:
     """Workers that take `pace` hints a second from a window that is filled every 25 ms are soon never idle."""
-    window, depth, tick = Window(), 0, 0.025
+    window, depth, tick = HintWindow(), 0, 0.025
     idle = 0
     for turn in range(200):
         wanted = round(pace * tick)
@@ -63,7 +63,7 @@ def test_a_window_finds_the_pace_of_fast_workers_within_a_second(cap: int, pace:
 
 
 def test_a_window_of_slow_workers_stays_small_although_they_claim_much_at_once() -> None:
-    window = Window()
+    window = HintWindow()
     sizes = []
     for turn in range(400):
         taken = window.size if turn < 3 else int(turn % 20 == 0)  # then two jobs a second
@@ -74,13 +74,13 @@ def test_a_window_of_slow_workers_stays_small_although_they_claim_much_at_once()
 
 
 def test_room_is_what_is_missing_and_never_negative() -> None:
-    assert [Window(10).room(depth) for depth in (0, 9, 10, 11)] == [10, 1, 0, 0]
+    assert [HintWindow(10).room(depth) for depth in (0, 9, 10, 11)] == [10, 1, 0, 0]
 
 
 def test_a_queue_overflows_beyond_twice_what_its_window_or_a_burst_needs() -> None:
-    assert not Window(10).overflows(40, burst=20)
-    assert Window(10).overflows(41, burst=20)
-    assert not Window(100).overflows(200, burst=20)
+    assert not HintWindow(10).overflows(40, burst=20)
+    assert HintWindow(10).overflows(41, burst=20)
+    assert not HintWindow(100).overflows(200, burst=20)
 
 
 @given(st.integers(0, 5000), tenant_lists)
@@ -95,7 +95,7 @@ def test_the_quotas_sum_up_to_the_budget(budget: int, tenants: list[Tenant]) -> 
 def test_over_many_turns_each_tenant_gets_its_weight(budgets: list[int], tenants: list[Tenant]) -> None:
     """However the room comes, one at a time or many: no tenant is ever a whole round ahead of another."""
     got: Counter[UUID] = Counter()
-    turn: Turn | None = None
+    turn: OrgTurn | None = None
     for budget in budgets:
         quotas, turn = share(budget, ring(tenants, turn), turn)
         got.update(quotas)
@@ -104,7 +104,7 @@ def test_over_many_turns_each_tenant_gets_its_weight(budgets: list[int], tenants
 
 
 def test_one_place_at_a_time_still_honours_the_weights() -> None:
-    turn: Turn | None = None
+    turn: OrgTurn | None = None
     served = []
     for _ in range(17):
         quotas, turn = share(1, ring(TENANTS, turn), turn)
@@ -113,10 +113,10 @@ def test_one_place_at_a_time_still_honours_the_weights() -> None:
 
 
 def test_a_tenant_without_a_backlog_passes_its_turn_on() -> None:
-    gone = Turn(UUID(int=3), 1)
+    gone = OrgTurn(UUID(int=3), 1)
     quotas, turn = share(2, [TENANTS[3], TENANTS[4]], gone)
     assert quotas == {UUID(int=4): 2, UUID(int=5): 0}
-    assert turn == Turn(UUID(int=4), 2)
+    assert turn == OrgTurn(UUID(int=4), 2)
 
 
 def test_nobody_waits() -> None:

@@ -23,7 +23,7 @@ from domain.mail.actions.snooze import A_YEAR, Snooze
 from domain.mail.outgoing.composing import compose
 from domain.mail.outgoing.outgoing_mail import message_bytes
 from domain.mail.outgoing.send_orders import ActionContext, send_order
-from domain.mail.outgoing.senders import Sender
+from domain.mail.outgoing.senders import SenderWords
 from domain.mail.parsing.mime import parse_message
 from domain.payloads.mail_address import Address, address_key
 from tests.domain.mail.actions.any_action import ACTIONS, NOON
@@ -88,7 +88,9 @@ def test_a_forward_that_is_accepted_can_be_sent(address: str) -> None:
     about = ActionContext(UUID(int=1), UUID(int=2), "18c2f0a1b2c3d4e6", "18c2f0a1b2c3d4e5", make_message())
     assert isinstance(action, Forward)
     order = send_order(action, about, ())
-    mail = compose(order, about.original, sender=Sender(Address("", "me@example.com")), token="token-12345", date=NOON)
+    mail = compose(
+        order, about.original, sender=SenderWords(Address("", "me@example.com")), token="token-12345", date=NOON
+    )
     assert [one.key for one in parse_message(message_bytes(mail)).to] == [address_key(address)]
 
 

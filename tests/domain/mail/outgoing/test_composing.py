@@ -10,7 +10,7 @@ from domain.jobs.failures import Invalid
 from domain.mail.mailbox import SenderAddress
 from domain.mail.outgoing.composing import compose, subject_of
 from domain.mail.outgoing.outgoing_mail import MailMessage, message_bytes
-from domain.mail.outgoing.senders import DELIVERED_TO, Sender, choose_sender
+from domain.mail.outgoing.senders import DELIVERED_TO, SenderWords, choose_sender
 from domain.mail.parsing.mime import parse_message
 from domain.payloads.mail_address import Address
 from domain.payloads.outbound import SendPayload
@@ -156,7 +156,7 @@ def test_every_header_that_says_where_a_mail_arrived_is_read(headers: dict[str, 
 
 
 def test_a_signature_is_below_the_words_once() -> None:
-    sender = Sender(Address("", "a@example.com"), signature="Olga\nAcme")
+    sender = SenderWords(Address("", "a@example.com"), signature="Olga\nAcme")
     signed = sender.signed("Yes.\n")
     assert signed == sender.signed(signed) == "Yes.\n\n-- \nOlga\nAcme"
     assert sender.unsigned(signed) == "Yes."

@@ -7,18 +7,18 @@ import pytest
 
 from domain.jobs.failures import Invalid
 from domain.mail.outgoing.header_lines import header_text
-from domain.mail.outgoing.senders import Sender
+from domain.mail.outgoing.senders import SenderWords
 from domain.mail.outgoing.subjects import plain_subject
 from domain.mail.parsing.limits import LONGEST_SUBJECT
 from domain.mail.parsing.mime import parse_message
 from domain.mail.parsing.parsed_message import ParsedMessage
 from domain.mail.replies.draft_fingerprint import is_untouched, of_made
 from domain.mail.replies.recipients import MOST_RECIPIENTS
-from domain.mail.replies.replies import Envelope, Original, reply_message
+from domain.mail.replies.replies import MessageHead, Original, reply_message
 from domain.payloads.mail_address import Address
 from tests.domain.mail.corpus.mutants import seeds
 
-OWNER = Sender(Address("", "owner@example.com"))
+OWNER = SenderWords(Address("", "owner@example.com"))
 HEADERS = [
     b"Subject: \x1b$BBG9g$;$N7o\x1b(B",
     b"Subject: =?utf-8?q?Question=07_about_Tuesday?=",
@@ -57,7 +57,7 @@ def answered(message: ParsedMessage) -> ParsedMessage | None:
     if message.message_id is not None and header_text(message.message_id) == message.message_id:
         assert reply.in_reply_to == reply.references[-1] == message.message_id
     assert "<token-12345@draft.postroom.invalid>" in reply.references
-    assert is_untouched(reply, of_made("Thank you.", Envelope.of_reply(original, OWNER)))
+    assert is_untouched(reply, of_made("Thank you.", MessageHead.of_reply(original, OWNER)))
     return reply
 
 

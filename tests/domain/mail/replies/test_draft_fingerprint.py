@@ -2,18 +2,18 @@
 
 import pytest
 
-from domain.mail.outgoing.senders import Sender
+from domain.mail.outgoing.senders import SenderWords
 from domain.mail.parsing.mime import parse_message
 from domain.mail.replies.draft_fingerprint import UNKNOWN, is_untouched, of_made, of_rework, words_of
 from domain.mail.replies.drafting import fingerprint
-from domain.mail.replies.replies import Envelope, Original, reply_message, threaded_message
+from domain.mail.replies.replies import MessageHead, Original, reply_message, threaded_message
 from domain.payloads.mail_address import Address
 
 OWNER = Address("", "owner@example.com")
-SENDER = Sender(OWNER)
+SENDER = SenderWords(OWNER)
 ORIGINAL = Original("Lunch?", (Address("Ada", "ada@example.org"),), "<one@example.org>")
 BODY = "Noon suits me."
-ENVELOPE = Envelope.of_reply(ORIGINAL, SENDER)
+ENVELOPE = MessageHead.of_reply(ORIGINAL, SENDER)
 MADE = of_made(BODY, ENVELOPE)
 
 
@@ -31,24 +31,24 @@ BOB = Address("", "bob@example.org")
 @pytest.mark.parametrize(
     "changed",
     [
-        Envelope(OWNER, ENVELOPE.to, "Re: Dinner?"),
-        Envelope(OWNER, (*ENVELOPE.to, BOB), ENVELOPE.subject),
-        Envelope(OWNER, (), ENVELOPE.subject),
-        Envelope(OWNER, ENVELOPE.to, ENVELOPE.subject, cc=(BOB,)),
-        Envelope(OWNER, ENVELOPE.to, ENVELOPE.subject, bcc=(BOB,)),
+        MessageHead(OWNER, ENVELOPE.to, "Re: Dinner?"),
+        MessageHead(OWNER, (*ENVELOPE.to, BOB), ENVELOPE.subject),
+        MessageHead(OWNER, (), ENVELOPE.subject),
+        MessageHead(OWNER, ENVELOPE.to, ENVELOPE.subject, cc=(BOB,)),
+        MessageHead(OWNER, ENVELOPE.to, ENVELOPE.subject, bcc=(BOB,)),
     ],
     ids=["subject", "to", "nobody", "cc", "bcc"],
 )
-def test_a_changed_envelope_is_an_edit_also_after_a_rework(changed: Envelope) -> None:
+def test_a_changed_envelope_is_an_edit_also_after_a_rework(changed: MessageHead) -> None:
     draft = parse_message(threaded_message(changed, ORIGINAL, BODY))
     assert not is_untouched(draft, MADE)
-    reworked = parse_message(threaded_message(Envelope.of_draft(draft, OWNER), ORIGINAL, "At one, then."))
+    reworked = parse_message(threaded_message(MessageHead.of_draft(draft, OWNER), ORIGINAL, "At one, then."))
     assert (reworked.subject, reworked.to, reworked.cc, reworked.bcc) == (draft.subject, draft.to, draft.cc, draft.bcc)
     assert not is_untouched(reworked, of_rework("At one, then.", MADE))
 
 
 def test_names_and_order_are_no_edit() -> None:
-    mailed = Envelope(Address("Owner", OWNER.address), (Address("A. Example", "ADA@example.org"),), ENVELOPE.subject)
+    mailed = MessageHead(Address("Owner", OWNER.address), (Address("A. Example", "ADA@example.org"),), ENVELOPE.subject)
     assert is_untouched(parse_message(threaded_message(mailed, ORIGINAL, BODY)), MADE)
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.jobs.failures import Invalid
-from domain.mail.outgoing.senders import Sender
+from domain.mail.outgoing.senders import SenderWords
 from domain.mail.parsing.mime import parse_message
 from domain.mail.replies.drafting import (
     LONGEST_THREAD,
@@ -133,6 +133,6 @@ def _wrapped(text: str, places: list[int]) -> list[tuple[int, str]]:
 def test_a_draft_read_back_from_its_bytes_is_unedited(words: list[str]) -> None:
     body = " ".join(words)
     raw = reply_message(
-        Original("s", (Address("", "ada@example.org"),)), Sender(Address("", "owner@example.com")), body
+        Original("s", (Address("", "ada@example.org"),)), SenderWords(Address("", "owner@example.com")), body
     )
     assert not was_edited(parse_message(raw).text, fingerprint(body))

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from domain.jobs.failures import Invalid
-from domain.mail.outgoing.senders import Sender
+from domain.mail.outgoing.senders import SenderWords
 from domain.mail.outgoing.subjects import plain_subject
 from domain.mail.outgoing.thread_ids import LONGEST_REFERENCES, thread_ids
 from domain.mail.parsing.encoded_words import decode_words
@@ -17,7 +17,7 @@ from domain.mail.replies.replies import Original, reply_message
 from domain.payloads.mail_address import Address
 from tests.domain.mail.messages import make_message
 
-OWNER = Sender(Address("Öwner", "owner@example.com"))
+OWNER = SenderWords(Address("Öwner", "owner@example.com"))
 ORIGINAL = Original("Meeting", (Address("Ada", "ada@example.org"),), "<two@example.org>", ("<one@example.org>",))
 
 
@@ -57,7 +57,7 @@ def test_what_a_header_cannot_hold_becomes_a_space_and_adds_no_header(before: st
     assert [one.address for one in (*reply.to, *reply.cc, *reply.bcc)] == ["ada@example.org"]
     assert plain_subject(reply.subject) == plain_subject(bad)
     with pytest.raises(Invalid, match="from"):
-        reply_message(ORIGINAL, Sender(Address("n", f"own{control}er@example.com")), "x")
+        reply_message(ORIGINAL, SenderWords(Address("n", f"own{control}er@example.com")), "x")
     with pytest.raises(Invalid, match="token"):
         reply_message(ORIGINAL, OWNER, "x", token=bad)
 

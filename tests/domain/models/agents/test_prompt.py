@@ -15,7 +15,7 @@ from domain.models.agents.prompt import (
     LONGEST_RESULT,
     MOST_FOUND,
     FoundMessage,
-    Sender,
+    KnownSender,
     opening,
     opening_of_request,
     shown_hits,
@@ -24,7 +24,7 @@ from domain.models.agents.prompt import (
 
 BOUNDARY = "0123456789abcdef01234567"
 PROFILE = parse_profile({"name": "desk", "prompt": "Be kind to Ada.", "model": "m-1", "tools": ["read_thread"]})
-SENDER = Sender(Automation(AutomationKind.HUMAN, Weight.NONE), is_known=True, first_contact=False)
+SENDER = KnownSender(Automation(AutomationKind.HUMAN, Weight.NONE), is_known=True, first_contact=False)
 
 
 def mail(text: str, subject: str = "Hello") -> ParsedMessage:

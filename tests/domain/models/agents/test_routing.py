@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from domain.models.agents.loop import RunStatus
-from domain.models.agents.routing import TO_AGENT, Standing, route_message
+from domain.models.agents.routing import TO_AGENT, AgentFacts, route_message
 
-FREE = Standing(has_profile=True, is_enabled=True, account_allows=True)
+FREE = AgentFacts(has_profile=True, is_enabled=True, account_allows=True)
 
 
 def test_nothing_in_the_way() -> None:
@@ -18,12 +18,12 @@ def test_nothing_in_the_way() -> None:
     ("standing", "words"),
     [
         (replace(FREE, account_allows=False), "off for this account"),
-        (Standing(has_profile=False, account_allows=True), "no profile desk"),
+        (AgentFacts(has_profile=False, account_allows=True), "no profile desk"),
         (replace(FREE, is_enabled=False), "desk is disabled"),
         *((replace(FREE, earlier_run=status), status) for status in RunStatus if status is not RunStatus.RUNNING),
     ],
 )
-def test_each_obstacle_leads_to_the_classifier_and_is_said(standing: Standing, words: str) -> None:
+def test_each_obstacle_leads_to_the_classifier_and_is_said(standing: AgentFacts, words: str) -> None:
     routed = route_message("desk", standing)
     assert (routed.to_agent, routed.is_taken) == (False, False)
     assert words in routed.reason

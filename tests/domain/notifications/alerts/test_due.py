@@ -14,8 +14,8 @@ from domain.notifications.alerts.due import (
     REMIND_EVERY,
     SILENT,
     WINDOW,
+    ClosedGate,
     LetterCount,
-    Park,
     alerts_due,
     look_from,
     window_of,
@@ -82,7 +82,7 @@ def test_the_number_comes_when_the_window_is_over() -> None:
 
 @given(SPANS, SPANS)
 def test_a_provider_is_named_once_a_day_while_it_refuses_for_long(lasts: timedelta, later: timedelta) -> None:
-    park = Park("anthropic", "messages: status 401", NOON, NOON + lasts)
+    park = ClosedGate("anthropic", "messages: status 401", NOON, NOON + lasts)
     now = NOON + later
     raised = alerts_due([], [park], now)
     assert bool(raised) == (lasts >= LONG_PARK and later < lasts)

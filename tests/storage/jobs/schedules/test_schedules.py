@@ -12,7 +12,7 @@ from domain.jobs.failures import Conflict, Forbidden, Gone, Invalid
 from domain.jobs.job import Origin
 from domain.jobs.scheduling.cron import Missed, Timetable
 from storage.jobs.schedules import schedules
-from storage.jobs.schedules.schedules import MOST_KEPT, Due, RequestedJob, Schedule
+from storage.jobs.schedules.schedules import MOST_KEPT, DueSchedule, RequestedJob, Schedule
 from storage.orgs.access import users
 from storage.postgres.database import Database, Transaction
 from tests.doubles.factories import HINT_TIMEOUT, make_job_type, make_org
@@ -57,7 +57,7 @@ def fire(store: Database) -> int | None:
         return None if due is None else schedules.fire(tx, due, hint_timeout=HINT_TIMEOUT)
 
 
-def take_due(tx: Transaction) -> Due | None:
+def take_due(tx: Transaction) -> DueSchedule | None:
     found = schedules.list_due(tx, limit=1)
     return schedules.take_due(tx, found[0][0]) if found else None
 

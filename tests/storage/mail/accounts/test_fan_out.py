@@ -81,4 +81,4 @@ def test_without_accounts_there_is_one_part_and_nothing_to_do(store: Database, d
     with store.ledger() as tx:
         (part,) = fan_out.parts(tx, 10)
         assert part == (UUID(int=0), UUID(int=2**128 - 1))
-        assert fan_out.to_accounts(tx, parent, Each, {}, part) == fan_out.Batch(0, 0)
+        assert fan_out.to_accounts(tx, parent, Each, {}, part) == fan_out.FanOutCount(0, 0)

@@ -279,7 +279,7 @@ def test_of_two_undos_at_once_one_wins(store: Database, database: Connection, ac
     """The second waits for the first's commit, and sees it at a second look."""
     original = done(store, account)
 
-    def begin_undo(by: str) -> undos.BegunUndo:
+    def begin_undo(by: str) -> undos.UndoAction:
         with store.tenant(account.org_id) as tx:
             return undos.begin(tx, account.account_id, original, uuid4(), requested_by=by)
 
@@ -291,7 +291,7 @@ def test_of_two_undos_at_once_one_wins(store: Database, database: Connection, ac
             eventually(lambda: database.execute(waits).fetchone() == (True,), describe="the second undo never waited")
         with pytest.raises(Transient):
             second.result(10)
-    assert begin_undo("bob") == undos.BegunUndo(first.undo_id, created=False)
+    assert begin_undo("bob") == undos.UndoAction(first.undo_id, created=False)
     assert database.execute("select count(*) from actions where kind = 'undo'").fetchone() == (1,)
 
 

@@ -10,7 +10,7 @@ from psycopg.sql import SQL
 from domain.jobs.job import Origin
 from domain.models.agents.loop import Finish, RunLimit, RunStatus
 from domain.models.agents.profile import parse_profile
-from domain.models.agents.transcript import Answer, ToolCall, ToolResult, Turn
+from domain.models.agents.transcript import ModelTurn, ToolCall, ToolResult, TurnAnswer
 from storage.mail.accounts.accounts import Account
 from storage.mail.messages import Message
 from storage.models.agents import profiles, runs
@@ -25,10 +25,11 @@ NONE = timedelta()
 PROFILE = parse_profile({"name": "desk", "prompt": "Be kind.", "model": "m-1", "tools": ["archive"]})
 CALL = ToolCall("toolu_1", "forward_mail", {})
 TURNS = (
-    Turn(
-        Answer("tool_use", (), "I forward.", (CALL,), 7), (ToolResult("toolu_1", "Refused. tool: no", is_error=True),)
+    ModelTurn(
+        TurnAnswer("tool_use", (), "I forward.", (CALL,), 7),
+        (ToolResult("toolu_1", "Refused. tool: no", is_error=True),),
     ),
-    Turn(Answer("end_turn", (), "Done.\x00", (), 5)),
+    ModelTurn(TurnAnswer("end_turn", (), "Done.\x00", (), 5)),
 )
 
 

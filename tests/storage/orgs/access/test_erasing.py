@@ -10,7 +10,7 @@ from psycopg.types.json import Jsonb
 
 from domain.orgs.privacy.erasure import Mark, MarkKind, Search, search_for
 from storage.orgs.access import erasing
-from storage.orgs.access.erasing import Part, Person
+from storage.orgs.access.erasing import OrgPerson, PagesLeft
 from storage.postgres.database import Database
 from tests.domain.orgs.privacy.test_erasure import CASES, EVERY_WAY, MARKS
 from tests.doubles.factories import enqueue_one, make_job_type
@@ -84,7 +84,7 @@ def begin(store: Database, database: Connection, org_id: UUID) -> UUID:
     user_id = uuid4()
     database.execute("insert into users (id, org_id, email) values (%s, %s, %s)", (user_id, org_id, ADDRESS))
     with store.ledger() as tx:
-        whom, marks = Person(user_id, org_id, ADDRESS), [Mark(MarkKind.ADDRESS, ADDRESS)]
+        whom, marks = OrgPerson(user_id, org_id, ADDRESS), [Mark(MarkKind.ADDRESS, ADDRESS)]
         begun = erasing.begin(tx, org_id, whom, marks, reason="they asked", by="system")
     assert begun is not None
     return begun
@@ -100,10 +100,10 @@ def write_mails(database: Connection, org_id: UUID, *, count: int, body: str) ->
     )
 
 
-def erase(store: Database, erasure_id: UUID, part: Part, search: Search = BY_ADDRESS) -> list[int]:
+def erase(store: Database, erasure_id: UUID, part: PagesLeft, search: Search = BY_ADDRESS) -> list[int]:
     """Go through a part by the shortest turns; how many rows changed in each."""
     rows: list[int] = []
-    rest: Part | None = part
+    rest: PagesLeft | None = part
     while rest is not None:
         with store.ledger() as tx:
             done = erasing.erase_rows(tx, erasure_id, rest, search, turn=timedelta(0))
@@ -213,7 +213,7 @@ def test_of_two_who_erase_the_same_one_begins_and_one_finishes(
     (user_id,) = database.execute("select person_id from erasures where id = %s", (erasure_id,)).fetchone() or (None,)
     assert isinstance(user_id, UUID)
     with store.ledger() as tx:
-        again = erasing.begin(tx, org_id, Person(user_id, org_id, ADDRESS), [], reason="they asked", by="system")
+        again = erasing.begin(tx, org_id, OrgPerson(user_id, org_id, ADDRESS), [], reason="they asked", by="system")
     assert again is None
     database.execute("delete from users where id = %s", (user_id,))
     with store.ledger() as tx:
