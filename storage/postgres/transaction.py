@@ -43,7 +43,7 @@ class Asked(Generic[Made]):
             if self.rows is None:
                 self._send()
             self.is_read = True
-            self._made.append(self._make(self.rows or ()))
+            self._made.append(self._make([] if self.rows is None else self.rows))
         return self._made[0]
 
 

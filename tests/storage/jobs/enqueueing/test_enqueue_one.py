@@ -21,7 +21,7 @@ from tests.doubles.factories import make_job_type, make_project
 
 TABLES = {
     "jobs": ("id", "{}"),
-    "idempotency_keys": ("org_id, key", "{}"),
+    "idempotency_keys": ("org_id, key", "{last_seen_at}"),
     "audit_entries": ("id", "{id,at,began_at}"),
     "orgs_over_burst": ("queue, org_id", "{}"),
 }
