@@ -15,6 +15,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 from uuid import uuid4
 
+import psutil
 import psycopg
 import pytest
 from pydantic import SecretStr
@@ -37,7 +38,7 @@ from tests.waiting import eventually
 ROOT = Path(__file__).resolve().parents[2]
 HEALTH_WITHIN_S = 1.0
 OTHERS_WITHIN_S = 2.0
-BESIDE_TEXTS_S = 0.5
+BESIDE_TEXTS_CPU_S = 0.5
 PRIVATE_KEYS = "-----BEGIN " + "PRIVATE KEY" * 5_000
 LONG_KEYS = "-----BEGIN " + "PRIVATE KEY" * 45_000
 TINY_CHUNKS = b"1\r\nx\r\n" * 10_000
@@ -50,19 +51,26 @@ class Attacked:
     """A gateway as a process of its own; org A attacks, and org B goes about its work."""
 
     url: str
+    process: psutil.Process
     attacker: Client
     victim: Client
     slowest: dict[str, float] = field(default_factory=dict)
+    dearest: dict[str, float] = field(default_factory=dict)
     rounds: int = 0
 
     def look(self) -> None:
-        """Ask for health, and for something of org B's, and keep how long each answer took."""
+        """Ask for health, and for something of org B's; keep how long each answer took, and what was calculated."""
         for name in ("/healthz", "/readyz", "org B"):
-            began = time.monotonic()
+            began, spent = time.monotonic(), self.cpu_seconds()
             answer = self.victim.get("/v1/jobs") if name == "org B" else ask(f"{self.url}{name}")
             assert answer.status == 200, name
             self.slowest[name] = max(self.slowest.get(name, 0.0), time.monotonic() - began)
+            self.dearest[name] = max(self.dearest.get(name, 0.0), self.cpu_seconds() - spent)
         self.rounds += 1
+
+    def cpu_seconds(self) -> float:
+        times = self.process.cpu_times()
+        return float(times.user + times.system)
 
     def during(self, attack: Callable[[], object]) -> None:
         """Look again and again until an attack is over, and three times at the least."""
@@ -72,10 +80,13 @@ class Attacked:
             self.look()
 
     def answers_others(self) -> bool:
-        """While threads of the gateway calculate, with which an examination takes turns at each statement."""
-        slow = {name: took for name, took in self.slowest.items() if took > BESIDE_TEXTS_S and name != "/readyz"}
-        assert slow == {}
-        return True
+        """While threads of the gateway calculate, with which an examination takes turns at each statement.
+
+        The gateway's own CPU says for how long they kept an answer back, whatever else the machine runs.
+        """
+        dear = {name: spent for name, spent in self.dearest.items() if spent > BESIDE_TEXTS_CPU_S and name != "/readyz"}
+        assert dear == {}
+        return self.is_well()
 
     def is_well(self) -> bool:
         limits = {"/healthz": HEALTH_WITHIN_S, "/readyz": HEALTH_WITHIN_S, "org B": OTHERS_WITHIN_S}
@@ -84,8 +95,8 @@ class Attacked:
 
 
 @pytest.fixture(scope="module")
-def gateway(shared_settings: Settings) -> Iterator[str]:
-    """The URL of a gateway that is a process of its own; many systems allow one 1,024 files at first, or fewer."""
+def gateway(shared_settings: Settings) -> Iterator[tuple[str, psutil.Process]]:
+    """A gateway as a process of its own, with its URL; many systems allow one 1,024 files at first, or fewer."""
     port = find_free_port()
     environment = os.environ | {
         "POSTROOM_DATABASE_URL": shared_settings.database_url.get_secret_value(),
@@ -96,22 +107,25 @@ def gateway(shared_settings: Settings) -> Iterator[str]:
     with subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.DEVNULL) as started:  # noqa: S603  # our own command
         try:
             eventually(lambda: is_up(url), within=30, describe="the gateway never answered")
-            yield url
+            yield url, psutil.Process(started.pid)
         finally:
             started.kill()
 
 
 @pytest.fixture
-def attacked(gateway: str, shared_store: Database) -> Attacked:
+def attacked(gateway: tuple[str, psutil.Process], shared_store: Database) -> Attacked:
+    url, process = gateway
     names = uuid4().hex, uuid4().hex
     one, two = (make_account(shared_store, email=f"{name}@example.com", org=name) for name in names)
     found = Attacked(
-        gateway,
-        client_of(shared_store, gateway, one.org_id, Role.OPERATOR),
-        client_of(shared_store, gateway, two.org_id, Role.OPERATOR),
+        url,
+        process,
+        client_of(shared_store, url, one.org_id, Role.OPERATOR),
+        client_of(shared_store, url, two.org_id, Role.OPERATOR),
     )
     found.look()  # what is made at the first request is made
     found.slowest.clear()
+    found.dearest.clear()
     return found
 
 
