@@ -14,6 +14,7 @@ from psycopg import Connection
 from psycopg.types.json import Jsonb
 
 from domain.jobs.job import SYSTEM_ORG
+from storage.jobs.answers import Slots
 from storage.jobs.relay import LAST_ID
 from storage.postgres.queries import statement
 from tests.servers.servers import SessionServers
@@ -23,7 +24,7 @@ from tests.storage.jobs.plans.million import JOBS, million_url
 BIG = {"jobs", "audit_entries", "idempotency_keys"}
 LEASE, HINT_TIMEOUT = timedelta(seconds=60), timedelta(seconds=30)
 NOBODY = UUID(int=0)
-SLOTS = {"born_most": 20, "born_queues": ["default"], "born_token": uuid4(), "born_lease": LEASE}
+SLOTS = Slots(20, ["default"], uuid4(), uuid4(), LEASE).as_parameters()
 
 
 @pytest.fixture(scope="module")
