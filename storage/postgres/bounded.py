@@ -51,6 +51,9 @@ class BoundedConnection(psycopg.Connection[Any]):
     answers = 1
     """How many statements' answers one round trip brings."""
 
+    gathers = False
+    """Whether statements wait for each other, and are not sent yet (`together`)."""
+
     made_at = 0.0
     """When it was made, by the monotonic clock."""
 
@@ -63,19 +66,38 @@ class BoundedConnection(psycopg.Connection[Any]):
         return self.made_at <= OVERDUE_AT.value
 
     @contextmanager
-    def answering(self, statements: int) -> Iterator[None]:
-        """Give the round trips within as long as so many statements may take, each of which has its own time limit."""
-        self.answers = statements
+    def together(self, statements: int) -> Iterator[None]:
+        """Send so many statements in one go when the block ends, and read the answers of all.
+
+        psycopg's pipeline sends each statement at once. A process that freezes between two of them keeps the locks of
+        the first: PostgreSQL calls a session idle, and ends it for that, only after the sync behind the last. libpq
+        sends what fits into its buffer, 64 kB, with the sync.
+        """
+        self.answers = statements  # each of which has a time limit of its own
         try:
-            yield
+            with self.pipeline() as pipeline:
+                self.gathers = True
+                try:
+                    yield
+                finally:
+                    self.gathers = False
+                    while pipeline.command_queue:
+                        pipeline.command_queue.popleft()()
+                    self.pgconn.pipeline_sync()
+                    pipeline.result_queue.append(None)
         finally:
             self.answers = 1
 
     def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:
         """As psycopg's, which every round trip goes through; raises `AnswerOverdue`.
 
-        A `timeout` is for who waits for a notification: nothing has been asked then.
+        A `timeout` is for who waits for a notification: nothing has been asked then. A statement that waits for others
+        stops where psycopg would first touch the network: what it sends is in the pipeline's queue by then.
         """
+        if self.gathers:
+            for _ in gen:
+                gen.close()
+            return None  # type: ignore[return-value]  # an `execute` answers nothing
         if timeout is not None:
             return super().wait(gen, interval, timeout)
         limit_s = None if self.answer_within_s == inf else self.answer_within_s * self.answers

@@ -141,9 +141,9 @@ def fetch_together(connection: Connection, asked: Sequence[Statement]) -> list[S
     """
     if len(asked) < 2:  # noqa: PLR2004 - one alone needs no pipeline
         return [fetch(connection, sql, parameters) for sql, parameters in asked]
-    with _lent(connection) as lent, lent.answering(len(asked)):
+    with _lent(connection) as lent:
         cursors = [lent.cursor(row_factory=_named) for _ in asked]
-        with lent.pipeline():
+        with lent.together(len(asked)):
             for cursor, (sql, parameters) in zip(cursors, asked, strict=True):
                 _execute(cursor, sql, parameters)
         return [_rows(cursor) for cursor in cursors]

@@ -1,6 +1,6 @@
 """Statements of a transaction that travel together: in one trip, in their order, and all or none of them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from uuid import UUID, uuid4
@@ -14,7 +14,7 @@ from storage.mail import messages
 from storage.mail.accounts import accounts, labels
 from storage.mail.accounts.accounts import Account
 from storage.postgres.database import Database, Transaction
-from storage.postgres.execution import Row
+from storage.postgres.execution import Row, fetch_together
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type
 from tests.doubles.mail_factories import make_account, make_message, store_message
 from tests.tasks.jobs.counted_trips import Counter
@@ -132,3 +132,32 @@ def test_an_answer_that_is_waited_for_keeps_no_other_thread_waiting(
             until_a_lock_is_waited_for(database, describe="nobody waits")
             assert accounts.ask_for(tx, account.account_id).answer.status == "active"
         assert waiting.result(timeout=30) == "active"
+
+
+def test_nothing_is_sent_before_all_is(store: Database, account: Account, database: Connection) -> None:
+    """A process that freezes between two statements of a trip holds no lock, which nobody would take from it."""
+    seen: list[int] = []
+
+    class Looking(Mapping[str, object]):
+        """Parameters that look at the sessions in a transaction when they are read."""
+
+        def __getitem__(self, name: str) -> object:
+            ((count,),) = database.execute(
+                "select count(*) from pg_locks where relation = 'accounts'::regclass and mode = 'RowShareLock'"
+            ).fetchall()
+            seen.append(count)
+            return account.account_id
+
+        def __iter__(self) -> Iterator[str]:
+            return iter(("account_id",))
+
+        def __len__(self) -> int:
+            return 1
+
+    lock = ("select id from accounts where id = %(account_id)s for update", {"account_id": account.account_id})
+    look = ("select id from accounts where id = %(account_id)s", Looking())
+    with store.tenant(account.org_id) as tx:
+        assert accounts.get(tx, account.account_id) == account
+        connection = tx._connection  # noqa: SLF001 - what the trips of a transaction are made on
+        (one,), (two,) = fetch_together(connection, [lock, look])
+    assert (one.id, two.id, seen) == (account.account_id, account.account_id, [0])

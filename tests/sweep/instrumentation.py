@@ -17,6 +17,7 @@ from domain.jobs.scheduling.backlog_demand import Demand
 from engine.broker.hints import BUNDLE
 from engine.broker.publisher import Publisher
 from sandbox.emulator.exchange import Answer, Call
+from storage.postgres.bounded import BoundedConnection
 from storage.postgres.execution import numbered
 from storage.postgres.queries import statements
 from tests.sweep.boundaries import Boundary, Died, Fault, Kind, Watch
@@ -97,11 +98,13 @@ class WatchedDatabase:
                 self._ending = fault
 
     def after(self, raw: Raw) -> None:
-        """It was answered, or travels with others: then those so far are answered before anything goes wrong."""
+        """It was answered, or waits for others: then those so far are answered before anything goes wrong."""
         ending, self._ending = self._ending, None
         if self._watch.resting or ending is None:
             return
         if raw.pgconn.pipeline_status is not PipelineStatus.OFF:
+            assert isinstance(raw, BoundedConnection)
+            raw.gathers = False
             with raw.pipeline() as pipeline:
                 pipeline.sync()
         if ending is Fault.DEATH_AFTER:
