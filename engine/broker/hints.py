@@ -13,7 +13,7 @@ from domain.jobs.scheduling.backlog_demand import LARGEST_MESSAGE, BacklogKey, D
 ORIGIN = "postroom"
 """What a hint's header says of where it comes from."""
 
-BODY = '[[], {}, {"callbacks": null, "errbacks": null, "chain": null, "chord": null}]'
+BODY = b'[[], {}, {"callbacks": null, "errbacks": null, "chain": null, "chord": null}]'
 """No arguments, in Celery's message protocol 2, as JSON: kombu would write it anew for each message."""
 
 Message = dict[str, Any]

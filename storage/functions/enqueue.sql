@@ -392,11 +392,11 @@ create or replace function postroom.enqueue(
   retry_base_s integer default null, retry_cap_s integer default null
 ) returns uuid
 language sql security definer set search_path = pg_catalog, public, pg_temp as $$
-  select e.job_id from postroom.enqueue_jobs(jsonb_build_array(jsonb_strip_nulls(jsonb_build_object(
-    'job_type', postroom.of_services(job_type), 'org_id', org_id, 'run_at', run_at, 'priority', postroom.within_smallint(priority), 'project_id', project_id,
-    'idempotency_key', idempotency_key, 'expires_at', expires_at, 'actor_type', actor_type, 'actor_id', actor_id,
-    'request_id', request_id, 'correlation_id', correlation_id, 'traceparent', traceparent, 'payload_version', payload_version,
-    'max_attempts', postroom.within_smallint(max_attempts), 'retry_base_s', retry_base_s, 'retry_cap_s', retry_cap_s))
-    || jsonb_build_object('payload', payload, 'keys_of', 'client'))) as e
+  select e.job_id from postroom.enqueue_job(postroom.of_services(job_type), org_id, coalesce(payload, 'null'), payload_version,
+    of_project => project_id, given_key => idempotency_key, by_actor_type => coalesce(actor_type, 'system'),
+    by_actor => coalesce(actor_id, 'postroom'), given_request => request_id, given_correlation => correlation_id, given_trace => traceparent,
+    given_priority => coalesce(postroom.within_smallint(priority), 0), wanted_run_at => run_at, given_expiry => expires_at,
+    given_attempts => postroom.within_smallint(max_attempts), given_base => retry_base_s, given_cap => retry_cap_s,
+    given_keys_of => 'client') as e
 $$;
 grant execute on function postroom.enqueue to postroom_ledger, postroom_tenant;

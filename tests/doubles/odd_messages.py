@@ -95,9 +95,9 @@ def good_messages() -> dict[str, dict[str, Any]]:
     several = hint_message([Hint(uuid4(), "probe_jobs.noop", "default") for _ in range(3)])
     demand = demand_message({BacklogKey("default", 0, ORG): 5, BacklogKey("default", 3, ORG): 1})
     return {
-        "hint": envelope(BODY.encode(), hint),
-        "hints": envelope(BODY.encode(), several),
-        "demand": envelope(BODY.encode(), demand),
+        "hint": envelope(BODY, hint),
+        "hints": envelope(BODY, several),
+        "demand": envelope(BODY, demand),
         "foreign": envelope(body(job), task_headers()),
         "empty": envelope(body({}), task_headers(task_id=str(uuid4()))),
         "compressed": envelope(zlib.compress(body(job)), task_headers(compression="application/x-gzip")),
