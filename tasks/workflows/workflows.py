@@ -20,9 +20,10 @@ from tasks.workflows.steps.stopping import lock_running
 
 BEGUN = "workflow.begun"
 """The event in the audit log."""
+ON_END = "workflow_advance_ended"
 
 
-@job(queue=Queue.DEFAULT, retry=ENGINE, on_end="workflow_advance_ended", audits=(BEGUN,))
+@job(queue=Queue.DEFAULT, retry=ENGINE, on_end=ON_END, hears_success=False, audits=(BEGUN,))
 def run(ctx: JobContext, payload: RunPayload) -> Outcome:
     """Begin a run of a workflow, with the id of the job. It keeps to the version that is the latest now, or named.
 
@@ -48,7 +49,7 @@ def _begin(ctx: JobContext, payload: RunPayload, known: KnownWorkflow, tx: Trans
     audit.append(tx, job, BEGUN, {"run_id": str(job.job_id), "workflow": payload.workflow, "version": known.version})
 
 
-@job(queue=Queue.DEFAULT, retry=ENGINE, on_end="workflow_advance_ended", audits=(ENDED,))
+@job(queue=Queue.DEFAULT, retry=ENGINE, on_end=ON_END, hears_success=False, audits=(ENDED,))
 def advance(ctx: JobContext, payload: AdvancePayload) -> Outcome:
     """Take a run further: count the nodes that have ended, and begin those whose turn has come."""
     return Done(writes=partial(_advance, ctx, payload.run_id))
