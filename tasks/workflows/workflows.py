@@ -16,7 +16,7 @@ from storage.workflows import runs
 from storage.workflows.runs import NewRun
 from tasks.workflows.steps.known import KnownWorkflow, known_workflow
 from tasks.workflows.steps.stepping import ENDED, take_further
-from tasks.workflows.steps.stopping import lock_running
+from tasks.workflows.steps.stopping import if_running
 
 BEGUN = "workflow.begun"
 """The event in the audit log."""
@@ -44,7 +44,7 @@ def _begin(ctx: JobContext, payload: RunPayload, known: KnownWorkflow, tx: Trans
     job = ctx.job
     new = NewRun(job.job_id, job.org_id, job.project_id, known.version, payload.input)
     runs.begin(tx, new, known.definition, by=job.origin)
-    if lock_running(tx, job.job_id) is None:
+    if if_running(tx, runs.lock(tx, job.job_id).answer) is None:
         return  # what an operation started may have ended before its job
     audit.append(tx, job, BEGUN, {"run_id": str(job.job_id), "workflow": payload.workflow, "version": known.version})
 
