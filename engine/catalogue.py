@@ -51,6 +51,7 @@ class Job(Generic[P]):
     deadline: timedelta
     providers: tuple[str, ...]
     on_end: str | None = None
+    hears_success: bool = True
     audits: tuple[str, ...] = ()
     finds: Mapping[str, Finder] = field(default_factory=dict)
     holds: Hold | None = None
@@ -98,6 +99,7 @@ class Job(Generic[P]):
             serial_limit=declared.serial_limit,
             providers=self.providers,
             on_end=self.on_end,
+            hears_success=self.hears_success,
             audits=self.audits,
             asked_by=declared.asked_by,
         )
@@ -120,6 +122,7 @@ def job(  # noqa: PLR0913  # the facts of a job type, by keyword
     deadline: timedelta = DEADLINE,
     providers: tuple[str, ...] = (),
     on_end: str | None = None,
+    hears_success: bool = True,
     audits: tuple[str, ...] = (),
     finds: Mapping[str, Finder] | None = None,
     holds: Hold | None = None,
@@ -129,7 +132,7 @@ def job(  # noqa: PLR0913  # the facts of a job type, by keyword
 
     The type's name is `<file>.<function>`; raises `TypeError` when the payload class says otherwise. `on_end`
     names the end-of-job hook, the SQL function `postroom.<on_end>(jsonb)` of a migration called in the transaction that
-    ends a job of this type.
+    ends a job of this type; without `hears_success`, any other way than by a success.
     `audits` lists the events that the handler may append to the audit log; the database refuses others. `finds` says,
     by the first word of an effect's key, how its provider is asked when a job of this type has ended in doubt.
     `holds` locks what its jobs write about. `role` is the login of the handler's transactions: as `AUDITOR_ROLE` they
@@ -138,7 +141,8 @@ def job(  # noqa: PLR0913  # the facts of a job type, by keyword
 
     def register(handler: Handler[P]) -> Job[P]:
         payload = _payload_of(handler)
-        made = Job(payload, handler, queue, retry, deadline, providers, on_end, audits, finds or {}, holds, role)
+        hook = (on_end, hears_success)
+        made = Job(payload, handler, queue, retry, deadline, providers, *hook, audits, finds or {}, holds, role)
         catalogue.add(made.name, made.declared.aliases, made)
         return made
 

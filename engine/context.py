@@ -139,7 +139,8 @@ class JobContext:
             # A settlement claims for itself.
             if transaction.hints and not self.is_committing and (slots := birth.take(len(transaction.hints))).most:
                 transaction.restore()
-                birth.claimed(transaction, ledger.claim_children(transaction, job, transaction.hints, slots).born)
+                fresh = [hint.job_id for hint in transaction.hints]
+                birth.claimed(transaction, ledger.claim_children(transaction, job, fresh, slots).born)
 
     @contextmanager
     def read(self, *, locks: bool = False) -> Iterator[TenantTransaction]:

@@ -51,17 +51,21 @@ def enqueue_jobs(tx: Transaction, jobs: Sequence[NewJob]) -> tuple[Enqueued, ...
     return _publish_after_commit(process, tx, tuple(answers))
 
 
-def leave_jobs(tx: Transaction, jobs: Sequence[NewJob]) -> None:
-    """As `enqueue_jobs`, for who waits for no answer: a single job travels with the next statement."""
+def leave_jobs(tx: Transaction, jobs: Sequence[NewJob]) -> Sequence[UUID]:
+    """As `enqueue_jobs`, for who waits for no answer: a single job travels with the next statement.
+
+    Returns the ids of the jobs that are to be published; an id is of no job where its key is taken.
+    """
     process = runtime()
     if len(jobs) != 1 or process.settings.burst == 0:
-        enqueue_jobs(tx, jobs)
-        return
+        return [made.job_id for made in enqueue_jobs(tx, jobs) if made.publish]
+    (job_id,) = make_job_ids(1, process.clock(), os.urandom(NOISE))
     with enqueue_spans(jobs) as (traced,):
-        made = ledger.enqueue_one(
-            tx, payload_names.resolve_job(tx, checked(traced)), publisher=True, hint_timeout=process.hint_timeout
-        )
+        job = payload_names.resolve_job(tx, checked(traced))
+        job = job._replace(job_id=job.job_id or job_id)
+        made = ledger.enqueue_one(tx, job, publisher=True, hint_timeout=process.hint_timeout)
     tx.after_commit(lambda: _publish_after_commit(process, tx, (made.answer,)))
+    return [job.job_id or job_id]
 
 
 def enqueue_many(jobs: Iterable[NewJob], *, progress: Callable[[int], object] = lambda _: None) -> tuple[Enqueued, ...]:

@@ -6,7 +6,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -166,6 +166,14 @@ class Definition:
     """How long a run may take, from its start or its latest resume on."""
     output: Any = None
     """A literal or an expression, evaluated when the run succeeds."""
+
+    @property
+    def dependants(self) -> Mapping[str, Sequence[str]]:
+        """By node: those that need it."""
+        found: dict[str, list[str]] = {name: [] for name in self.nodes}
+        for upstream, downstream in self.edges:
+            found[upstream].append(downstream)
+        return found
 
     @property
     def edges(self) -> Iterator[tuple[str, str]]:

@@ -18,7 +18,7 @@ from domain.orgs.privacy.redaction import redact_text
 from engine.broker.births import Birth
 from engine.catalogue import Job, catalogue
 from engine.context import JobContext
-from engine.enqueue import LARGEST_FAMILY, enqueue_jobs, leave_jobs, publish_after_commit, ready_children
+from engine.enqueue import LARGEST_FAMILY, leave_jobs, publish_after_commit, ready_children
 from engine.interrupts import Canceled, Interrupted
 from engine.runtime import Runtime
 from observability import traces
@@ -162,15 +162,10 @@ def _commit(runtime: Runtime, context: JobContext, done: Done) -> None:
         output = done.output | ((done.writes and done.writes(tx)) or {})
         tx.restore()
         check_output(output)
-        children = [job.child(child) for child in done.children]
-        # A hook may put a job in place, too.
-        slots = birth.take(len(tx.hints) + len(children) + 1)
-        if slots.most:
-            enqueue_jobs(tx, children)
-        else:
-            leave_jobs(tx, children)
+        fresh = {hint.job_id for hint in tx.hints}.union(leave_jobs(tx, [job.child(child) for child in done.children]))
+        slots = birth.take(len(fresh) + 1)  # a hook may put a job in place, too
         settled = ledger.settle_held(
-            tx, job, output, context.cost_microcents, began_at=context.began_at, fresh=tx.hints, slots=slots
+            tx, job, output, context.cost_microcents, began_at=context.began_at, fresh=sorted(fresh), slots=slots
         )
         tx.after_commit(partial(_settled, runtime, tx, birth, settled))
 

@@ -88,19 +88,20 @@ begin
       and case when exists (select from closed_gates) then postroom.gate_of(org_id, job_type, queue, payload ->> 'account_id') is null else true end
     order by priority desc, id limit (select most) for no key update skip locked
   ),
-  slots as materialized (
-    select t.of_job from (
-      select array_agg(serial_key order by serial_key, id) as keys, array_agg(id order by serial_key, id) as ids
-      from fresh where serial_key is not null having count(*) > 0
-    ) as w
-    cross join lateral postroom.take_slots(w.keys, w.ids) as t
-    where t.is_taken
+  -- The first slot of a key, or none; postroom.take_slots gives out the others, with a claim. One that is being freed is not waited for.
+  slots as (
+    insert into serial_slots (serial_key, slot, job_id)
+    select distinct on (f.serial_key) f.serial_key, 1, f.id from fresh f
+    where f.serial_key is not null and not exists (select from serial_slots s where s.serial_key = f.serial_key and s.slot = 1)
+    order by f.serial_key, f.id
+    on conflict do nothing
+    returning job_id
   ),
   claimed as (
     update jobs j set
       state = 'claimed', claim_token = new_token, worker_id = for_worker, claimed_at = now(),
       next_check_at = least(j.next_check_at, now() + least(lease, j.deadline))
-    from fresh f where j.id = f.id and (f.serial_key is null or f.id in (select of_job from slots))
+    from fresh f where j.id = f.id and (f.serial_key is null or f.id in (select job_id from slots))
     returning j.*
   ),
   guards as (

@@ -57,8 +57,7 @@ begin
     error = jsonb_strip_nulls(jsonb_build_object('code', facts ->> 'error_code', 'reason', left(facts ->> 'reason', 1000))),
     ended_at = (facts ->> 'finished_at')::timestamptz
   from public.jobs j
-  where j.id = (facts ->> 'job_id')::uuid and o.id = (j.payload ->> 'order_id')::uuid and o.state = 'queued'
-    and facts ->> 'state' <> 'succeeded';
+  where j.id = (facts ->> 'job_id')::uuid and o.id = (j.payload ->> 'order_id')::uuid and o.state = 'queued';
 end
 $$;
 call postroom.adopt_end_hook('postroom.email_job_ended(jsonb)');

@@ -127,24 +127,28 @@ $$;
 
 -- Which hooks hear that jobs have ended, in the order of the calls: the hook of a job's type once for each job, and the hook that waits for
 -- jobs once for all jobs of an org, of which `ended` is the first. of_jobs: those whose type has a hook; of_children: those for which a
--- hook may wait.
+-- hook may wait. Both in sub-selects, for the planner must not see how many are given: it would plan each call anew, which takes ten times as
+-- long as the call. Jobs are looked up row by row: the planner would join them to all of a table that was small when it planned.
 create or replace function postroom.hooks_of_ends(of_jobs uuid[], of_children uuid[])
 returns table (ended jobs, hook text, awaited uuid[], is_paused boolean)
 language sql stable set search_path = pg_catalog, public, pg_temp as $$
-  select j, c.hook, c.awaited,
-    (select count(*) filter (where p.org_id = j.org_id) > 0 or count(distinct p.org_id) filter (where p.cause = 'timed_out') >= 3
-     from hook_pauses p where p.hook = c.hook and p.until > now())
+  select o.ended, o.hook, o.awaited,
+    (select count(*) filter (where p.org_id = (o.ended).org_id) > 0 or count(distinct p.org_id) filter (where p.cause = 'timed_out') >= 3
+     from hook_pauses p where p.hook = o.hook and p.until > now())
   from (
-    select o.id, t.on_end as hook, null::uuid[] as awaited, o.place
-    from unnest(of_jobs) with ordinality as o (id, place) join jobs j on j.id = o.id join job_types t on t.name = j.job_type
-    union all
-    select (array_agg(w.job_id order by w.job_id))[1], w.hook, array_agg(w.job_id order by w.job_id), null
-    from job_waiters w join jobs j on j.id = w.job_id and j.org_id = w.org_id
-    where w.job_id = any (of_children) and w.facts is null
-    group by w.org_id, w.hook
-  ) as c
-  join jobs j on j.id = c.id
-  order by c.place
+    select (select j from jobs j where j.id = c.id) as ended, coalesce(c.hook, (
+      select t.on_end from job_types t where t.name = (select j.job_type from jobs j where j.id = c.id))) as hook, c.awaited, c.place
+    from (
+      select u.id, null as hook, null::uuid[] as awaited, u.place from unnest((select of_jobs)) with ordinality as u (id, place)
+      union all
+      select (array_agg(w.job_id order by w.job_id))[1], w.hook, array_agg(w.job_id order by w.job_id), null
+      from job_waiters w
+      where w.job_id = any ((select of_children)::uuid[]) and w.facts is null and w.org_id = (select j.org_id from jobs j where j.id = w.job_id)
+      group by w.org_id, w.hook
+    ) as c
+    offset 0
+  ) as o
+  order by o.place
 $$;
 
 -- Keeps the facts of ends that a hook has not heard of, and enqueues the job that calls it.

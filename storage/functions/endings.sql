@@ -98,13 +98,16 @@ returns table (what text, job_id uuid, job_type text, queue text)
 language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
 #variable_conflict use_column
 declare
-  hooked_types text[] := array(select t.name from job_types t where t.on_end is not null);
+  hooked_types text[];
+  heard_types text[];
   refused uuid[];
   slot_holders uuid[];
   free_keys text[];
   hooked uuid[];
   children uuid[];
 begin
+  select array_agg(t.name), array_agg(t.name) filter (where t.hears_success) into hooked_types, heard_types
+  from job_types t where t.on_end is not null;
   with asked as materialized (
     select id, token, state, run_at, coalesce(attempt_delta, 0) as attempt_delta, coalesce(loss_delta, 0) as loss_delta,
       coalesce(return_delta, 0) as return_delta, began_at,
@@ -186,7 +189,8 @@ begin
       count(*) as jobs,
       array_agg(s.id) filter (where s.serial_key is not null and s.was <> 'queued') as slot_holders,
       array_agg(s.serial_key) filter (where s.serial_key is not null and s.was = 'queued') as free_keys,
-      array_agg(s.id) filter (where s.job_type = any (hooked_types) and s.state <> 'queued') as hooked,
+      array_agg(s.id) filter (where s.job_type = any (case s.state when 'succeeded' then heard_types else hooked_types end)
+        and s.state <> 'queued') as hooked,
       -- Who waits for a job has enqueued it: the ends of all other jobs cost no look at job_waiters.
       array_agg(s.id) filter (where s.parent_id is not null and s.state <> 'queued') as children
     from settled s

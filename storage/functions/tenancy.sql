@@ -31,10 +31,18 @@ end
 $$;
 grant execute on function postroom.current_org to postroom_ledger, postroom_tenant, postroom_auditor;
 
--- The project of a tenant's transaction; null when it may see all projects of its org.
+-- The project of a tenant's transaction; null when it may see all projects of its org. Whoever asks for it asks for the org, too, whose seal
+-- says whether a project was taken off.
 create or replace function postroom.current_project() returns uuid
-language sql stable security definer set search_path = pg_catalog, public, pg_temp as $$
-  select case when postroom.current_org() is not null then nullif(current_setting('postroom.project', true), '')::uuid end
+language plpgsql stable security definer set search_path = pg_catalog, public, pg_temp as $$
+declare
+  project text := current_setting('postroom.project', true);
+begin
+  if coalesce(project, '') = '' or postroom.current_org() is null then
+    return null;
+  end if;
+  return project::uuid;
+end
 $$;
 grant execute on function postroom.current_project to postroom_ledger, postroom_tenant;
 

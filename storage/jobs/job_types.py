@@ -31,6 +31,8 @@ class JobType:
     providers: tuple[str, ...]
     on_end: str | None = None
     """The function `postroom.<on_end>(jsonb)` that is called in the transaction that ends a job of this type."""
+    hears_success: bool = True
+    """Whether it is called for a success, too."""
     audits: tuple[str, ...] = ()
     """The events that a handler of this type may append to the audit log."""
     asked_by: str | None = None

@@ -3,13 +3,13 @@
 -- end-of-job hook that no migration has made. Who names no hook or no audit event removes none: in a rolling deploy that is an older worker. A migration
 -- removes a hook, by setting on_end to NULL.
 insert into job_types as t (name, aliases, queue, payload_version, max_attempts, deadline, unique_mode,
-                            unique_fields, keep_key_for, serial_field, serial_limit, providers, on_end, audits, asked_by, payload_shapes)
+                            unique_fields, keep_key_for, serial_field, serial_limit, providers, on_end, hears_success, audits, asked_by, payload_shapes)
 select name, aliases, queue, payload_version, max_attempts, deadline, unique_mode, unique_fields, keep_key_for,
-       serial_field, serial_limit, providers, postroom.checked_end_hook(on_end), audits, asked_by, payload_shapes
+       serial_field, serial_limit, providers, postroom.checked_end_hook(on_end), hears_success, audits, asked_by, payload_shapes
 from jsonb_to_recordset(%(lines)s) as line(
   name text, aliases text[], queue text, payload_version int, max_attempts int, deadline interval,
   unique_mode text, unique_fields text[], keep_key_for interval, serial_field text, serial_limit int,
-  providers text[], on_end text, audits text[], asked_by text, payload_shapes jsonb)
+  providers text[], on_end text, hears_success boolean, audits text[], asked_by text, payload_shapes jsonb)
 order by name  -- in one order, so that two workers that begin at once wait for each other and do not deadlock
 on conflict (name) do update set
   -- A shape that nobody published yet is added by whoever knows it; one's own replaces the last of the same version.
@@ -26,6 +26,7 @@ on conflict (name) do update set
   serial_limit = case when excluded.payload_version >= t.payload_version then excluded.serial_limit else t.serial_limit end,
   providers = case when excluded.payload_version >= t.payload_version then excluded.providers else t.providers end,
   on_end = case when excluded.payload_version >= t.payload_version then coalesce(excluded.on_end, t.on_end) else t.on_end end,
+  hears_success = case when excluded.payload_version >= t.payload_version then excluded.hears_success else t.hears_success end,
   audits = case when excluded.payload_version >= t.payload_version
     then array(select distinct a from unnest(t.audits || excluded.audits) as a order by a) else t.audits end,
   asked_by = case when excluded.payload_version >= t.payload_version then excluded.asked_by else t.asked_by end,

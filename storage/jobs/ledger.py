@@ -294,7 +294,7 @@ def settle_held(  # noqa: PLR0913 - what a success consists of
     cost_microcents: int,
     *,
     began_at: datetime,
-    fresh: Sequence[Hint] = (),
+    fresh: Sequence[UUID] = (),
     slots: Slots = NO_SLOTS,
 ) -> Asked[Settled]:
     """Make a held job succeeded in the caller's transaction; its hints are of jobs that waited for the job's end.
@@ -309,19 +309,19 @@ def settle_held(  # noqa: PLR0913 - what a success consists of
         output=Jsonb(redact_document(output)),
         cost=cost_microcents,
         began_at=began_at,
-        fresh=array(hint.job_id for hint in fresh),
+        fresh=array(fresh),
         **slots.as_parameters(),
     )
 
 
-def claim_children(tx: Transaction, job: ClaimedJob, fresh: Sequence[Hint], slots: Slots) -> Settled:
+def claim_children(tx: Transaction, job: ClaimedJob, fresh: Sequence[UUID], slots: Slots) -> Settled:
     """Claim for the `slots` some of the jobs that a held job has enqueued in the caller's transaction."""
     rows = tx.tuples(
         "claim_children",
         SETTLE_COLUMNS,
         job_id=job.job_id,
         token=job.token,
-        fresh=array(hint.job_id for hint in fresh),
+        fresh=array(fresh),
         **slots.as_parameters(),
     )
     return read_settled(rows, slots)

@@ -18,6 +18,7 @@ from domain.workflows.joins import NodeState, SkipReason
 from storage.postgres.arrays import array, column, json_array
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
+from storage.postgres.transaction import Asked
 from storage.workflows.nodes import node_end
 from storage.workflows.runs import Run
 
@@ -31,6 +32,8 @@ class TakenEnds(NamedTuple):
     rows: int
     is_more: bool
     """Whether other ends are to be counted, too: those above the limit, and those that somebody has locked."""
+    nodes_left: int | None
+    """How many nodes of the run are left; None where none of these was a node's end."""
 
 
 class ItemCounts(NamedTuple):
@@ -109,16 +112,20 @@ class PutBack(NamedTuple):
     child_run: UUID | None
 
 
-def take_ended(tx: Transaction, run_id: UUID, limit: int) -> TakenEnds:
-    """Count ends that are not counted yet, as many as are asked for."""
-    found = tx.run("take_ended_nodes", run_id=run_id, limit=limit)
+def count_ended(tx: Transaction, run_id: UUID, limit: int) -> Asked[TakenEnds]:
+    """Count ends that are not counted yet, as many as are asked for: at the nodes that need them, and at the run."""
+    return tx.leave("count_ended_nodes", _taken, run_id=run_id, limit=limit)
+
+
+def _taken(found: Sequence[Row]) -> TakenEnds:
     rows = [row for row in found if row.node is not None]
     items: dict[str, Counter[NodeState]] = {}
     for row in rows:
         if row.is_item:
             items.setdefault(row.node, Counter())[NodeState(row.state)] += row.ends
     nodes = {row.node: NodeState(row.state) for row in rows if not row.is_item}
-    return TakenEnds(nodes, items, sum(row.ends for row in rows), is_more=len(rows) < len(found))
+    left = min((row.nodes_left for row in rows if row.nodes_left is not None), default=None)
+    return TakenEnds(nodes, items, sum(row.ends for row in rows), len(rows) < len(found), left)
 
 
 def count_items(tx: Transaction, run_id: UUID, items: Mapping[str, Counter[NodeState]]) -> Sequence[ItemCounts]:
@@ -135,20 +142,18 @@ def count_items(tx: Transaction, run_id: UUID, items: Mapping[str, Counter[NodeS
     return [ItemCounts(*row) for row in rows]
 
 
-def count_needs(tx: Transaction, run_id: UUID, ended: Mapping[str, int], *, nodes: int) -> int:
-    """Subtract ended needs from the nodes that have them, and `nodes` ended nodes from the run; returns those left."""
-    rows = tx.run("count_needs", run_id=run_id, ended=Jsonb(ended), count=nodes)
-    return int(rows[0].nodes_left)
-
-
 def have_succeeded(names: Collection[str]) -> Mapping[str, tuple[NodeEnd, NodeFacts]]:
     """How nodes stand that have all succeeded, in the form of `read_nodes`."""
     return dict.fromkeys(names, (NodeEnd(NodeState.SUCCEEDED), NodeFacts(NodeState.SUCCEEDED)))
 
 
-def next_nodes(tx: Transaction, run_id: UUID, limit: int) -> Sequence[NextNode]:
+def next_nodes(tx: Transaction, run_id: UUID, limit: int) -> Asked[Sequence[NextNode]]:
     """Nodes all of whose needs have ended, and that nobody has judged."""
-    return [NextNode(*row) for row in tx.run("list_next_nodes", run_id=run_id, limit=limit)]
+    return tx.leave("list_next_nodes", _next_nodes, run_id=run_id, limit=limit)
+
+
+def _next_nodes(rows: Sequence[Row]) -> Sequence[NextNode]:
+    return [NextNode(*row) for row in rows]
 
 
 def read_nodes(
@@ -186,7 +191,7 @@ def _outputs(tx: Transaction, run_id: UUID, node: str, total: int) -> list[objec
 
 
 def end_nodes(tx: Transaction, run_id: UUID, ended: Sequence[EndedNode]) -> None:
-    """End nodes; the caller counts their ends in the same transaction."""
+    """End nodes; `count_ended` counts their ends as any other."""
     documents = {
         one.node: {"state": one.state, "error": _error(one.error), "skipped_because": one.skipped_because}
         for one in ended
@@ -196,7 +201,8 @@ def end_nodes(tx: Transaction, run_id: UUID, ended: Sequence[EndedNode]) -> None
 
 def begin_nodes(tx: Transaction, run: Run, begun: Sequence[Begun]) -> None:
     """Write that the work of nodes has begun, or their wait; the ends of their jobs are waited for."""
-    tx.run("begin_nodes", run_id=run.run_id, org_id=run.org_id, begun=Jsonb({one.node: _begun(one) for one in begun}))
+    document = Jsonb({one.node: _begun(one) for one in begun})
+    tx.leave("begin_nodes", list, run_id=run.run_id, org_id=run.org_id, begun=document)
 
 
 def _begun(begun: Begun) -> JsonObject:
@@ -248,13 +254,13 @@ def begin_items(tx: Transaction, run: Run, node: str, begun: Sequence[Begun]) ->
 @contextmanager
 def part(tx: Transaction) -> Iterator[None]:
     """Keep what is written inside, or undo it alone and raise `Invalid` where it is refused."""
-    tx.run("begin_part")
+    tx.leave("begin_part", list)
     try:
         yield
     except Invalid:
         tx.run("undo_part")
         raise
-    tx.run("keep_part")
+    tx.leave("keep_part", list)
 
 
 def _error(error: NodeError | None) -> JsonObject | None:

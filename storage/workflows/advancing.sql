@@ -1,7 +1,8 @@
--- name: take_ended_nodes
--- Ends that are not counted yet, as many as are asked for, are counted by this transaction: how many items of which node have ended how, and
--- which nodes have. One that somebody has locked is passed over, and left to an advance that comes soon. A row without
--- a node says that there are more: locked, or above the limit.
+-- name: count_ended_nodes
+-- Ends that are not counted yet, as many as are asked for, are counted by this transaction, which has locked the run: a node's at the nodes
+-- that need it and at the run. A run that has ended has no such end. Returns how many items of which node have ended how, which nodes have, and
+-- how many are left. One that somebody has locked is passed over, and left to an advance that comes soon. A row without a node says that there
+-- are more: locked, or above the limit.
 with ended as materialized (
   select n.ctid as place from workflow_nodes n
   where n.run_id = %(run_id)s and n.finished_at is not null and not n.counted
@@ -9,29 +10,38 @@ with ended as materialized (
 ),
 taken as (
   update workflow_nodes n set counted = true where n.ctid = any (array(select e.place from ended e))
-  returning n.node, n.item >= 0 as is_item, n.state
+  returning n.node, n.item >= 0 as is_item, n.state, n.dependants
+),
+-- As in the statements below, a node looks its value up in an object: the planner cannot know how many nodes a run has, takes them for one
+-- or two, and would compare each node of the run with each line of a list.
+needs as materialized (
+  select jsonb_object_agg(d.node, d.ended) as ended
+  from (select u.node, count(*) as ended from taken t cross join unnest(t.dependants) as u (node) group by u.node) as d
+),
+released as (
+  update workflow_nodes n set pending = n.pending - ((select d.ended from needs d) ->> n.node)::smallint
+  where n.run_id = %(run_id)s and n.node = any (array(select jsonb_object_keys(d.ended) from needs d)) and n.item = -1
+    and n.finished_at is null
+),
+run as (
+  update workflow_runs r set nodes_left = r.nodes_left - t.nodes
+  from (select count(*) as nodes from taken where not is_item) as t
+  where r.id = %(run_id)s and t.nodes > 0
+  returning r.nodes_left
 )
-select node, is_item, state, count(*)::int as ends from taken group by node, is_item, state
+select t.node, t.is_item, t.state, count(*)::int as ends, r.nodes_left
+from taken t left join run r on true group by t.node, t.is_item, t.state, r.nodes_left
 union all
-select null, false, null, 0 from workflow_nodes n where n.run_id = %(run_id)s and n.finished_at is not null and not n.counted
+select null, false, null, 0, null from workflow_nodes n where n.run_id = %(run_id)s and n.finished_at is not null and not n.counted
 having count(*) > (select count(*) from ended)
 
 -- name: count_items
--- Adds ended items to their nodes. As in the statements below, a node looks its values up in an object: the planner cannot know how many
--- nodes a run has, takes them for one or two, and would compare each node of the run with each line of a list.
+-- Adds ended items to their nodes.
 update workflow_nodes n set (items_done, items_failed, items_canceled) = (
   select n.items_done + c.done, n.items_failed + c.failed, n.items_canceled + c.canceled
   from jsonb_to_record(%(counts)s::jsonb -> n.node) as c (done int, failed int, canceled int))
 where n.run_id = %(run_id)s and n.node = any (array(select jsonb_object_keys(%(counts)s::jsonb))) and n.item = -1
 returning n.node, n.items_total, n.items_started, n.items_done, n.items_failed, n.items_canceled
-
--- name: count_needs
--- Subtracts ended needs from the nodes that have them, and ended nodes from the run.
-with counted as (
-  update workflow_nodes n set pending = n.pending - (%(ended)s::jsonb ->> n.node)::smallint
-  where n.run_id = %(run_id)s and n.node = any (array(select jsonb_object_keys(%(ended)s::jsonb))) and n.item = -1
-)
-update workflow_runs set nodes_left = nodes_left - %(count)s where id = %(run_id)s returning nodes_left
 
 -- name: list_next_nodes
 -- Nodes all of whose needs have ended, and that nobody has judged; of one that goes on from an earlier round, what it was given.
@@ -53,9 +63,9 @@ select coalesce(sum(octet_length(output::text)), 0) as bytes from workflow_nodes
 select item, output, output_refused from workflow_nodes where run_id = %(run_id)s and node = %(node)s and item >= 0 order by item
 
 -- name: end_nodes
--- Ends nodes that have no work, or whose items have ended. Their ends are counted by this transaction.
-update workflow_nodes n set (state, error, skipped_because, counted, finished_at) = (
-  select e.state, e.error, e.skipped_because, true, now()
+-- Ends nodes that have no work, or whose items have ended.
+update workflow_nodes n set (state, error, skipped_because, finished_at) = (
+  select e.state, e.error, e.skipped_because, now()
   from jsonb_to_record(%(ended)s::jsonb -> n.node) as e (state text, error jsonb, skipped_because text))
 where n.run_id = %(run_id)s and n.node = any (array(select jsonb_object_keys(%(ended)s::jsonb))) and n.item = -1
   and n.finished_at is null

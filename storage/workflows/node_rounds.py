@@ -5,7 +5,7 @@ from uuid import UUID
 
 from domain.workflows.definition import Definition, EventWait, Node
 from domain.workflows.resume import Redo, ResumePlan
-from storage.postgres.arrays import Array, array, column
+from storage.postgres.arrays import Array, array, column, json_array
 from storage.postgres.database import Transaction
 
 
@@ -19,7 +19,7 @@ def begin(
     """
     changed = {name for name in plan.again if before.nodes.get(name) != now.nodes[name]}
     anew = {name for name, redo in plan.again.items() if redo is Redo.ANEW}
-    mended = plan.again.keys() - anew
+    mended, dependants = plan.again.keys() - anew, now.dependants
     tx.run("forget_nodes", run_id=run_id, dropped=sorted(plan.dropped), anew=sorted(anew))
     reset = tx.run(
         "reset_nodes",
@@ -27,6 +27,7 @@ def begin(
         round=next_round,
         nodes=array(sorted(anew)),
         pending=array(plan.pending[name] for name in sorted(anew)),
+        dependants=json_array(dependants[name] for name in sorted(anew)),
         wait_names=_wait_names(now.nodes, sorted(anew)),
     )
     went_on = tx.run(
@@ -35,6 +36,7 @@ def begin(
         round=next_round,
         nodes=array(sorted(mended)),
         changed=array(name in changed for name in sorted(mended)),
+        dependants=json_array(dependants[name] for name in sorted(mended)),
         wait_names=_wait_names(now.nodes, sorted(mended)),
     )
     tx.run("keep_cost_of_gone_nodes", run_id=run_id)

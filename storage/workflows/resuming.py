@@ -20,7 +20,7 @@ def resume(tx: Transaction, run_id: UUID, version: int | None = None) -> Run:
     Raises `Gone` without such a run, `Invalid` for a version that there is not, and `Conflict` for a run that has not
     ended or has nothing to do again, and with the nodes that would be kept and are otherwise in the other version.
     """
-    run = runs.lock(tx, run_id)
+    run = runs.lock(tx, run_id).answer
     if run is None:
         raise Gone(f"there is no run {run_id}")
     if run.state is RunState.RUNNING:

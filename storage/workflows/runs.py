@@ -13,9 +13,10 @@ from domain.jobs.job import ActorType, JsonObject, Origin
 from domain.workflows.advance import RunState
 from domain.workflows.definition import Definition, EventWait, definition_of
 from domain.workflows.resume import ResumePlan
-from storage.postgres.arrays import array, column
+from storage.postgres.arrays import array, column, json_array
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
+from storage.postgres.transaction import Asked, first_or_none
 from storage.workflows import definitions, node_rounds
 
 KEEP_FOR = timedelta(days=30)
@@ -120,13 +121,14 @@ def begin(tx: Transaction, new: NewRun, definition: Definition, *, by: Origin) -
 
 def add_nodes(tx: Transaction, run_id: UUID, org_id: UUID, definition: Definition, pending: Mapping[str, int]) -> None:
     """Write nodes that wait for so many needs each."""
-    works = [definition.nodes[name].work for name in pending]
+    works, dependants = [definition.nodes[name].work for name in pending], definition.dependants
     tx.run(
         "add_nodes",
         run_id=run_id,
         org_id=org_id,
         nodes=array(pending),
         pending=array(pending.values()),
+        dependants=json_array(dependants[name] for name in pending),
         wait_names=column(work.event if isinstance(work, EventWait) else None for work in works),
     )
 
@@ -136,9 +138,9 @@ def get(tx: Transaction, run_id: UUID) -> Run | None:
     return tx.first("get_run", _run, run_id=run_id)
 
 
-def lock(tx: Transaction, run_id: UUID) -> Run | None:
+def lock(tx: Transaction, run_id: UUID) -> Asked[Run | None]:
     """The same, for the one who takes it further: its row is the first that each of these locks."""
-    return tx.first("lock_run", _run, run_id=run_id)
+    return tx.leave("lock_run", first_or_none(_run), run_id=run_id)
 
 
 def count_inside(tx: Transaction, root_run: UUID, most: int) -> int:

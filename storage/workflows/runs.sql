@@ -14,10 +14,11 @@ on conflict (id) do nothing
 returning id
 
 -- name: add_nodes
--- The nodes of a new run, each with the number of its needs.
-insert into workflow_nodes (run_id, node, org_id, pending, wait_name)
-select %(run_id)s, n.node, %(org_id)s, n.pending, n.wait_name
-from unnest(%(nodes)s::text[], %(pending)s::smallint[], %(wait_names)s::text[]) as n (node, pending, wait_name)
+-- The nodes of a new run, each with the number of its needs, and who needs it.
+insert into workflow_nodes (run_id, node, org_id, pending, dependants, wait_name)
+select %(run_id)s, n.node, %(org_id)s, n.pending, array(select jsonb_array_elements_text(n.dependants)), n.wait_name
+from unnest(%(nodes)s::text[], %(pending)s::smallint[], %(dependants)s::jsonb[], %(wait_names)s::text[])
+  as n (node, pending, dependants, wait_name)
 
 -- name: lock_run
 -- A run, for the one who takes it further; nobody else writes its counters before the transaction ends.

@@ -26,6 +26,7 @@ def find_email(ctx: JobContext, payload: SendPayload, key: str) -> Finding:
     deadline=timedelta(minutes=10),
     providers=(NO_PROVIDER, *(one.value for one in EmailProvider)),
     on_end="email_job_ended",
+    hears_success=False,
     audits=SENDER_AUDITS,
     finds=dict.fromkeys((DRAFT_KEY, SEND_KEY), find_email),
 )

@@ -16,13 +16,14 @@ from storage.workflows import runs
 from storage.workflows.runs import NewRun
 from tasks.workflows.steps.known import KnownWorkflow, known_workflow
 from tasks.workflows.steps.stepping import ENDED, take_further
-from tasks.workflows.steps.stopping import lock_running
+from tasks.workflows.steps.stopping import if_running
 
 BEGUN = "workflow.begun"
 """The event in the audit log."""
+ON_END = "workflow_advance_ended"
 
 
-@job(queue=Queue.DEFAULT, retry=ENGINE, on_end="workflow_advance_ended", audits=(BEGUN,))
+@job(queue=Queue.DEFAULT, retry=ENGINE, on_end=ON_END, hears_success=False, audits=(BEGUN,))
 def run(ctx: JobContext, payload: RunPayload) -> Outcome:
     """Begin a run of a workflow, with the id of the job. It keeps to the version that is the latest now, or named.
 
@@ -43,12 +44,12 @@ def _begin(ctx: JobContext, payload: RunPayload, known: KnownWorkflow, tx: Trans
     job = ctx.job
     new = NewRun(job.job_id, job.org_id, job.project_id, known.version, payload.input)
     runs.begin(tx, new, known.definition, by=job.origin)
-    if lock_running(tx, job.job_id) is None:
+    if if_running(tx, runs.lock(tx, job.job_id).answer) is None:
         return  # what an operation started may have ended before its job
     audit.append(tx, job, BEGUN, {"run_id": str(job.job_id), "workflow": payload.workflow, "version": known.version})
 
 
-@job(queue=Queue.DEFAULT, retry=ENGINE, on_end="workflow_advance_ended", audits=(ENDED,))
+@job(queue=Queue.DEFAULT, retry=ENGINE, on_end=ON_END, hears_success=False, audits=(ENDED,))
 def advance(ctx: JobContext, payload: AdvancePayload) -> Outcome:
     """Take a run further: count the nodes that have ended, and begin those whose turn has come."""
     return Done(writes=partial(_advance, ctx, payload.run_id))

@@ -163,7 +163,7 @@ class Workflows:
     def resume(self, run_id: UUID, version: int | None = None) -> None:
         """Begin the next round of an ended run."""
         with self.process.database.ledger() as tx:
-            run = runs.lock(tx, run_id)
+            run = runs.lock(tx, run_id).answer
             assert run is not None
             own = self._definition(run.workflow, run.version)
             newer = None if version is None else self._definition(run.workflow, version)

@@ -101,6 +101,8 @@ create table job_types (
   audits text[] not null default '{}' check (array_to_string(audits, ' ') !~ '(^| )job\.'),
   -- The function postroom.<on_end>(jsonb) that is called when a job of this type ends.
   on_end text,
+  -- Whether that hears of successes, too.
+  hears_success boolean not null default true,
   -- How services ask for what the jobs do; null where services enqueue the jobs.
   asked_by text,
   seen_at timestamptz not null default now()

@@ -129,6 +129,8 @@ create table workflow_nodes (
   state postroom.node_state not null default 'pending',
   -- Needs whose end is not counted yet. Who makes it zero looks whether the node runs.
   pending postroom.pending_needs not null default 0,
+  -- Nodes that need it. No type in which an erasure looks for words: a name that it changed here alone would be waited for for ever.
+  dependants postroom.node_name[] not null default '{}',
   -- Whether its end is counted where it is waited for: by the nodes that need it, and by its node if it is an item.
   counted boolean not null default false,
   job_id uuid,
@@ -184,7 +186,7 @@ call postroom.fence_table('workflow_nodes', seen_if =>
 call postroom.erasure_rule('workflow_nodes');
 grant select, insert, update, delete on workflow_nodes to postroom_ledger;
 grant select, insert on workflow_nodes to postroom_tenant;
-grant update (state, pending, counted, job_id, child_run, stopped_for, input, output, output_refused, error, skipped_because, wait_name, wait_until,
+grant update (state, pending, dependants, counted, job_id, child_run, stopped_for, input, output, output_refused, error, skipped_because, wait_name, wait_until,
   approval_id, roles, decided_by, decided_at, decision_reason, items_total, items_started, items_done, items_failed, items_canceled, round,
   cost_microcents, started_at, finished_at)
   on workflow_nodes to postroom_tenant;

@@ -1,6 +1,6 @@
 """One transaction of a run's advance: what its steps know, and tell each other."""
 
-from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
@@ -9,6 +9,8 @@ from domain.workflows.advance import RunStop
 from domain.workflows.definition import Node, WorkflowWork
 from engine.context import JobContext
 from storage.postgres.database import Transaction
+from storage.postgres.transaction import Asked
+from storage.workflows.advancing import NextNode, TakenEnds
 from storage.workflows.runs import Run
 from tasks.workflows.steps.known import KnownWorkflow
 
@@ -33,12 +35,14 @@ class Advance:
     """Rows that the transaction may still write: others wait for its locks."""
     late_at: datetime
     """From then on the transaction evaluates no further expressions, for the same reason."""
+    ended: Asked[TakenEnds]
+    """The ends that are counted next."""
+    following: Asked[Sequence[NextNode]]
+    """The nodes whose turn comes with these ends."""
     stop: RunStop | None = None
     """Why the run begins nothing any more."""
-    ended: Counter[str] = field(default_factory=Counter)
-    """Nodes that this transaction has ended itself, and whose ends it has not counted yet."""
     succeeded: set[str] = field(default_factory=set)
-    """Nodes of which this transaction has counted, or written, that they have succeeded."""
+    """Nodes of which this transaction has counted that they have succeeded."""
     runs: int | None = None
     """How many runs the outermost run has inside it; None as long as nobody has counted."""
     items: int = 0

@@ -1,7 +1,5 @@
 """Counts ends: items at their node, nodes at the nodes that need them and at the run."""
 
-from collections import Counter
-
 from domain.workflows.advance import NodeError, end_of_items
 from domain.workflows.joins import NodeState
 from storage.workflows import advancing
@@ -13,20 +11,15 @@ ITEMS_FAILED = "items_failed"
 
 
 def count_ends(at: Advance) -> int | None:
-    """Count what has ended; returns how many nodes of the run are left, None where nothing had ended."""
-    taken = advancing.take_ended(at.tx, at.run_id, max(at.left, 1))
+    """Count what has ended; returns how many nodes of the run are left, None where no node had ended."""
+    taken = at.ended.answer
     at.left -= taken.rows
     at.is_locked = taken.is_more and at.left > 0
-    at.ended.update(taken.nodes.keys())
     at.succeeded |= {name for name, state in taken.nodes.items() if state is NodeState.SUCCEEDED}
     if taken.items:
         counts = advancing.count_items(at.tx, at.run_id, taken.items)
         end_nodes(at, [end_of_list(one) for one in counts if is_over(at, one)])
-    if not at.ended:
-        return None
-    needs = Counter(name for ended in at.ended for name in at.workflow.dependants.get(ended, ()))
-    nodes, at.ended = len(at.ended), Counter()
-    return advancing.count_needs(at.tx, at.run_id, needs, nodes=nodes)
+    return taken.nodes_left
 
 
 def is_over(at: Advance, counts: ItemCounts) -> bool:
@@ -45,9 +38,7 @@ def end_of_list(counts: ItemCounts) -> EndedNode:
 
 
 def end_nodes(at: Advance, ended: list[EndedNode]) -> None:
-    """End nodes; the next count of the transaction takes them along."""
+    """End nodes; the next count takes them along."""
     if ended:
         advancing.end_nodes(at.tx, at.run_id, ended)
-        at.ended.update(one.node for one in ended)
-        at.succeeded |= {one.node for one in ended if one.state is NodeState.SUCCEEDED}
-        at.left -= len(ended)
+        at.again = True

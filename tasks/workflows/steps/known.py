@@ -3,7 +3,6 @@
 An erasure takes a person out of a version, and what a process kept would put them into new jobs.
 """
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from uuid import UUID
@@ -33,14 +32,6 @@ class KnownWorkflow:
     def input_check(self) -> InputCheck:
         """What its input must be."""
         return InputCheck(self.definition.input_schema)
-
-    @cached_property
-    def dependants(self) -> Mapping[str, Sequence[str]]:
-        """By node: those that need it."""
-        found: dict[str, list[str]] = {}
-        for upstream, downstream in self.definition.edges:
-            found.setdefault(upstream, []).append(downstream)
-        return found
 
     @cached_property
     def has_items(self) -> bool:

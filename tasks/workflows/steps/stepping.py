@@ -1,5 +1,6 @@
 """The order of the steps in which a transaction takes a run further."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 from uuid import UUID
 
@@ -8,11 +9,13 @@ from domain.workflows.advance import end_run, nodes_read_at_end
 from engine.context import JobContext
 from storage.jobs import audit
 from storage.postgres.database import Transaction
-from storage.workflows import advancing, nodes, run_waits
+from storage.postgres.transaction import Asked
+from storage.workflows import advancing, nodes, run_waits, runs
+from storage.workflows.advancing import NextNode, TakenEnds
 from tasks.workflows.steps.advance import Advance
 from tasks.workflows.steps.counting import count_ends
 from tasks.workflows.steps.known import workflow_of
-from tasks.workflows.steps.stopping import failure_of, lock_running, stop, why_stopped
+from tasks.workflows.steps.stopping import failure_of, if_running, stop, why_stopped
 from tasks.workflows.steps.turns import begin_items, facts_in, take_turns
 from tasks.workflows.steps.waits import set_timer, take_events, time_out
 
@@ -30,12 +33,15 @@ ENDED = "workflow.ended"
 
 def take_further(ctx: JobContext, tx: Transaction, run_id: UUID) -> bool:
     """Take a run further by some rows; whether there is more to do at once."""
-    run = lock_running(tx, run_id)
+    locked, ends = runs.lock(tx, run_id), ask(tx, run_id, MOST_ROWS)
+    run = if_running(tx, locked.answer)
     if run is None:
         return False
-    at = Advance(ctx, tx, run, workflow_of(ctx, tx, run), MOST_ROWS, ctx.now() + LONGEST, why_stopped(tx, run))
+    late_at = ctx.now() + LONGEST
+    at = Advance(ctx, tx, run, workflow_of(ctx, tx, run), MOST_ROWS, late_at, *ends, why_stopped(tx, run))
     nodes_left = run.nodes_left
     while True:
+        at.again = False
         counted = count_ends(at)
         nodes_left = nodes_left if counted is None else counted
         if nodes_left == 0:
@@ -43,18 +49,24 @@ def take_further(ctx: JobContext, tx: Transaction, run_id: UUID) -> bool:
             return False
         if at.left <= 0:
             return True
-        at.again = False
         at.left -= ROWS_OF_A_ROUND
         if at.stop is None:
             _go_on(at)
         else:
             stop(at, at.stop)
-        if not (at.again or at.ended):
+        if not at.again:
             break
+        at.ended, at.following = ask(tx, run_id, at.left)
     if at.left <= 0:
         return True
     set_timer(at)
     return False
+
+
+def ask(tx: Transaction, run_id: UUID, rows: int) -> tuple[Asked[TakenEnds], Asked[Sequence[NextNode]]]:
+    """Have ends counted, and ask whose turn comes with these: in one round trip, with the lock of the run before."""
+    most = max(rows, 1)
+    return advancing.count_ended(tx, run_id, most), advancing.next_nodes(tx, run_id, most)
 
 
 def _go_on(at: Advance) -> None:

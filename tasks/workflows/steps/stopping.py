@@ -1,7 +1,5 @@
 """A run that is canceled, or whose time is over, begins nothing more and ends when its work has."""
 
-from uuid import UUID
-
 from domain.workflows.advance import OVER_TIME, RunFailure, RunState, RunStop
 from storage.postgres.database import Transaction
 from storage.workflows import run_waits, runs
@@ -12,11 +10,10 @@ from tasks.workflows.steps.counting import end_nodes, end_of_list
 from tasks.workflows.steps.waits import show_outcomes, stop_work
 
 
-def lock_running(tx: Transaction, run_id: UUID) -> Run | None:
-    """Lock a run that goes on; that a run around it is being stopped is written here."""
-    run = runs.lock(tx, run_id)
+def if_running(tx: Transaction, run: Run | None) -> Run | None:
+    """A locked run that goes on, or None; that a run around it is being stopped is written here."""
     if run is not None and run_waits.stop_with_outer_run(tx, run):
-        run = runs.lock(tx, run_id)
+        run = runs.lock(tx, run.run_id).answer
     return run if run is not None and run.state is RunState.RUNNING else None
 
 
@@ -49,4 +46,4 @@ def stop(at: Advance, why: RunStop) -> None:
         asked = stop_work(at, Stopping(why.value, reason, children))
         at.left -= asked
     end_nodes(at, [end_of_list(one) for one in run_waits.stopped_lists(at.tx, at.run_id)])
-    at.again = bool(canceled or asked)
+    at.again = at.again or bool(canceled or asked)

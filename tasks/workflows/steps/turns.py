@@ -37,7 +37,7 @@ Standing = Mapping[str, tuple[NodeEnd, NodeFacts]]
 
 def take_turns(at: Advance) -> None:
     """Judge the nodes whose turn has come, as many as the transaction has rows and time left, and at least one."""
-    following = advancing.next_nodes(at.tx, at.run_id, max(at.left, 1))
+    following = at.following.answer[: max(at.left, 1)]
     if not following:
         return
     nodes = at.workflow.definition.nodes

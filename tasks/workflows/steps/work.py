@@ -151,7 +151,7 @@ def _new_run(at: Advance, piece: Piece) -> UUID:
 
 def _resume_run(at: Advance, run_id: UUID) -> UUID:
     """Resume the run of a node; raises `Invalid` where it cannot be."""
-    child = runs.lock(at.tx, run_id)
+    child = runs.lock(at.tx, run_id).answer
     if child is None:
         raise Invalid("workflow", "the run of the node is gone")
     known = workflow_of(at.ctx, at.tx, child)

@@ -9,7 +9,7 @@ import pytest
 from psycopg import Connection
 
 from domain.jobs.failures import ClaimLost
-from domain.jobs.job import ClaimedJob, Done, Hint, NewJob
+from domain.jobs.job import ClaimedJob, Done, NewJob
 from domain.jobs.lifecycle import settlement_of
 from domain.jobs.retry import STANDARD
 from storage.jobs import gates, ledger
@@ -39,7 +39,7 @@ def settle_with(store: Database, parent: ClaimedJob, child: NewJob, most: int = 
     """End a job in its handler's transaction, which enqueues children."""
     with store.claimed(parent.org_id, parent.job_id, parent.token) as tx:
         made = ledger.enqueue(tx, [child] * count, publisher=True, hint_timeout=HINT_TIMEOUT)
-        fresh = [one.hint for one in made if one.publish]
+        fresh = [one.job_id for one in made if one.publish]
         return ledger.settle_held(tx, parent, {}, 0, began_at=NOW, fresh=fresh, slots=slots_of(uuid4(), most)).answer
 
 
@@ -56,7 +56,7 @@ def claim_within(store: Database, parent: ClaimedJob, child: NewJob, most: int =
     """Enqueue in a transaction of a handler that goes on."""
     with store.claimed(parent.org_id, parent.job_id, parent.token) as tx:
         made = ledger.enqueue(tx, [child] * count, publisher=True, hint_timeout=HINT_TIMEOUT)
-        fresh = [one.hint for one in made if one.publish]
+        fresh = [one.job_id for one in made if one.publish]
         return ledger.claim_children(tx, parent, fresh, slots_of(uuid4(), most))
 
 
@@ -183,17 +183,17 @@ def test_no_more_are_born_claimed_than_there_are_slots(
 def test_what_is_rolled_back_is_not_claimed(store: Database, database: Connection, org: UUID, way: Way) -> None:
     parent = claim_one(store, enqueue_one(store, org))
     with pytest.raises(ZeroDivisionError), store.claimed(org, parent.job_id, parent.token) as tx:
-        hints = [
-            one.hint
+        fresh = [
+            one.job_id
             for one in ledger.enqueue(tx, [NewJob("probe.child", org, {})], publisher=True, hint_timeout=HINT_TIMEOUT)
         ]
         claim = ledger.claim_children if way is claim_within else _settle
-        assert claim(tx, parent, hints, slots_of(uuid4())).born
+        assert claim(tx, parent, fresh, slots_of(uuid4())).born
         raise ZeroDivisionError
     assert database.execute("select job_type, state from jobs").fetchall() == [("probe.run", "running")]
 
 
-def _settle(tx: Any, job: ClaimedJob, fresh: list[Hint], slots: Slots) -> Settled:  # noqa: ANN401 - a transaction
+def _settle(tx: Any, job: ClaimedJob, fresh: list[UUID], slots: Slots) -> Settled:  # noqa: ANN401 - a transaction
     return ledger.settle_held(tx, job, {}, 0, began_at=NOW, fresh=fresh, slots=slots).answer
 
 
@@ -202,7 +202,7 @@ def test_a_tenant_claims_only_what_its_own_transaction_has_enqueued(
     store: Database, database: Connection, org: UUID, claim: Callable[..., Settled]
 ) -> None:
     theirs = make_org(database, "theirs")
-    waiting = [Hint(enqueue_one(store, whose, "probe.child"), "probe.child", "default") for whose in (org, theirs)]
+    waiting = [enqueue_one(store, whose, "probe.child") for whose in (org, theirs)]
     parent = claim_one(store, enqueue_one(store, org))
     with store.claimed(org, parent.job_id, parent.token) as tx:
         assert claim(tx, parent, waiting, slots_of(uuid4())).born == ()
@@ -214,6 +214,6 @@ def test_the_most_urgent_children_come_first(store: Database, org: UUID) -> None
     parent = claim_one(store, enqueue_one(store, org))
     with store.claimed(org, parent.job_id, parent.token) as tx:
         asked = [NewJob("probe.child", org, {}, priority=priority) for priority in (0, 5, -5)]
-        hints = [one.hint for one in ledger.enqueue(tx, asked, publisher=True, hint_timeout=HINT_TIMEOUT)]
-        (born,) = ledger.claim_children(tx, parent, hints, slots_of(uuid4(), 1)).born
-    assert born.job_id == hints[1].job_id
+        fresh = [one.job_id for one in ledger.enqueue(tx, asked, publisher=True, hint_timeout=HINT_TIMEOUT)]
+        (born,) = ledger.claim_children(tx, parent, fresh, slots_of(uuid4(), 1)).born
+    assert born.job_id == fresh[1]

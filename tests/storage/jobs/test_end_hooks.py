@@ -243,6 +243,16 @@ def test_jobs_of_several_orgs_are_told_each_as_its_own(ending: Ending, database:
     assert [org for org, _ in hook_calls(database)] == [job.org_id for job in jobs]
 
 
+def test_a_hook_that_hears_no_success_hears_of_all_other_ends(ending: Ending, database: Connection) -> None:
+    make_job_type(ending.store, "probe.quiet", on_end="end_hook", hears_success=False)
+    ends: list[Outcome | Failure] = [Done(), Permanent("no use"), Invalid("field", "reason")]
+    jobs = [claim_one(ending.store, enqueue_one(ending.store, ending.org, "probe.quiet")) for _ in ends]
+    for job, end in zip(jobs, ends, strict=True):
+        ending.settle(job, end)
+    heard = database.execute("select facts ->> 'job_id' from hook_calls order by 1").fetchall()
+    assert heard == [(str(job.job_id),) for job in jobs[1:]]
+
+
 def test_a_hook_may_enqueue_for_its_org(ending: Ending, database: Connection) -> None:
     make_hook(database, "follow", "perform postroom.enqueue('probe.hooked', (facts ->> 'org_id')::uuid);")
     make_job_type(ending.store, "probe.followed", on_end="follow")
