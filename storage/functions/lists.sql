@@ -110,4 +110,4 @@ language sql stable security definer set search_path = pg_catalog, public, pg_te
   ) as due
 $$;
 revoke execute on function postroom.queue_depth from public;
-grant execute on function postroom.queue_depth to postroom_ledger;
+grant execute on function postroom.queue_depth to postroom_ledger, postroom_watch;

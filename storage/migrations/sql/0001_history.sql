@@ -27,6 +27,7 @@ create table job_minutes (
 create index job_minutes_in_order on job_minutes (span, minute);
 call postroom.erasure_rule('job_minutes', org_rows => null);
 grant select, insert, update, delete on job_minutes to postroom_ledger;
+grant select on job_minutes to postroom_watch;
 
 -- The same of an org, by the hour.
 create table org_hours (
@@ -48,7 +49,8 @@ call postroom.fence_table('org_hours', tenant_may => 'select', seen_if => '(sele
 -- Numbers alone: they stay, for the fleet's sums to stay right.
 call postroom.erasure_rule('org_hours', org_keeps => '{}');
 grant select, insert, update, delete on org_hours to postroom_ledger;
-grant select on org_hours to postroom_tenant;
+create policy watch_all on org_hours for select to postroom_watch using (true);
+grant select on org_hours to postroom_tenant, postroom_watch;
 
 -- What waited in each queue: the most of each that was measured in a span of time.
 create table queue_samples (
@@ -67,6 +69,7 @@ create table queue_samples (
 create index queue_samples_in_order on queue_samples (span, minute);
 call postroom.erasure_rule('queue_samples', org_rows => null);
 grant select, insert, update, delete on queue_samples to postroom_ledger;
+grant select on queue_samples to postroom_watch;
 
 -- Jobs that ended as `failed` or `dead`, by the kind of their failure (domain/jobs/monitoring/failure_kinds.py).
 create table failure_groups (
@@ -91,3 +94,4 @@ create table failure_groups (
 create index failure_groups_last_seen on failure_groups (last_seen desc, fingerprint desc);
 call postroom.erasure_rule('failure_groups', org_rows => null);
 grant select, insert, update, delete on failure_groups to postroom_ledger;
+grant select on failure_groups to postroom_watch;
