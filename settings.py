@@ -51,6 +51,7 @@ class Settings(BaseSettings):
     ledger_database_url: SecretStr | None = Field(None, description="The engine's login (role postroom_ledger).")
     tenant_database_url: SecretStr | None = Field(None, description="The handlers' login (role postroom_tenant).")
     auditor_database_url: SecretStr | None = Field(None, description="That of audit.enrich (role postroom_auditor).")
+    watch_database_url: SecretStr | None = Field(None, description="That of KEDA and Grafana (role postroom_watch).")
     database_pool_size: int = Field(
         10, ge=1, le=500, description="Connections per process and role, at most; a worker's loop has one more."
     )

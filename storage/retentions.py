@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from storage.jobs import refusals, retention
+from storage.jobs.audit_log import failure_groups, history
 from storage.mail.accounts import consents, expected_writes
 from storage.mail.rules import corrections
 from storage.notifications import notifications, people, receipts, reminders
@@ -26,6 +27,8 @@ RETENTIONS: tuple[Retention, ...] = (
     receipts.RETENTION,
     people.RETENTION_OF_CODES,
     reminders.RETENTION,
+    *history.RETENTIONS,
+    failure_groups.RETENTION,
 )
 
 
@@ -40,5 +43,6 @@ BY_HAND: Mapping[str, Purge] = {
     "idempotency_keys": retention.purge_expired_keys,
     "workflow_runs": runs.forget,
     "consent_requests": consents.end_overdue,
+    "folded_history": history.fold,
 }
-"""What goes by more than its age, or ends instead of going."""
+"""What goes by more than its age, ends instead of going, or becomes less."""

@@ -8,7 +8,7 @@ before it (docs/explanation/counting.md).
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -16,12 +16,12 @@ import structlog
 
 from domain.jobs.failures import Failure
 from domain.jobs.monitoring.counting import MetricSeries, totals_of
-from domain.jobs.monitoring.metrics import SECONDS
+from domain.jobs.monitoring.metrics import FAILED, SECONDS
 from domain.jobs.queues import Queue
 from domain.jobs.scheduling.ticks import Ticks
 from engine.counting import beat_ticks
 from engine.runtime import Runtime
-from storage.jobs.audit_log import counting
+from storage.jobs.audit_log import counting, failure_groups, history
 from storage.jobs.audit_log.counting import LogPosition, QueueMeasure
 from storage.postgres.execution import DatabaseError
 
@@ -87,8 +87,8 @@ class JobCounter(threading.Thread):
             self._mark = self.counts = None
             return
         upto = self._certain()
-        while counted_to is not None and counted_to < upto and not self._stopped.is_set():
-            counted_to = self._count(min(counted_to + STEP, upto))
+        while counted_to is not None and counted_to < upto.entry and not self._stopped.is_set():
+            counted_to = self._count(upto)
         if counted_to is None:
             self.counts = None
             return
@@ -98,34 +98,40 @@ class JobCounter(threading.Thread):
     def _silent_for(self) -> timedelta:
         return timedelta(seconds=self._interval_s * SILENT_INTERVALS)
 
-    def _certain(self) -> int:
-        """The newest place before which nobody can write any more."""
+    def _certain(self) -> LogPosition:
+        """The newest place before which nobody can write any more; 0 without one."""
         now = time.monotonic()
         with self._runtime.database.statements() as tx:
             mark = counting.mark(tx)
-        certain = 0
+        certain = replace(mark, entry=0)
         if self._mark is not None and not self._mark.writers & mark.writers:
-            certain, self._counted_at, self._mark = self._mark.entry, self._marked_at, None
+            certain, self._counted_at, self._mark = self._mark, self._marked_at, None
         if not mark.writers:
-            certain, self._counted_at, self._mark = mark.entry, now, None
+            certain, self._counted_at, self._mark = mark, now, None
         elif self._mark is None:
             self._mark, self._marked_at = mark, now
         return certain
 
-    def _count(self, upto: int) -> int | None:
+    def _count(self, certain: LogPosition) -> int | None:
         """Count one step; returns how far the log is counted, or None when another process counts now."""
         with self._runtime.database.ledger() as tx:
             after = counting.hold(tx, self._holder, self._silent_for)
-            if after is None or after >= upto:
+            if after is None or after >= certain.entry:
                 return after
+            upto = min(after + STEP, certain.entry)
             groups = counting.count_events(tx, after=after, upto=upto, bounds=SECONDS)
-            counting.add(tx, totals_of(groups, counting.totals(tx)), upto=upto)
+            added = totals_of(groups.of_fleet, counting.totals(tx))
+            counting.add(tx, added, upto=upto, counted_at=certain.at if upto == certain.entry else None)
+            history.add(tx, groups)
+            if any(series.metric == FAILED.name for series in added):
+                failure_groups.add(tx, after=after, upto=upto)
         return upto
 
     def _measure(self) -> None:
         with self._runtime.database.statements() as tx:
             totals = counting.totals(tx)
             queues = tuple(counting.measure_queues(tx, [queue.value for queue in Queue]))
+            history.add_samples(tx, queues)
             states = counting.measure_ledger(tx)
             ticks = beat_ticks.look(tx)
         # The clock may ask PostgreSQL by a connection of its own.

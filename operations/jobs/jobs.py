@@ -24,6 +24,9 @@ JOBS = Area("jobs", "Enqueue, look at, cancel and retry jobs.")
 FLEET = OperatorsOnly("it tells of the fleet's workers and claims; an org reads its job by `GET /v1/jobs/{job_id}`")
 NO_ORG = OperatorsOnly("a message that could not become a job belongs to no org")
 NO_REASON = "no reason was given"
+NO_MATCH = "is no path=value, such as account_id=0197… or message.id=7"
+MOST_MATCHES = 10
+"""Values of the payload that a list may be narrowed by; each is looked at in every job that the list looks at."""
 
 
 class JobLine(Record):
@@ -144,11 +147,18 @@ def list_jobs(  # noqa: PLR0913 - one parameter per filter
     queue: Annotated[Queue | None, Field(description="Only this queue.")] = None,
     since: Annotated[AwareDatetime | None, Field(description="Created then or later.")] = None,
     before: Annotated[AwareDatetime | None, Field(description="Created earlier than that.")] = None,
+    payload: Annotated[
+        list[str] | None,
+        Field(
+            max_length=MOST_MATCHES,
+            description="Only those whose payload has this value, such as `account_id=0197…`; a path has dots.",
+        ),
+    ] = None,
 ) -> Page[JobLine]:
     """List jobs, the newest first. A page may have few or none: see `looked_back_to`."""
     known = payload_types.find(job_type) if job_type else None
     name = known.declaration.job_type if known else job_type
-    wanted = JobFilter(state or (), name, queue, since, before)
+    wanted = JobFilter(state or (), name, queue, since, before, [match_of(one) for one in payload or ()])
     with call.reading() as tx:
         found = job_views.listed(tx, wanted, after=window.after(JobPosition), limit=window.limit)
     if job_type and known is None and not found.rows and call.origin.actor_type is not ActorType.API_KEY:
@@ -158,6 +168,15 @@ def list_jobs(  # noqa: PLR0913 - one parameter per filter
     return window.page(
         found.rows, JobLine.model_validate, lambda line: JobPosition(line.at, line.job_id), reached=found.reached
     )
+
+
+def match_of(said: str) -> tuple[list[str], str]:
+    """The path into a payload and the value there, of `path=value`; raises `Invalid` for another text."""
+    path, equals, value = said.partition("=")
+    names = path.split(".")
+    if not equals or not all(names):
+        raise Invalid("payload", NO_MATCH)
+    return names, value
 
 
 @JOBS.look("read", Route("GET", "/jobs/{job_id}"))

@@ -31,6 +31,14 @@ create or replace trigger audit_entries_append_only before update on audit_entri
 create or replace trigger audit_entries_no_truncate before truncate on audit_entries
   for each statement execute function postroom.refuse_change();
 
+-- Whether an entry before this one says that the same attempt of the job failed: a job that dies by a failure has both.
+create or replace function postroom.failure_is_told(of_job uuid, of_attempt smallint, before_id bigint) returns boolean
+language sql stable set search_path = pg_catalog, public, pg_temp as $$
+  select exists (
+    select from public.audit_entries f where f.job_id = of_job and f.event = 'job.failed' and f.attempt = of_attempt and f.id < before_id)
+$$;
+grant execute on function postroom.failure_is_told to postroom_ledger;
+
 -- The newest entry that every export before it has written to its file as well.
 create or replace function postroom.audit_exported_to() returns bigint
 language sql stable set search_path = pg_catalog, public, pg_temp as $$

@@ -1,6 +1,6 @@
 -- What a list, or who scales workers, may look at without reading a whole table.
 
--- Writes down when a job was made whose id does not say so.
+-- Writes down when a job was made whose id does not say so, nor when its enqueueing was counted.
 create or replace function postroom.mark_foreign() returns trigger language plpgsql as $$
 begin
   new.foreign_at := new.created_at;
@@ -9,20 +9,74 @@ end
 $$;
 create or replace trigger jobs_are_foreign before insert on jobs for each row
   when (uuid_extract_version(new.id) is distinct from 7
-        or uuid_extract_timestamp(new.id) - new.created_at not between interval '-1 minute' and interval '1 minute')
+        or uuid_extract_timestamp(new.id) - new.created_at not between interval '-1 minute' and interval '1 minute'
+        or uuid_extract_timestamp(new.id) - clock_timestamp() not between interval '-1 minute' and interval '1 minute')
   execute function postroom.mark_foreign();
 
--- How far back a list may look from a position on: the time of the job after the `most` next ones; NULL when there are no more. Of those whose
--- ids say nothing of their time a quarter as many, for they lie apart from each other. It counts the jobs of all orgs, for a tenant's list
--- passes over them; all that a tenant learns is a time.
-create or replace function postroom.look_back_at_jobs(before_id uuid, before_at timestamptz, last_id uuid, most integer) returns timestamptz
-language sql stable security definer set search_path = pg_catalog, public, pg_temp as $$
-  select greatest(
-    (select to_timestamp(('x' || translate(left(id::text, 13), '-', ''))::bit(48)::bigint / 1000.0)
-     from jobs where id < before_id order by id desc offset most limit 1),
+-- In which spans of time the history counted jobs of a type that were enqueued, the newest `most` of them before a time; for a tenant those of
+-- its org, and of a type if one is named. What was of no known type when it was counted may be of this one. A row without an end says up to
+-- when everything is counted.
+create or replace function postroom.job_zones(of_type text, before timestamptz, most integer)
+returns table (starts timestamptz, ends timestamptz)
+language plpgsql stable security definer set search_path = pg_catalog, public, pg_temp as $$
+declare
+  own_org constant uuid := postroom.current_org();
+begin
+  return query select c.counted_at, null::timestamptz from counting c;
+  -- Each name in a query of its own: an index gives the spans in order only for a name that is known when it is planned.
+  if not postroom.is_tenant() then
+    return query
+      select z.minute, z.minute + make_interval(mins => z.span) from (
+        (select m.minute, m.span from job_minutes m
+         where m.job_type = of_type and m.minute < before and m.enqueued > 0 order by m.minute desc limit most)
+        union all
+        (select m.minute, m.span from job_minutes m
+         where m.job_type = 'unknown' and m.minute < before and m.enqueued > 0 order by m.minute desc limit most)
+      ) as z order by z.minute desc limit most;
+  elsif of_type is not null then
+    return query
+      select z.hour, z.hour + interval '1 hour' from (
+        (select h.hour from org_hours h
+         where h.org_id = own_org and h.job_type = of_type and h.hour < before and h.enqueued > 0 order by h.hour desc limit most)
+        union all
+        (select h.hour from org_hours h
+         where h.org_id = own_org and h.job_type = 'unknown' and h.hour < before and h.enqueued > 0 order by h.hour desc limit most)
+      ) as z order by z.hour desc limit most;
+  else
+    return query
+      select h.hour, h.hour + interval '1 hour' from org_hours h
+      where h.org_id = own_org and h.hour < before and h.enqueued > 0
+      group by h.hour order by h.hour desc limit most;
+  end if;
+end
+$$;
+revoke execute on function postroom.job_zones from public;
+grant execute on function postroom.job_zones to postroom_ledger, postroom_tenant;
+
+-- How far back a list may look from a position on, in the spans of ids that it is given, the newest first: the time of the job after the `most`
+-- next ones; NULL when there are no more. Of those whose ids say nothing of their time a quarter as many, for they lie apart from each other. It
+-- counts the jobs of all orgs, for a tenant's list passes over them; all that a tenant learns is a time.
+create or replace function postroom.look_back_at_jobs(
+  before_id uuid, before_at timestamptz, last_id uuid, most integer, from_ids uuid[], to_ids uuid[]) returns timestamptz
+language plpgsql stable security definer set search_path = pg_catalog, public, pg_temp as $$
+declare
+  left_over integer := most;
+  next_id uuid;
+begin
+  for place in 1 .. cardinality(from_ids) loop
+    select j.id into next_id from jobs j
+    where j.id >= from_ids[place] and j.id < least(to_ids[place], before_id) order by j.id desc offset left_over limit 1;
+    exit when next_id is not null;
+    left_over := left_over - (
+      select count(*) from (
+        select from jobs j where j.id >= from_ids[place] and j.id < least(to_ids[place], before_id) order by j.id desc limit left_over) as seen);
+  end loop;
+  return greatest(
+    to_timestamp(('x' || translate(left(next_id::text, 13), '-', ''))::bit(48)::bigint / 1000.0),
     -- The first condition says that the index has them.
     (select foreign_at from jobs where foreign_at <= before_at and (foreign_at, id) < (before_at, last_id)
-     order by foreign_at desc, id desc offset most / 4 limit 1))
+     order by foreign_at desc, id desc offset most / 4 limit 1));
+end
 $$;
 revoke execute on function postroom.look_back_at_jobs from public;
 grant execute on function postroom.look_back_at_jobs to postroom_ledger, postroom_tenant;
@@ -56,4 +110,4 @@ language sql stable security definer set search_path = pg_catalog, public, pg_te
   ) as due
 $$;
 revoke execute on function postroom.queue_depth from public;
-grant execute on function postroom.queue_depth to postroom_ledger;
+grant execute on function postroom.queue_depth to postroom_ledger, postroom_watch;

@@ -38,26 +38,26 @@ language sql stable security definer set search_path = pg_catalog, public, pg_te
   union all
   select 'right of the database', r.rolname || ' may ' || w.what
   from pg_roles r cross join unnest(array['TEMPORARY', 'CREATE']) as w (what)
-  where r.rolname in ('postroom_ledger', 'postroom_tenant', 'postroom_auditor', 'postroom_hooks')
+  where r.rolname in ('postroom_ledger', 'postroom_tenant', 'postroom_auditor', 'postroom_watch', 'postroom_hooks')
     and has_database_privilege(r.oid, current_database(), w.what)
   union all
   select 'right of a schema', r.rolname || ' may create in ' || n.nspname
   from pg_roles r cross join pg_namespace n
-  where r.rolname in ('postroom_ledger', 'postroom_tenant', 'postroom_auditor', 'postroom_hooks') and n.nspname !~ '^pg_(toast|temp)'
+  where r.rolname in ('postroom_ledger', 'postroom_tenant', 'postroom_auditor', 'postroom_watch', 'postroom_hooks') and n.nspname !~ '^pg_(toast|temp)'
     and has_schema_privilege(r.oid, n.oid, 'CREATE')
   union all
   select 'setting of a role', r.rolname || ': ' || s.setting
   from pg_db_role_setting d join pg_roles r on r.oid = d.setrole cross join unnest(d.setconfig) as s (setting)
-  where r.rolname in ('postroom_ledger', 'postroom_tenant', 'postroom_auditor', 'postroom_hooks')
+  where r.rolname in ('postroom_ledger', 'postroom_tenant', 'postroom_auditor', 'postroom_watch', 'postroom_hooks')
   union all
   select 'power of a role', r.rolname
   from pg_roles r
-  where r.rolname in ('postroom_ledger', 'postroom_tenant', 'postroom_auditor', 'postroom_hooks')
+  where r.rolname in ('postroom_ledger', 'postroom_tenant', 'postroom_auditor', 'postroom_watch', 'postroom_hooks')
     and (r.rolsuper or r.rolcreaterole or r.rolcreatedb or r.rolreplication or r.rolbypassrls)
   union all
   select 'membership', m.member::regrole || ' in ' || m.roleid::regrole
   from pg_auth_members m
-  where m.member::regrole::text in ('postroom_ledger', 'postroom_tenant', 'postroom_auditor', 'postroom_hooks')
+  where m.member::regrole::text in ('postroom_ledger', 'postroom_tenant', 'postroom_auditor', 'postroom_watch', 'postroom_hooks')
     and (m.member::regrole::text, m.roleid::regrole::text) not in (('postroom_hooks', 'postroom_tenant'), ('postroom_hooks', 'postroom_auditor'))
   union all
   select 'login of hooks', r.rolname from pg_roles r where r.rolname = 'postroom_hooks' and r.rolcanlogin
@@ -81,7 +81,7 @@ language sql stable security definer set search_path = pg_catalog, public, pg_te
     and has_column_privilege('postroom_tenant', c.oid, a.attnum, 'SELECT')
   union all
   select 'handlers may execute', f.signature
-  from postroom.closed_functions() f cross join unnest(array['postroom_tenant', 'postroom_auditor']) as r (name)
+  from postroom.closed_functions() f cross join unnest(array['postroom_tenant', 'postroom_auditor', 'postroom_watch']) as r (name)
   where to_regprocedure(f.signature) is not null and has_function_privilege(r.name, to_regprocedure(f.signature), 'EXECUTE')
   union all
   select 'handlers may write code', 'language ' || l.lanname
@@ -95,6 +95,20 @@ language sql stable security definer set search_path = pg_catalog, public, pg_te
       or has_table_privilege('postroom_auditor', c.oid, 'REFERENCES') or has_table_privilege('postroom_auditor', c.oid, 'MAINTAIN')
       or (has_any_column_privilege('postroom_auditor', c.oid, 'INSERT') and c.relname <> 'audit_details')
       or (has_any_column_privilege('postroom_auditor', c.oid, 'SELECT') and c.relname not in ('audit_details', 'audit_entries')))
+  union all
+  select 'who watches may do more than read the history', c.oid::regclass::text
+  from pg_class c
+  where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p', 'v', 'm', 'f')
+    and (has_any_column_privilege('postroom_watch', c.oid, 'INSERT') or has_any_column_privilege('postroom_watch', c.oid, 'UPDATE')
+      or has_table_privilege('postroom_watch', c.oid, 'DELETE') or has_table_privilege('postroom_watch', c.oid, 'TRUNCATE')
+      or has_table_privilege('postroom_watch', c.oid, 'TRIGGER') or has_table_privilege('postroom_watch', c.oid, 'REFERENCES')
+      or has_table_privilege('postroom_watch', c.oid, 'MAINTAIN')
+      or (has_any_column_privilege('postroom_watch', c.oid, 'SELECT')
+        and c.relname not in ('job_minutes', 'org_hours', 'queue_samples', 'failure_groups')))
+  union all
+  select 'who watches may do more than ask for depths', p.oid::regprocedure::text
+  from pg_proc p
+  where p.pronamespace = 'postroom'::regnamespace and p.proname <> 'queue_depth' and has_function_privilege('postroom_watch', p.oid, 'EXECUTE')
 $$;
 grant execute on function postroom.wrong_rights to postroom_ledger;
 
@@ -124,23 +138,23 @@ begin
     from pg_proc p cross join lateral aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) as a
     where p.pronamespace = 'postroom'::regnamespace and a.grantee = 0
     union all
-    select format('revoke temporary, create on database %I from public, postroom_ledger, postroom_tenant, postroom_auditor, postroom_hooks', current_database())
+    select format('revoke temporary, create on database %I from public, postroom_ledger, postroom_tenant, postroom_auditor, postroom_watch, postroom_hooks', current_database())
     union all
-    select 'revoke create on schema public, postroom from public, postroom_ledger, postroom_tenant, postroom_auditor, postroom_hooks'
+    select 'revoke create on schema public, postroom from public, postroom_ledger, postroom_tenant, postroom_auditor, postroom_watch, postroom_hooks'
     union all
     select format('revoke %s from %s', m.roleid::regrole, m.member::regrole)
     from pg_auth_members m
-    where m.member::regrole::text in ('postroom_ledger', 'postroom_tenant', 'postroom_auditor', 'postroom_hooks')
+    where m.member::regrole::text in ('postroom_ledger', 'postroom_tenant', 'postroom_auditor', 'postroom_watch', 'postroom_hooks')
       and (m.member::regrole::text, m.roleid::regrole::text) not in (('postroom_hooks', 'postroom_tenant'), ('postroom_hooks', 'postroom_auditor'))
     union all
     select case when d.setdatabase = 0 then format('alter role %s reset all', d.setrole::regrole)
       else format('alter role %s in database %I reset all', d.setrole::regrole, b.datname) end
     from pg_db_role_setting d left join pg_database b on b.oid = d.setdatabase
-    where d.setrole::regrole::text in ('postroom_ledger', 'postroom_tenant', 'postroom_auditor', 'postroom_hooks')
+    where d.setrole::regrole::text in ('postroom_ledger', 'postroom_tenant', 'postroom_auditor', 'postroom_watch', 'postroom_hooks')
     union all
     select format('alter role %I nosuperuser nocreaterole nocreatedb noreplication nobypassrls', r.rolname)
     from pg_roles r
-    where r.rolname in ('postroom_ledger', 'postroom_tenant', 'postroom_auditor', 'postroom_hooks')
+    where r.rolname in ('postroom_ledger', 'postroom_tenant', 'postroom_auditor', 'postroom_watch', 'postroom_hooks')
       and (r.rolsuper or r.rolcreaterole or r.rolcreatedb or r.rolreplication or r.rolbypassrls)
     union all
     select 'alter role postroom_hooks nologin' from pg_roles r where r.rolname = 'postroom_hooks' and r.rolcanlogin
@@ -150,7 +164,7 @@ begin
     from pg_language l where l.lanpltrusted and has_language_privilege('postroom_tenant', l.oid, 'USAGE')
     union all
     select format('revoke execute on function pg_catalog.%s from public, %I', f.signature, r.name)
-    from postroom.closed_functions() f cross join unnest(array['postroom_tenant', 'postroom_auditor']) as r (name)
+    from postroom.closed_functions() f cross join unnest(array['postroom_tenant', 'postroom_auditor', 'postroom_watch']) as r (name)
     where to_regprocedure(f.signature) is not null and has_function_privilege(r.name, to_regprocedure(f.signature), 'EXECUTE')
     union all
     select format('grant execute on function pg_catalog.%s to postroom_ledger', f.signature)

@@ -10,11 +10,14 @@ from datetime import datetime, timedelta
 from typing import Literal, NamedTuple
 from uuid import UUID
 
+from psycopg.types.json import Jsonb
 from pydantic import AwareDatetime
 
 from domain.jobs.job import FINAL, SYSTEM_ORG, State
 from domain.jobs.job_ids import upper_job_id
+from domain.jobs.monitoring.zones import ZoneMap
 from storage.jobs import ledger
+from storage.jobs.audit_log import history
 from storage.postgres.database import TenantTransaction, Transaction
 from storage.postgres.execution import Row
 from storage.postgres.looking import FIRST_TIME, Looked
@@ -59,6 +62,8 @@ class JobFilter:
     queue: str | None = None
     since: datetime | None = None
     before: datetime | None = None
+    payload: Sequence[tuple[Sequence[str], str]] = ()
+    """Paths into the payload, and the text of the value that is there."""
 
 
 def listed(
@@ -77,12 +82,16 @@ def listed(
     source = source_of(wanted.states, is_of_org=isinstance(tx, TenantTransaction))
     if source in {"unfinished", "held"}:
         if tx.run("are_few_unfinished", source=source, most=most_unfinished)[0].are_few:
-            return Looked(_read(tx, source, wanted, start, None, limit), None)
+            return Looked(_read(tx, source, wanted, start, limit), None)
         source = "newest"
     found: Looked[Row] = Looked((), None)
+    zones = history.EVERYWHERE
+    if source == "newest":
+        is_of_org = isinstance(tx, TenantTransaction)
+        zones = history.zones(tx, of_type=wanted.job_type, is_of_org=is_of_org, before=start.at, now=now)
     for most in most_looked_at:
-        upto, reached = lower_bound(wanted.since, _how_far(tx, source, start, most))
-        found = Looked(_read(tx, source, wanted, start, upto, limit), reached)
+        upto, reached = lower_bound(wanted.since, _how_far(tx, source, start, most, zones))
+        found = Looked(_read(tx, source, wanted, start, limit, upto=upto, zones=zones), reached)
         if len(found.rows) > limit or reached is None:
             break
     return found
@@ -106,20 +115,34 @@ def lower_bound(since: datetime | None, reached: datetime | None) -> tuple[datet
     return reached, reached
 
 
-def _how_far(tx: Transaction, source: Source, start: JobPosition, most: int) -> datetime | None:
+def _how_far(tx: Transaction, source: Source, start: JobPosition, most: int, zones: ZoneMap) -> datetime | None:
     """How far so many jobs reach; None when that is to the end."""
-    rows = tx.run(
-        "look_back_at_troubled_jobs" if source == "troubled" else "look_back_at_jobs",
-        before=start.at,
-        last_id=start.job_id,
-        before_id=upper_job_id(*start),
-        most=most,
-    )
-    return rows[0].reached if rows else None
+    position = {"before": start.at, "last_id": start.job_id, "most": most}
+    if source == "troubled":
+        rows = tx.run("look_back_at_troubled_jobs", **position)
+        return rows[0].reached if rows else None
+    spans = _ids(zones)
+    reached = tx.run("look_back_at_jobs", before_id=upper_job_id(*start), **position, **spans)[0].reached
+    return max((one for one in (reached, zones.reached) if one is not None), default=None)
 
 
-def _read(
-    tx: Transaction, source: Source, wanted: JobFilter, start: JobPosition, upto: datetime | None, limit: int
+def _ids(zones: ZoneMap) -> dict[str, list[UUID]]:
+    """The ids between which the jobs of each zone lie."""
+    return {
+        "from_ids": [upper_job_id(zone.starts, FIRST_ID) for zone in zones.zones],
+        "to_ids": [upper_job_id(zone.ends, FIRST_ID) for zone in zones.zones],
+    }
+
+
+def _read(  # noqa: PLR0913 - what is asked for, and where it is looked for
+    tx: Transaction,
+    source: Source,
+    wanted: JobFilter,
+    start: JobPosition,
+    limit: int,
+    *,
+    upto: datetime | None = None,
+    zones: ZoneMap = history.EVERYWHERE,
 ) -> Sequence[Row]:
     return tx.run(
         "list_jobs",
@@ -127,6 +150,7 @@ def _read(
         states=list(wanted.states) or None,
         job_type=wanted.job_type,
         queue=wanted.queue,
+        payload=Jsonb([{"path": path, "value": value} for path, value in wanted.payload]) if wanted.payload else None,
         since=wanted.since,
         until=wanted.before,
         upto=upto or FIRST_TIME,
@@ -135,6 +159,7 @@ def _read(
         before_id=upper_job_id(*start),
         last_id=start.job_id,
         limit=limit + 1,
+        **_ids(zones),
     )
 
 

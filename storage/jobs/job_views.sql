@@ -1,11 +1,15 @@
 -- name: list_jobs
--- Jobs between two positions, the newest first. `source` says by which index they are found: by their ids (newest), or of an org those
+-- Jobs between two positions, the newest first; by their ids only in the spans of `from_ids` and `to_ids`. `source` says by which index they are found: by their ids (newest), or of an org those
 -- that failed, died or were canceled (troubled), or those that have not ended (unfinished), or of these the claimed and running (held).
 select id as job_id, job_type, queue, state, org_id, priority, attempt, max_attempts, created_at, run_at, started_at, finished_at,
   left(coalesce(error ->> 'reason', cancel_reason), 1000) as reason, at
 from (
-  (select *, uuid_extract_timestamp(id) as at from job_lines
-   where %(source)s = 'newest' and foreign_at is null and id >= %(upto_id)s and id < %(before_id)s order by id desc)
+  (select l.*, uuid_extract_timestamp(l.id) as at
+   from unnest(%(from_ids)s::uuid[], %(to_ids)s::uuid[]) as zone (from_id, to_id) cross join lateral (
+     select * from job_lines
+     where %(source)s = 'newest' and foreign_at is null and id >= greatest(%(upto_id)s, zone.from_id) and id < least(%(before_id)s, zone.to_id)
+     order by id desc
+   ) as l)
   union all
   (select *, foreign_at as at from job_lines
    where %(source)s = 'newest' and foreign_at >= %(upto)s
@@ -25,6 +29,8 @@ from (
 where (%(states)s::text[] is null or state = any (%(states)s::text[]))
   and (%(job_type)s::text is null or job_type = %(job_type)s::text)
   and (%(queue)s::text is null or queue = %(queue)s::text)
+  and (%(payload)s::jsonb is null or not exists (
+    select from jsonb_to_recordset(%(payload)s) as f (path text[], value text) where payload #>> f.path is distinct from f.value))
   and created_at >= coalesce(%(since)s::timestamptz, '-infinity') and created_at < coalesce(%(until)s::timestamptz, 'infinity')
   and (at, id) < (%(before)s, %(last_id)s)
 order by at desc, id desc
@@ -32,7 +38,7 @@ limit %(limit)s
 
 -- name: look_back_at_jobs
 -- How far a look at so many jobs of all orgs reaches; NULL: to the end.
-select postroom.look_back_at_jobs(%(before_id)s, %(before)s, %(last_id)s, %(most)s) as reached
+select postroom.look_back_at_jobs(%(before_id)s, %(before)s, %(last_id)s, %(most)s, %(from_ids)s, %(to_ids)s) as reached
 
 -- name: look_back_at_troubled_jobs
 -- The same for the jobs of the tenant's org that failed, died or were canceled.

@@ -18,7 +18,9 @@ LEDGER_ROLE = "postroom_ledger"
 TENANT_ROLE = "postroom_tenant"
 AUDITOR_ROLE = "postroom_auditor"
 """A handler that may write details of the audit log and nothing else."""
-ROLES = (LEDGER_ROLE, TENANT_ROLE, AUDITOR_ROLE)
+WATCH_ROLE = "postroom_watch"
+"""Who scales workers or draws charts: it reads the history of jobs and the depth of a queue, and nothing else."""
+ROLES = (LEDGER_ROLE, TENANT_ROLE, AUDITOR_ROLE, WATCH_ROLE)
 """Those that log in, beside the owner."""
 SCHEMES = frozenset({"postgresql", "postgres", "postgresql+psycopg"})
 MIGRATE = "run `celery -A tasks database migrate`"
@@ -108,7 +110,7 @@ def read_url(given: SecretStr, setting: str) -> URL:
 def role_url(settings: Settings, role: str) -> URL:
     """The URL by which a role logs in: its own setting, or the one it follows from with a password that follows, too.
 
-    The engine's follows from the owner's URL and the first sealing key; the other two from the engine's, also where
+    The engine's follows from the owner's URL and the first sealing key; the others from the engine's, also where
     that one is given, so that production names one login. One without a password gives logins without passwords.
     """
     setting = f"{role.removeprefix('postroom_')}_database_url"

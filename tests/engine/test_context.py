@@ -124,7 +124,8 @@ def test_a_handler_reads_the_settings_of_its_providers_only(process: Runtime, or
     assert {one.name: getattr(ctx.settings, one.name) for one in fields(ctx.settings)} == {
         name: getattr(process.settings, name) for name in ours
     }
-    secrets = {"database_url", "ledger_database_url", "tenant_database_url", "auditor_database_url"}
+    secrets = {"database_url", "ledger_database_url", "tenant_database_url"}
+    secrets |= {"auditor_database_url", "watch_database_url"}
     secrets |= {"broker_url", "sealing_keys", "limits_url"}
     assert not secrets & set(ours)
 

@@ -65,7 +65,7 @@ class Reader:
 def reader(own_postgres: PostgresServer, own_valkey: ValkeyServer, tmp_path: Path) -> Reader:
     """With a server that asks every role of ours for its password."""
     rules = own_postgres.data / "pg_hba.conf"
-    roles = "postroom_ledger,postroom_tenant,postroom_auditor"
+    roles = "postroom_ledger,postroom_tenant,postroom_auditor,postroom_watch"
     rules.write_text(f"host all {roles} {LOOPBACK}/32 scram-sha-256\n{rules.read_text()}")
     with psycopg.connect(own_postgres.url(), autocommit=True) as superuser:
         superuser.execute("select pg_reload_conf()")

@@ -2,8 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
 from itertools import accumulate
 from typing import NamedTuple
+from uuid import UUID
 
 from domain.jobs.monitoring.metrics import (
     ATTEMPTS,
@@ -37,12 +39,15 @@ LOST = frozenset({"lost", "deadline", "poison"})
 
 
 class Counted(NamedTuple):
-    """A group of like events.
+    """A group of like events of the whole fleet in a minute, or of an org in an hour.
 
-    `starts` of them also record a start; `told`: deaths that also have a `job.failed`. `bucket` is the index of the
-    attempts' length among the bounds, None without a start.
+    `since` is when that minute or hour begins. A group of an org has no queue, attempt, label and bucket. `starts` of
+    them also record a start; `told`: deaths that also have a `job.failed`. `bucket` is the index of the attempts'
+    length among the bounds, None without a start.
     """
 
+    since: datetime
+    org_id: UUID | None
     event: str
     job_type: str | None
     queue: str | None
@@ -72,7 +77,7 @@ def totals_of(groups: Iterable[Counted], known: Iterable[MetricSeries]) -> Mappi
         labels[series.metric].add(series.label)
     added: dict[MetricSeries, float] = defaultdict(float)
     for group in groups:
-        for metric, label, number in _adds(group):
+        for metric, label, number in adds(group):
             if number:
                 series = _series(metric, group, _bounded(label, labels[metric.name]) if _has_label(metric) else label)
                 added[series] += number
@@ -88,8 +93,8 @@ def observed(series: Mapping[str, float], bounds: tuple[float, ...]) -> tuple[li
     )
 
 
-def _adds(group: Counted) -> Iterator[tuple[Metric, str, float]]:
-    """Metric, label and number."""
+def adds(group: Counted) -> Iterator[tuple[Metric, str, float]]:
+    """What a group adds to the metrics: metric, label and number."""
     yield STARTED, "", group.starts
     if group.event in _ADDS:
         yield from _ADDS[group.event](group)
@@ -139,7 +144,7 @@ def _ended(group: Counted) -> Iterator[tuple[Metric, str, float]]:
 def _measured(group: Counted) -> Iterator[tuple[Metric, str, float]]:
     if group.bucket is not None:
         yield DURATION, str(group.bucket), group.events
-        yield DURATION, SUM, group.seconds
+    yield DURATION, SUM, group.seconds
 
 
 def _lost(group: Counted, cause: str) -> Iterator[tuple[Metric, str, float]]:

@@ -19,6 +19,15 @@ class LogPosition:
 
     entry: int
     writers: frozenset[str]
+    at: datetime
+    """When it was read: an entry with a larger number is written later."""
+
+
+class EventCounts(NamedTuple):
+    """The same events twice: in groups of the fleet by the minute, and in groups of orgs by the hour."""
+
+    of_fleet: Sequence[Counted]
+    of_orgs: Sequence[Counted]
 
 
 class QueueMeasure(NamedTuple):
@@ -46,16 +55,17 @@ def release(tx: Transaction, holder: UUID) -> None:
 
 def mark(tx: Transaction) -> LogPosition:
     """The end of the audit log, read before the transactions that may have taken a number up to it."""
-    rows = tx.raw("select case when is_called then last_value else 0 end as entry from audit_entries_id_seq")
-    return LogPosition(int(rows[0].entry), frozenset(row.transaction for row in tx.run("list_audit_writers")))
+    (end,) = tx.run("read_end_of_log")
+    return LogPosition(int(end.entry), frozenset(row.transaction for row in tx.run("list_audit_writers")), end.at)
 
 
-def count_events(tx: Transaction, *, after: int, upto: int, bounds: Sequence[float]) -> Sequence[Counted]:
+def count_events(tx: Transaction, *, after: int, upto: int, bounds: Sequence[float]) -> EventCounts:
     """What happened between two places of the audit log, in groups; other events than a job's moves are among them."""
     # PostgreSQL estimates a group per entry or two; with little memory it would sort them all, on disk.
     tx.raw("set local work_mem = '64MB'")
     rows = tx.tuples("count_events", Counted._fields, after=after, upto=upto, bounds=list(bounds))
-    return [Counted(*row) for row in rows]
+    groups = [Counted(*row) for row in rows]
+    return EventCounts([one for one in groups if one.org_id is None], [one for one in groups if one.org_id is not None])
 
 
 def totals(tx: Transaction) -> dict[MetricSeries, float]:
@@ -65,8 +75,8 @@ def totals(tx: Transaction) -> dict[MetricSeries, float]:
     }
 
 
-def add(tx: Transaction, added: Mapping[MetricSeries, float], *, upto: int) -> None:
-    """Add to the totals, and note that the log is counted so far."""
+def add(tx: Transaction, added: Mapping[MetricSeries, float], *, upto: int, counted_at: datetime | None = None) -> None:
+    """Add to the totals, and note that the log is counted so far; `counted_at`: every entry before that time is."""
     tx.run(
         "add_totals",
         metrics=[series.metric for series in added],
@@ -75,6 +85,7 @@ def add(tx: Transaction, added: Mapping[MetricSeries, float], *, upto: int) -> N
         labels=[series.label for series in added],
         totals=list(added.values()),
         upto=upto,
+        counted_at=counted_at,
     )
 
 

@@ -3,6 +3,8 @@ create table counting (
   only_row boolean primary key default true check (only_row),
   -- The newest audit entry that is counted; every older one is.
   counted_to bigint not null default 0,
+  -- Every entry that was written before is counted; null until all that is certain has been counted once.
+  counted_at timestamptz,
   holder uuid,
   held_at timestamptz
 );

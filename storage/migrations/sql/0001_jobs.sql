@@ -133,7 +133,7 @@ create table jobs (
   output postroom.output,
   error jsonb,
   cost_microcents postroom.whole_number not null default 0,
-  -- When a job was made whose id does not say so: it is no UUIDv7, or its time is not about the job's. All other jobs are found in order by
+  -- When a job was made whose id does not say so: it is no UUIDv7, or its time is not about the job's, or not about that of its row. All other jobs are found in order by
   -- their ids. The trigger jobs_are_foreign writes it, and only such jobs have an entry in its index. A generated column would be computed
   -- anew at each claim and each settlement, and cost PostgreSQL half as much CPU again for both.
   foreign_at timestamptz,
@@ -185,7 +185,7 @@ grant select (
 -- Jobs as lists show and find them. An org's handlers see their own.
 create view job_lines with (security_invoker = true) as
 select id, foreign_at, job_type, queue, state, org_id, priority, attempt, max_attempts, created_at, run_at, started_at, finished_at,
-  error, cancel_reason, next_check_at, backlog_since, parked_by
+  error, cancel_reason, next_check_at, backlog_since, parked_by, payload
 from jobs;
 grant select on job_lines to postroom_ledger, postroom_tenant;
 

@@ -1,11 +1,12 @@
--- Five roles: the owner (whoever migrates) owns every object; the ledger is the engine; the tenant is a handler; the auditor is a handler
--- that may write details of the audit log and nothing else; hooks own the end-of-job hooks and do not log in. A handler's connection logs
+-- Six roles: the owner (whoever migrates) owns every object; the ledger is the engine; the tenant is a handler; the auditor is a handler
+-- that may write details of the audit log and nothing else; who watches (KEDA, Grafana) reads the history of jobs and asks how deep a queue is;
+-- hooks own the end-of-job hooks and do not log in. A handler's connection logs
 -- in as the tenant or the auditor, so that no RESET ROLE can take it further (promise P6).
 do $$
 declare
   wanted text;
 begin
-  foreach wanted in array array['postroom_ledger login', 'postroom_tenant login', 'postroom_auditor login', 'postroom_hooks nologin'] loop
+  foreach wanted in array array['postroom_ledger login', 'postroom_tenant login', 'postroom_auditor login', 'postroom_watch login', 'postroom_hooks nologin'] loop
     -- Roles belong to the whole cluster: another database of it, or an administrator, may have made them.
     continue when exists (select from pg_roles where rolname = split_part(wanted, ' ', 1));
     begin
@@ -30,7 +31,7 @@ end
 $$;
 
 create schema postroom;
-grant usage on schema postroom, public to postroom_ledger, postroom_tenant, postroom_auditor;
+grant usage on schema postroom, public to postroom_ledger, postroom_tenant, postroom_auditor, postroom_watch;
 revoke create on schema public from public;
 
 -- PostgreSQL lets everybody execute a new function. Here nobody may, but for the grants beside each function: most of them

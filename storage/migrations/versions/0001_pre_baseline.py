@@ -16,6 +16,7 @@ IN_ORDER = (
     "0001_effects",
     "0001_audit",
     "0001_counting",
+    "0001_history",
     "0001_results",
     "0001_schedules",
     "0001_accounts",

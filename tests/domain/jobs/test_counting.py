@@ -1,6 +1,7 @@
 """What each event adds to which metric."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,8 +18,11 @@ EVENTS = (
     "job.canceled",
     "job.retried",
 )
+MINUTE = datetime(2026, 11, 29, 20, 0, tzinfo=UTC)
 GROUPS = st.builds(
     Counted,
+    since=st.sampled_from([MINUTE, MINUTE + timedelta(minutes=1)]),
+    org_id=st.none(),
     event=st.sampled_from(EVENTS),
     job_type=st.sampled_from(["a.b", None]),
     queue=st.sampled_from(["default", None]),
@@ -36,7 +40,7 @@ GROUPS = st.builds(
 def group(event: str, **given: object) -> Counted:
     fields: dict[str, object] = {"job_type": "a.b", "queue": "default", "attempt": 1, "label": None, "told": False}
     numbers: dict[str, object] = {"bucket": None, "events": 1, "starts": 0, "seconds": 0.0, "microcents": 0}
-    return Counted(event, **(fields | numbers | given))  # type: ignore[arg-type]  # each has its field's type
+    return Counted(MINUTE, None, event, **(fields | numbers | given))  # type: ignore[arg-type]  # each has its field's type
 
 
 def total(added: Mapping[MetricSeries, float], metric: str) -> float:

@@ -1,6 +1,6 @@
 -- Every right that somebody beside the owner has in a database of Postroom, a line each, and what bounds it. The owner's name is left
 -- out: it differs from database to database.
-with roles (name) as (values ('postroom_ledger'), ('postroom_tenant'), ('postroom_auditor'), ('postroom_hooks'), ('public')),
+with roles (name) as (values ('postroom_ledger'), ('postroom_tenant'), ('postroom_auditor'), ('postroom_watch'), ('postroom_hooks'), ('public')),
 grants as (
   select 'table ' || c.relname as thing, a.grantee, string_agg(lower(a.privilege_type), ', ' order by a.privilege_type) as what
   from pg_class c cross join lateral aclexplode(c.relacl) as a

@@ -100,10 +100,11 @@ def test_an_administrator_may_make_the_roles(owned: Settings, superuser: Connect
         "create role postroom_ledger login",
         "create role postroom_tenant login",
         "create role postroom_auditor login",
+        "create role postroom_watch login",
         "create role postroom_hooks nologin",
         *(
             f'grant {role} to "{OWNER}" with admin true, inherit false, set false'
-            for role in ("postroom_ledger", "postroom_tenant", "postroom_auditor")
+            for role in ("postroom_ledger", "postroom_tenant", "postroom_auditor", "postroom_watch")
         ),
         "grant postroom_tenant, postroom_auditor to postroom_hooks",
         f'grant postroom_hooks to "{OWNER}" with inherit false, set true',

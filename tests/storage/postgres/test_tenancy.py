@@ -307,6 +307,7 @@ FOR_TENANTS = {
     "finish_effect",
     "forget_nodes",
     "hold_claim",
+    "job_zones",  # tells times, of the caller's org
     "keep_email_order",  # with the caller's own rights
     "is_channel_of_another",
     "is_of_earlier_connection",
@@ -323,7 +324,7 @@ FOR_TENANTS = {
     "repeat_end_hook",
     "settle_held",
 }
-"""What a handler's role may call: pure functions, those that look at the caller's org, and two that count for lists."""
+"""What a handler's role may call: pure functions, those that look at the caller's org, and what lists ask."""
 
 
 def test_a_tenant_may_call_only_what_looks_at_its_org(database: Connection) -> None:

@@ -1,0 +1,93 @@
+"""Failures of jobs by their kind: what fails, since when, how often, and what is known of it."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, ClassVar
+from uuid import UUID
+
+from pydantic import Field
+
+from domain.jobs.failures import Invalid
+from domain.jobs.job import SYSTEM_ORG
+from domain.orgs.privacy.redaction import redact_text
+from operations.call import Call
+from operations.operation import WITHOUT_SECRET, WORDS, Area, OperatorsOnly, Record
+from operations.pages import Page, Window
+from storage.jobs.audit_log import failure_groups
+
+FAILURES = Area("failures", "See which kinds of failure jobs ended by, and say what is known of them.")
+FLEET = OperatorsOnly("a kind of failure is of the jobs of all orgs, and an API key is of one")
+
+
+class FailureState(StrEnum):
+    """What is known of a kind of failure."""
+
+    NEW = "new"
+    KNOWN = "known"
+    MENDED = "mended"
+
+
+class FailureGroup(Record):
+    """Jobs that failed or died in the same way: by one code, at one job type, in the same words."""
+
+    plural: ClassVar = "failures"
+    columns: ClassVar = ("fingerprint", "code", "job_type", "words", "failures", "last_seen", "state", "note")
+    fingerprint: str
+    code: str
+    job_type: str
+    words: str = Field(description="What their errors say, without ids, numbers and quotes.")
+    first_seen: datetime
+    last_seen: datetime
+    failures: int
+    state: FailureState = Field(description="A mended kind that is seen again is new.")
+    note: str | None
+    marked_by: str | None
+    marked_at: datetime | None
+
+
+class FailureGroupView(FailureGroup):
+    """A kind of failure, with the newest jobs that ended by it."""
+
+    job_ids: list[UUID] = Field(description="The newest 20, the newest first. Some may be past their retention.")
+
+
+@FAILURES.look("list", FLEET)
+def list_failure_groups(
+    call: Call,
+    window: Window,
+    *,
+    state: Annotated[FailureState | None, Field(description="Only this state.")] = None,
+    code: Annotated[str | None, Field(max_length=200, description="Only this code.")] = None,
+    job_type: Annotated[str | None, Field(max_length=100, description="Only this job type.")] = None,
+) -> Page[FailureGroup]:
+    """List the kinds of failure by which jobs ended, those that were seen last first. Kept for 90 days after that."""
+    with call.reading() as tx:
+        return window.records(tx, "list_failure_groups", FailureGroup, state=state, code=code, job_type=job_type)
+
+
+@FAILURES.look("show", FLEET)
+def show_failure_group(call: Call, fingerprint: str) -> FailureGroupView:
+    """Show a kind of failure, and the newest jobs that ended by it."""
+    with call.reading() as tx:
+        found = failure_groups.read(tx, fingerprint)
+    return FailureGroupView.model_validate(found)
+
+
+@FAILURES.deed("mark", FLEET, events=("failure.marked",), many=True)
+def mark_failure_group(
+    call: Call,
+    fingerprint: str,
+    *,
+    state: Annotated[FailureState, Field(description="`mended` becomes `new` when it is seen again.")],
+    note: Annotated[
+        str | None,
+        Field(pattern=WORDS, max_length=1000, description="What is known of it, such as a link to a report."),
+    ] = None,
+) -> FailureGroupView:
+    """Say that a kind of failure is known, or mended, or new again; the note takes the place of the one before."""
+    if note is not None and redact_text(note) != note:
+        raise Invalid("note", WITHOUT_SECRET)
+    with call.writing() as tx:
+        marked = failure_groups.mark(tx, fingerprint, state=state.value, note=note, by=call.name)
+        call.audit(tx, SYSTEM_ORG, {"fingerprint": fingerprint, "state": state.value, "note": note})
+    return FailureGroupView.model_validate(marked)

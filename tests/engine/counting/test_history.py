@@ -1,0 +1,130 @@
+"""The history of jobs is counted once, together with the metrics, and says what they say."""
+
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import pytest
+from psycopg import Connection
+
+from domain.jobs.failures import Permanent, Transient
+from domain.jobs.job import Cancel, Done, Origin
+from domain.jobs.monitoring.history import FIELDS
+from engine.counting.job_counter import JobCounter
+from storage.jobs import ledger
+from storage.jobs.audit_log import failure_groups
+from storage.postgres.database import Database
+from tests.doubles.factories import enqueue_one, make_job_type, make_org
+from tests.engine.counting.test_job_counter import counter, end, org, other
+
+__all__ = ["counter", "org", "other"]  # fixtures of the counter's own tests
+
+
+def sums(database: Connection, table: str) -> dict[str, float]:
+    """What a table of the history has in all, by its columns."""
+    summed = ", ".join(f"sum({name}) as {name}" for name in COLUMNS[table])
+    row = database.execute(f"select to_jsonb(s) from (select {summed} from {table}) s".encode()).fetchone()
+    assert row is not None
+    return {name: value or 0 for name, value in row[0].items()}
+
+
+OF_ORGS = ("enqueued", "succeeded", "failed", "dead", "canceled", "seconds", "microcents")
+COLUMNS = {"job_minutes": (*FIELDS.values(), "seconds"), "org_hours": OF_ORGS}
+
+
+def test_the_history_has_what_the_metrics_have_whoever_counts(
+    database: Connection, store: Database, org: UUID, counter: JobCounter, other: JobCounter
+) -> None:
+    make_job_type(store, "probe.paid", providers=("anthropic",))
+    another = make_org(database, "another")
+    for turn, counting in enumerate((counter, other, counter)):
+        for outcome in (Done(), Permanent("no", code="gmail.notADraft"), Transient("maybe"), Cancel("pointless")):
+            end(store, org if turn else another, outcome)
+        end(store, org, Done(), job_type="probe.paid")
+        with store.ledger() as tx:
+            ledger.cancel(tx, [enqueue_one(store, org)], "not wanted", by=Origin())
+        database.execute("update counting set holder = null, held_at = null")
+        counting.turn()
+    kept = sums(database, "job_minutes")
+    assert {name: kept[name] for name in ("enqueued", "succeeded", "failed", "canceled", "retried", "started")} == {
+        "enqueued": 18,
+        "succeeded": 6,
+        "failed": 3,
+        "canceled": 6,
+        "retried": 3,
+        "started": 15,
+    }
+    assert counter.counts is not None
+    for metric, field in FIELDS.items():
+        shown = sum(total for series, total in counter.counts.totals.items() if series.metric == metric.name)
+        assert kept[field] == shown, field
+    of_orgs = sums(database, "org_hours")
+    assert of_orgs == pytest.approx({name: kept[name] for name in OF_ORGS})
+    row = database.execute("select sum(enqueued) from org_hours where org_id = %s", (another,)).fetchone()
+    assert row == (4,)
+
+
+def test_failures_are_grouped_by_their_kind_and_all_are_in_a_group(
+    database: Connection, store: Database, org: UUID, counter: JobCounter
+) -> None:
+    for number in range(25):
+        newest = end(store, org, Permanent(f"there is no draft r-{number}", code="gone"))
+    end(store, org, Permanent("the label 'Done' exists", code="conflict"))
+    counter.turn()
+    groups = {
+        row[0]: row[1:]
+        for row in database.execute("select code, words, failures, job_ids from failure_groups").fetchall()
+    }
+    assert groups["gone"][:2] == ("there is no draft …", 25)
+    assert len(groups["gone"][2]) == 20
+    assert groups["gone"][2][0] == newest
+    assert groups["conflict"][:2] == ("the label … exists", 1)
+    assert sum(one[1] for one in groups.values()) == sums(database, "job_minutes")["failed"]
+
+
+def test_a_mended_kind_that_fails_again_is_new(
+    database: Connection, store: Database, org: UUID, counter: JobCounter
+) -> None:
+    end(store, org, Permanent("no such draft", code="gone"))
+    counter.turn()
+    (fingerprint,) = database.execute("select fingerprint from failure_groups").fetchone() or ("",)
+    for state, then in (("known", "known"), ("mended", "new")):
+        with store.ledger() as tx:
+            failure_groups.mark(tx, fingerprint, state=state, note="a deploy", by="ada")
+        end(store, org, Permanent("no such draft", code="gone"))
+        counter.turn()
+        row = database.execute("select state, note, failures from failure_groups").fetchone()
+        assert row is not None
+        assert row[:2] == (then, "a deploy")
+    assert row[2] == 3
+
+
+def test_each_minute_keeps_the_most_that_waited(
+    database: Connection, store: Database, org: UUID, counter: JobCounter
+) -> None:
+    enqueue_one(store, org, run_at=datetime.now(UTC) - timedelta(minutes=5))
+    counter.turn()
+    database.execute("update queue_samples set minute = date_trunc('minute', now()) + interval '1 minute'")
+    database.execute(
+        "insert into queue_samples select minute - interval '1 minute', span, queue, 9, 9, 0, 9, 9, 0"
+        " from queue_samples where queue = 'default'"
+    )
+    counter.turn()
+    rows = database.execute(
+        "select due, backlog, published, held, oldest_due_s >= 300 from queue_samples"
+        " where queue = 'default' and minute = date_trunc('minute', now())"
+    ).fetchall()
+    assert rows in ([(9, 9, 1, 9, True)], [(0, 0, 1, 0, True)])  # the minute may have ended meanwhile
+    queues = database.execute("select count(distinct queue) from queue_samples where due = 0").fetchone()
+    assert queues == (7,)
+
+
+def test_what_is_counted_up_to_a_time_was_written_before_it(
+    database: Connection, store: Database, org: UUID, counter: JobCounter
+) -> None:
+    enqueue_one(store, org)
+    counter.turn()
+    enqueue_one(store, org)
+    rows = database.execute(
+        "select a.id <= c.counted_to, a.at < c.counted_at from audit_entries a, counting c order by a.id"
+    ).fetchall()
+    assert rows == [(True, True), (False, False)]
