@@ -18,6 +18,7 @@ from gateway import (
     webhooks,
 )
 from gateway.api import artifacts, connecting, jobs, openapi, operations, rules, workflows
+from gateway.console import visitors
 from gateway.http import problems
 from gateway.http.event_loop import EventLoopWatch
 from gateway.http.request_ids import RequestRecorder
@@ -80,6 +81,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.include_router(artifact_links.router)
     app.include_router(openapi.router)
     problems.add_handlers(app)
+    visitors.add_handlers(app)
     app.add_exception_handler(PageRefusal, answer_page_refusal)
     app.add_middleware(RequestRecorder)
     return app

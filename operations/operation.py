@@ -31,6 +31,7 @@ from domain.jobs.contract import first_problem
 from domain.jobs.failures import Invalid
 from domain.jobs.job import JsonObject
 from domain.orgs.access.api_keys import Role
+from domain.orgs.access.operators import OperatorRole, least_of
 from domain.orgs.privacy.secrets import looks_secret
 from operations.call import Call
 from operations.pages import Page, Window
@@ -100,9 +101,11 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class OperatorsOnly:
-    """Why only operators of the fleet may call an operation, and it has no route."""
+    """Why only operators of the fleet may call an operation, and it has no route for API keys."""
 
     reason: str
+    role: OperatorRole | None = None
+    """What it takes of an operator in the console, where the role of the operation does not say enough."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,8 +142,17 @@ class Operation(Generic[P, Answer]):
             if isinstance(value, str) and (name == REASON or self.ledger_audits) and looks_secret(value):
                 raise Invalid(name, WITHOUT_SECRET)
         is_audited, of_org = self.ledger_audits or not self.events, isinstance(self.route, Route)
-        call.begin(self.role, self.events, is_audited=is_audited, of_org=of_org)
+        call.begin(
+            self.role, self.events, is_audited=is_audited, of_org=of_org,
+            least=self.least, is_of_fleet=not of_org and self.org == "never",
+        )  # fmt: skip
         return self.function(call, *arguments, **options)
+
+    @property
+    def least(self) -> OperatorRole:
+        """The least role of an operator who may call it in the console."""
+        named = self.route.role if isinstance(self.route, OperatorsOnly) else None
+        return named or least_of(self.role)
 
     @property
     def name(self) -> str:
