@@ -132,6 +132,11 @@ class Settings(BaseSettings):
         description="The gateway's address as browsers see it: `https://mail.example.org`. Google sends owners of"
         " mailboxes back to `/oauth/google/callback` there. Empty: nobody can connect a mailbox by browser.",
     )
+    console_path: str = Field(
+        "/console",
+        pattern=r"^(/[a-z0-9-]{1,40})?$",
+        description="The path of the operators' console below the gateway's address. Empty: the gateway has none.",
+    )
     google_client_id: str = Field("", description="The OAuth client of this installation.")
     google_client_secret: SecretStr = Field(SecretStr(""), description="The OAuth client's secret.")
     google_request_timeout_s: float = Field(
