@@ -18,7 +18,7 @@ from gateway import (
     webhooks,
 )
 from gateway.api import artifacts, connecting, jobs, openapi, operations, rules, workflows
-from gateway.console import visitors
+from gateway.console import sign_in, visitors
 from gateway.http import problems
 from gateway.http.event_loop import EventLoopWatch
 from gateway.http.request_ids import RequestRecorder
@@ -80,6 +80,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.include_router(artifacts.router)
     app.include_router(artifact_links.router)
     app.include_router(openapi.router)
+    app.include_router(sign_in.router)
     problems.add_handlers(app)
     visitors.add_handlers(app)
     app.add_exception_handler(PageRefusal, answer_page_refusal)
