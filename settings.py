@@ -132,10 +132,9 @@ class Settings(BaseSettings):
         description="The gateway's address as browsers see it: `https://mail.example.org`. Google sends owners of"
         " mailboxes back to `/oauth/google/callback` there. Empty: nobody can connect a mailbox by browser.",
     )
-    console_path: str = Field(
-        "/console",
-        pattern=r"^(/[a-z0-9-]{1,40})?$",
-        description="The path of the operators' console below the gateway's address. Empty: the gateway has none.",
+    console: bool = Field(
+        default=True,
+        description="Whether the gateway serves the operators' console at `/console`, once there is an operator.",
     )
     google_client_id: str = Field("", description="The OAuth client of this installation.")
     google_client_secret: SecretStr = Field(SecretStr(""), description="The OAuth client's secret.")

@@ -2,20 +2,21 @@
 
 from typing import Any
 
+from domain.orgs.access.operators import CONSOLE
 from operations.areas import areas
 from operations.operation import Operation, Route
 from tools.reference_text import page, table
 
-HEADS = ("operation", "command", "route", "role", "audit event")
-NOTHING = "writes nothing"
+HEADS = ("operation", "command", "route", "page of the console", "role of a key", "role of an operator", "audit event")
+NOTHING, NO_KEY = "writes nothing", "no key"
 
 
 def operations_page() -> str:
     """A table for each area."""
     opening = (
-        "What people and services may list, look at and do. Each line is declared once, in `operations/`; the command"
-        " and the route are made from the declaration. The role is the least that a key needs. An operator at a"
-        " terminal has every role."
+        "What people and services may list, look at and do. Each line is declared once, in `operations/`; the command,"
+        " the route and the page of the console, which for a deed is its form, are made from the declaration. The roles"
+        " are the least that a key and an operator of the console need. An operator at a terminal has every role."
     )
     parts = [
         part
@@ -32,6 +33,8 @@ def cells(operation: Operation[..., Any]) -> tuple[str, ...]:
         operation.name.replace("_", " "),
         f"`{operation.area} {operation.command}`",
         f"`{route.verb} /v1{route.path}`" if isinstance(route, Route) else f"operators only: {route.reason}",
-        operation.role.value,
+        f"`{CONSOLE}/{operation.area}/{operation.command}`",
+        operation.role.value if isinstance(route, Route) else NO_KEY,
+        operation.least.value,
         " or ".join(f"`{event}`" for event in operation.events) or NOTHING,
     )

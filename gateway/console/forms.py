@@ -107,7 +107,7 @@ def _field(name: str, field: FieldInfo, typed: str | None, *, is_argument: bool,
         _input(name, kind, bounds.get("longest"), is_list=is_list),
         field.is_required() or is_argument,
         field.description,
-        clean_text(typed or ""),
+        typed or "",
         default=_said(None if field.is_required() else field.default),
         **bounds,
     )

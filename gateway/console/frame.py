@@ -9,6 +9,7 @@ from uuid import UUID
 from fastapi import Request
 
 from domain.jobs.failures import Invalid
+from domain.orgs.access.operators import CONSOLE
 from gateway.console.pulse import Counter, Pulse, counters_of
 from gateway.console.reading import ConsoleReads
 from gateway.console.things import ORG, AnyOperation, Things, system_of
@@ -93,11 +94,6 @@ def systems() -> Sequence[tuple[str, Sequence[tuple[str, Sequence[AnyOperation]]
     ]
 
 
-def base_of(request: Request) -> str:
-    """The path below which the console's pages are."""
-    return resources_of(request).settings.console_path
-
-
 def reads_of(request: Request) -> ConsoleReads:
     """What the console of this application reads by."""
     reads: ConsoleReads = request.app.state.console
@@ -134,7 +130,7 @@ def frame_of(request: Request, visitor: Visitor, said_org: str | None = None) ->
         known = orgs.named(tx, None if visitor.org_ids is None else sorted(visitor.org_ids), limit=MOST_ORGS)
     return Frame(
         visitor,
-        Things(base_of(request), str(org_id) if org_id else None),
+        Things(CONSOLE, str(org_id) if org_id else None),
         path,
         theme if theme in THEMES else "",
         resources.settings.environment,

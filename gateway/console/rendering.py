@@ -9,6 +9,8 @@ from pathlib import Path
 from fastapi import Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from domain.clean_text import clean_text
+from domain.orgs.access.operators import CONSOLE
 from gateway.console.shown import in_prose, in_words
 
 FOLDER = Path(__file__).parent
@@ -76,7 +78,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    made.globals |= {"static": static_address, "title_of": title_of}
+    made.globals |= {"static": static_address, "title_of": title_of, "base": CONSOLE}
     made.filters |= {"words": in_words, "prose": in_prose}
     return made
 
@@ -89,6 +91,6 @@ def rendered(template: str, **values: object) -> str:
 def page(
     template: str, status: int = HTTPStatus.OK, headers: Mapping[str, str] | None = None, **values: object
 ) -> Response:
-    """A template as an answer. Half a surrogate pair, which UTF-8 does not know, becomes a question mark."""
-    body = rendered(template, **values).encode(errors="replace")
+    """A template as an answer, without the characters that UTF-8 and HTML do not know."""
+    body = clean_text(rendered(template, **values))
     return Response(body, status, {**HEADERS, **NOT_KEPT, **(headers or {})}, media_type="text/html; charset=utf-8")

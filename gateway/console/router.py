@@ -7,9 +7,9 @@ from fastapi import APIRouter, FastAPI, Path, Request, Response, status
 from fastapi.responses import RedirectResponse
 
 from domain.jobs.failures import Gone, Invalid
-from domain.orgs.access.operators import cookie_name
-from gateway.console import derived
-from gateway.console.frame import THEME, THEMES, base_of, frame_of, pulse_of, reads_of
+from domain.orgs.access.operators import CONSOLE, cookie_name, page_after
+from gateway.console import derived, sign_in
+from gateway.console.frame import THEME, THEMES, frame_of, pulse_of, reads_of
 from gateway.console.pulse import Pulse, PulseStream
 from gateway.console.reading import ConsoleReads
 from gateway.console.rendering import page, static_answer
@@ -22,16 +22,17 @@ from storage.orgs.access import operators
 YEAR_S = 365 * 86_400
 Name = Annotated[str, Path(max_length=60)]
 
-router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
+router = APIRouter(prefix=CONSOLE, route_class=ConsoleRoute, include_in_schema=False)
 
 
 def add_console(app: FastAPI, settings: Settings) -> Callable[[], None]:
     """Add the console to an application, unless a setting leaves it out; returns what ends it."""
-    if not settings.console_path:
+    if not settings.console:
         return _nothing
     reads = ConsoleReads(settings)
     app.state.console, app.state.pulse = reads, Pulse(reads)
-    app.include_router(router, prefix=settings.console_path)
+    app.include_router(sign_in.router)
+    app.include_router(router)
 
     def stop() -> None:
         app.state.pulse.stop()
@@ -59,13 +60,12 @@ async def pulse(request: Request, visitor: Signed) -> Response:
 @router.post("/theme")
 async def choose_theme(request: Request, _visitor: Writing, form: ConsoleForm) -> Response:
     """Keep whether pages are light or dark, and go back to the page."""
-    base, theme, back = base_of(request), form.get("theme", ""), form.get("back", "")
+    theme = form.get("theme", "")
     if theme not in {"", *THEMES}:
         raise Invalid("theme", f"is one of {', '.join(THEMES)}, or empty")
-    is_ours = (back == base or back.startswith((f"{base}/", f"{base}?"))) and "\\" not in back and "//" not in back
-    answer = RedirectResponse(back if is_ours else base, status.HTTP_303_SEE_OTHER)
+    answer = RedirectResponse(page_after(form.get("back", "")), status.HTTP_303_SEE_OTHER)
     answer.set_cookie(
-        THEME, theme, max_age=YEAR_S if theme else 0, path=base, httponly=True, samesite="lax",
+        THEME, theme, max_age=YEAR_S if theme else 0, path=CONSOLE, httponly=True, samesite="lax",
         secure=request.url.scheme == "https",
     )  # fmt: skip
     return answer

@@ -12,7 +12,6 @@ from markupsafe import Markup, escape
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from domain.clean_text import clean_text
 from domain.orgs.privacy.redaction import redact_document
 from gateway.console.things import Things
 from operations.operation import Record
@@ -137,7 +136,7 @@ def shown(name: str, value: object, field: FieldInfo, things: Things, beside: Ma
         return Shown("text", "yes" if value else "no")
     if isinstance(value, int | float):
         return Shown("number", f"{value:,}", str(value))
-    return _text(name, clean_text(str(value)), _kinds(field.annotation), things.address(name, str(value), beside), most)
+    return _text(name, str(value), _kinds(field.annotation), things.address(name, str(value), beside), most)
 
 
 def _text(name: str, text: str, kinds: set[object], href: str | None, most: int) -> Shown:
@@ -179,7 +178,7 @@ def _within(value: dict[str, Any] | list[Any], kinds: set[object], things: Thing
 
 
 def _document(value: dict[str, Any] | list[Any]) -> Shown:
-    text = clean_text(json.dumps(value, indent=2, ensure_ascii=False))
+    text = json.dumps(value, indent=2, ensure_ascii=False)
     number = len(value)
     what = (
         ("entry" if number == 1 else "entries") if isinstance(value, list) else ("field" if number == 1 else "fields")

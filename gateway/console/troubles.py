@@ -10,7 +10,6 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
-from domain.clean_text import clean_text
 from domain.jobs.failures import Failure, Invalid, Throttled
 from domain.orgs.access.operators import NotProven
 from domain.orgs.privacy.redaction import redact_text
@@ -94,8 +93,7 @@ def trouble(
         headers,
         title=title,
         advice=what_to_do,
-        reason=redact_text(clean_text(reason), LONGEST_DETAIL) if reason else None,
+        reason=redact_text(reason, LONGEST_DETAIL) if reason else None,
         number=int(status),
-        base=request.app.state.resources.settings.console_path,
         request_id=origin.request_id if origin else None,
     )

@@ -19,6 +19,7 @@ from fastapi.responses import RedirectResponse
 
 from domain.jobs.failures import Forbidden
 from domain.jobs.job import ActorType
+from domain.orgs.access.api_keys import Role
 from domain.orgs.access.operators import MAY, PROVE, SIGN_IN, NotProven, OperatorRights, OperatorRole, cookie_name
 from gateway.http.bodies import FORM_WITHIN_S, LONGEST_JSON, form_fields, read_body
 from gateway.http.request_ids import origin_of
@@ -59,11 +60,17 @@ class Visitor:
 
     def call(self, request: Request, org_id: UUID | None) -> Call:
         """A call in their name, for an org of the scope or, without one, of the fleet; raises `Forbidden`."""
-        origin = origin_of(request, f"operator:{self.operator_id}", ActorType.USER)
+        origin = origin_of(request, operators.actor_of(self.operator_id), ActorType.USER)
         org_id = self.rights.org_of(org_id)
         made = resources_of(request).call(origin, MAY[self.role], self.email, org_id=org_id)
         made.rights = self.rights
         return made
+
+
+def call_as(request: Request, operator_id: UUID) -> Call:
+    """A call in the name of an operator who is about to come in or to go, and has no rights by that."""
+    origin = origin_of(request, operators.actor_of(operator_id), ActorType.USER)
+    return resources_of(request).call(origin, Role.READER)
 
 
 def add_handlers(app: FastAPI) -> None:
@@ -74,8 +81,7 @@ def add_handlers(app: FastAPI) -> None:
 
 def visitor(request: Request) -> Visitor:
     """Whoever has a session; raises `NotSignedIn` without one, and 404 while nobody could sign in."""
-    name, _ = cookie_name(resources_of(request).settings.public_url)
-    secret = request.cookies.get(name, "")
+    secret = _secret_of(request)
     with resources_of(request).database.statements() as tx:
         found = operators.find_session(tx, secret)
         if found is None:
@@ -84,6 +90,13 @@ def visitor(request: Request) -> Visitor:
         if found.note:
             operators.note_use(tx, found.session_id)
     return _visitor(found, secret)
+
+
+def session_before(request: Request) -> UUID | None:
+    """The session that a browser has which signs in."""
+    with resources_of(request).database.statements() as tx:
+        found = operators.find_session(tx, _secret_of(request))
+    return None if found is None else found.session_id
 
 
 def check_console(*, is_there: bool) -> None:
@@ -127,6 +140,11 @@ Writing = Annotated[Visitor, Depends(writing_visitor)]
 
 VERIFIERS = frozenset({visitor, writing_visitor})
 """Every dependency that proves who has signed in."""
+
+
+def _secret_of(request: Request) -> str:
+    name, _ = cookie_name(resources_of(request).settings.public_url)
+    return request.cookies.get(name, "")
 
 
 def _visitor(found: Session, secret: str) -> Visitor:

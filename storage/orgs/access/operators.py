@@ -42,6 +42,11 @@ class Operator:
     password_hash: str | None = field(repr=False)
     is_active: bool
 
+    @property
+    def actor_id(self) -> str:
+        """By what the audit log names the operator."""
+        return actor_of(self.operator_id)
+
 
 @dataclass(frozen=True, slots=True)
 class Session:
@@ -53,6 +58,11 @@ class Session:
     rights: OperatorRights
     note: bool
     """Whether `note_use` is due."""
+
+
+def actor_of(operator_id: UUID) -> str:
+    """By what the audit log names an operator: an id, which nobody knows once the operator is removed."""
+    return f"operator:{operator_id}"
 
 
 def digest(secret: str) -> bytes:
@@ -127,13 +137,10 @@ def prove(tx: Transaction, session_id: UUID) -> str | None:
     return secret if tx.run("prove_operator_session", session_id=session_id, digest=digest(secret)) else None
 
 
-def end_session(tx: Transaction, session_id: UUID) -> UUID:
-    """End one session, and return whose it was; raises `Gone`."""
+def end_session(tx: Transaction, session_id: UUID) -> UUID | None:
+    """End one session, and return whose it was; None when it has ended already."""
     rows = tx.run("end_operator_session", session_id=session_id)
-    if not rows:
-        raise Gone(f"there is no session {session_id}")
-    whose: UUID = rows[0].operator_id
-    return whose
+    return rows[0].operator_id if rows else None
 
 
 def end_sessions(tx: Transaction, operator_id: UUID) -> int:

@@ -1,85 +1,72 @@
-"""A gateway with a console, and operators who have signed in to it."""
+"""A gateway with an operator, and browsers for it."""
 
-import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from urllib.parse import urlencode
-from uuid import UUID, uuid4
+from collections.abc import Callable, Iterator
+from uuid import UUID
 
 import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
 
-from domain.jobs.job import Origin
 from domain.orgs.access.operators import OperatorRole
 from engine.runtime import Runtime
+from gateway.app import create_app
 from settings import Settings
-from storage.orgs.access import operators
 from storage.postgres.database import Database
-from tests.gateway.serving import HttpAnswer, ask, serve
+from tests.gateway.console.people import PUBLIC, Browser, add_operator, add_pages
+from tests.gateway.console.signed import SignedBrowser, signed_cookie
+from tests.gateway.serving import serve
 
-TOKEN = re.compile(rb'name="token" value="([0-9a-f]+)"')
-
-
-@dataclass(frozen=True)
-class Browser:
-    """A browser in which an operator has signed in; it follows no redirect by itself."""
-
-    url: str
-    cookie: str
-
-    def get(self, path: str = "") -> HttpAnswer:
-        return ask(f"{self.url}/console{path}", headers={"Cookie": self.cookie})
-
-    def text(self, path: str = "", status: int = 200) -> str:
-        answer = self.get(path)
-        assert answer.status == status, answer.body[-2000:]
-        return answer.body.decode()
-
-    def token(self) -> str:
-        found = TOKEN.search(self.get().body)
-        assert found is not None
-        return found[1].decode()
-
-    def post(self, path: str, fields: Mapping[str, object], cookie: str | None = None) -> HttpAnswer:
-        form = urlencode({"token": self.token(), **fields}, errors="surrogatepass").encode()
-        headers = {
-            "Cookie": cookie or self.cookie,
-            "Content-Type": "application/x-www-form-urlencoded",
-            "Sec-Fetch-Site": "same-origin",
-        }
-        return ask(f"{self.url}/console{path}", form, headers)
-
-
-SignIn = Callable[..., Browser]
+ADA = "ada@example.org"
 
 
 @pytest.fixture
-def console(settings: Settings, process: Runtime) -> Iterator[str]:
-    """The URL of a gateway whose fleet has published its catalogue."""
+def console(settings: Settings) -> FastAPI:
+    """The application under its public address, with pages of the test."""
+    app = create_app(settings.model_copy(update={"public_url": PUBLIC}))
+    add_pages(app)
+    return app
+
+
+@pytest.fixture
+def open_browser(console: FastAPI) -> Iterator[Callable[[], Browser]]:
+    """A browser without cookies; all of them ask one gateway."""
+    with TestClient(console, base_url=PUBLIC, follow_redirects=False):
+        yield lambda: Browser(TestClient(console, base_url=PUBLIC, follow_redirects=False))
+
+
+@pytest.fixture
+def browser(open_browser: Callable[[], Browser]) -> Browser:
+    return open_browser()
+
+
+@pytest.fixture
+def ada(store: Database, browser: Browser) -> Browser:
+    """The browser of an admin who has signed in."""
+    assert browser.use(add_operator(store, ADA)).status_code == 303
+    return browser
+
+
+SignIn = Callable[..., SignedBrowser]
+
+
+@pytest.fixture
+def served(settings: Settings, process: Runtime) -> Iterator[str]:
+    """The URL of a serving gateway whose fleet has published its catalogue."""
     assert process.database is not None
     with serve(settings.model_copy(update={"public_url": "http://127.0.0.1"})) as url:
         yield url
 
 
 @pytest.fixture
-def sign_in(store: Database, console: str) -> SignIn:
+def sign_in(store: Database, served: str) -> SignIn:
     """Signs a new operator in, of all orgs or of these."""
 
-    def signed(role: OperatorRole = OperatorRole.ADMIN, *org_ids: UUID) -> Browser:
-        return Browser(console, signed_cookie(store, role, *org_ids))
+    def signed(role: OperatorRole = OperatorRole.ADMIN, *org_ids: UUID) -> SignedBrowser:
+        return SignedBrowser(served, signed_cookie(store, role, *org_ids))
 
     return signed
 
 
-def signed_cookie(store: Database, role: OperatorRole, *org_ids: UUID) -> str:
-    """The cookie of a new operator's session."""
-    with store.ledger() as tx:
-        operator_id, _ = operators.add(
-            tx, f"{uuid4().hex[:8]}@example.org", role, org_ids or None, by=str(Origin().actor_id)
-        )
-        secret = operators.begin_session(tx, operator_id)
-    return f"postroom={secret}"
-
-
 @pytest.fixture
-def admin(sign_in: SignIn) -> Browser:
+def admin(sign_in: SignIn) -> SignedBrowser:
     return sign_in()

@@ -10,7 +10,8 @@ from domain.orgs.access.operators import OperatorRole
 from operations.areas import areas
 from operations.operation import Operation
 from tests.doubles.factories import make_org
-from tests.gateway.console.conftest import Browser, SignIn
+from tests.gateway.console.conftest import SignIn
+from tests.gateway.console.signed import SignedBrowser
 
 OPERATIONS = [one for area in areas() for one in area.operations]
 
@@ -21,7 +22,7 @@ def path_of(operation: Operation[..., object], org: UUID) -> str:
     return f"/{operation.area}/{operation.command}?of_org={org}&{given}".rstrip("&")
 
 
-def test_every_operation_has_a_page_for_an_admin(admin: Browser, org: UUID) -> None:
+def test_every_operation_has_a_page_for_an_admin(admin: SignedBrowser, org: UUID) -> None:
     troubles = {
         path: answer.body[-600:]
         for one in OPERATIONS
@@ -50,23 +51,22 @@ def test_an_operator_of_some_orgs_finds_nothing_of_another(sign_in: SignIn, org:
         assert answer.status == HTTPStatus.FORBIDDEN, one.name
 
 
-def test_a_deed_is_typed_confirmed_done_and_leads_to_what_it_made(
-    admin: Browser, org: UUID, database: Connection
+def test_a_deed_is_typed_and_confirmed_and_what_was_typed_is_kept_where_it_is_refused(
+    admin: SignedBrowser, org: UUID, database: Connection
 ) -> None:
-    typed = {"of_org": str(org), "name": "nightly <b>", "job_type": "probe_jobs.ending", "cron": "every night"}
+    typed = {"of_org": str(org), "name": "nightly", "job_type": "<b>odd", "cron": "5 2 * * *"}
     asked = admin.post("/schedules/add", typed)
     assert (asked.status, b"What will happen" in asked.body, b"schedule.added" in asked.body) == (200, True, True)
     refused = admin.post("/schedules/add", typed | {"confirmed": "yes"})
-    assert (refused.status, b"nightly &lt;b&gt;" in refused.body) == (422, True)
-    assert b'id="field-cron-trouble"' in refused.body
+    assert (refused.status, b'id="field-job_type-trouble"' in refused.body) == (422, True)
+    assert b'value="&lt;b&gt;odd"' in refused.body
+    assert b'value="5 2 * * *"' in refused.body
     assert database.execute("select count(*) from schedules").fetchone() == (0,)
-    done = admin.post("/schedules/add", typed | {"confirmed": "yes", "cron": "5 2 * * *"})
-    assert (done.status, database.execute("select name, cron from schedules").fetchall()) == (
-        200, [("nightly <b>", "5 2 * * *")],
-    )  # fmt: skip
+    out_of_bounds = admin.post("/orgs/add", {"name": "acme", "weight": "101"})
+    assert (out_of_bounds.status, b'id="field-weight-trouble"' in out_of_bounds.body) == (422, True)
 
 
-def test_an_org_is_made_and_shown(admin: Browser, database: Connection) -> None:
+def test_an_org_is_made_and_shown(admin: SignedBrowser, database: Connection) -> None:
     typed = {"name": "acme", "weight": "3", "confirmed": "yes"}
     done = admin.post("/orgs/add", typed)
     assert done.status in {200, 303}
