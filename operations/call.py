@@ -8,15 +8,18 @@ from typing import Protocol, TypeVar, Unpack
 from uuid import UUID
 
 from domain.jobs.failures import Forbidden, Gone, Invalid
-from domain.jobs.job import Enqueued, JsonObject, Origin
+from domain.jobs.job import SYSTEM_ORG, Enqueued, JsonObject, Origin
 from domain.orgs.access.api_keys import Role
-from domain.orgs.access.operators import OperatorRights, OperatorRole
+from domain.orgs.access.operators import SEES_VALUES, OperatorRights, OperatorRole
 from domain.payloads.payload import JobOptions, Payload
 from operations.repeated_requests import KeyedRequest
 from settings import Settings
 from storage.jobs.audit_log import deeds
 from storage.mail.actions.actions import Enqueue
 from storage.postgres.database import Database, Transaction
+
+LOOKED = "operator.looked"
+"""What the audit log keeps of each look at values in the console."""
 
 
 class OfOrg(Protocol):
@@ -70,6 +73,8 @@ class Call:
     is_audited: bool = False
     is_replayed: bool = False
     """Whether the same request had been made before."""
+    shows_values: bool = False
+    """Whether an operator of the console asks for values that belong to customers, and not for their shapes."""
 
     def begin(
         self,
@@ -101,6 +106,18 @@ class Call:
             self.rights.check(needed)
             if needed is OperatorRole.ADMIN:
                 self.rights.check_proof()
+
+    def check_look(self) -> None:
+        """Raise `Forbidden` for an operator who asks for values and may not see them, or has to prove who it is."""
+        if self.rights is not None and self.shows_values:
+            self.rights.check(SEES_VALUES)
+            self.rights.check_proof()
+
+    def audit_look(self, org_id: UUID | None, data: JsonObject) -> None:
+        """Write that an operator looked at values of an org, or of the caller's; of none, it is the fleet's."""
+        self.events, self.is_audited = (LOOKED,), False
+        with self.writing() as tx:
+            self.audit(tx, org_id or self.org_id or SYSTEM_ORG, data)
 
     @property
     def org(self) -> UUID:

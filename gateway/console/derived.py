@@ -14,10 +14,11 @@ from fastapi.responses import RedirectResponse
 from domain.instants import written
 from domain.jobs.failures import Conflict, Failure, Forbidden, Gone, Invalid
 from domain.jobs.job_request import fingerprint
+from domain.orgs.access.operators import SEES_VALUES
 from gateway.console.forms import fields_of, values_of, with_trouble
-from gateway.console.frame import CURSOR, DONE, FRAME_FIELDS, Frame, frame_of, reading_call, sees
+from gateway.console.frame import CURSOR, DONE, FRAME_FIELDS, VALUES, Frame, frame_of, reading_call, sees
 from gateway.console.rendering import page
-from gateway.console.shown import Entry, Line, columns_of, entries_of, in_words, line_of
+from gateway.console.shown import Entry, Line, columns_of, document_of, entries_of, in_words, line_of
 from gateway.console.things import LIST, ORG, SHOW, AnyOperation, area_of, look_at, look_of, operation_of
 from gateway.console.visitors import TOKEN, Visitor
 from gateway.http.resources import resources_of
@@ -116,6 +117,7 @@ def operation_page(request: Request, visitor: Visitor, area: str, command: str) 
         trouble=trouble,
         needs_org=failure is NEEDS_ORG,
         done=_done(request, operation),
+        values_href=_values_href(request, frame, operation) if answer is not None else None,
         **_shown(request, frame, operation, answer, typed),
     )
 
@@ -243,7 +245,7 @@ def _listing(request: Request, frame: Frame, operation: AnyOperation, answer: Pa
     look = look_of(operation.area, operation.record)
     seen = look is not None and sees(frame.visitor, look)
     lines = [
-        line_of(one, frame.things, frame.things.page_of(look, one.model_dump(mode="json")) if look and seen else None)
+        line_of(one, frame.things, frame.things.page_of(look, document_of(one)) if look and seen else None)
         for one in answer.items
     ]
     next_href = None
@@ -268,7 +270,7 @@ def _steps_of_thing(frame: Frame, operation: AnyOperation, answer: object, typed
     """What can be done with a thing, and what else can be seen of it."""
     if not isinstance(answer, Record):
         return []
-    known = {**typed, **answer.model_dump(mode="json")}
+    known = {**typed, **document_of(answer)}
     return [
         _step(frame, one, {name: known[name] for name in one.positional}, known.get("org_id"))
         for one in _others(frame, operation)
@@ -300,7 +302,7 @@ def _after(frame: Frame, operation: AnyOperation, answer: object) -> str | None:
     """Where a deed leads: to what it made, to its thing, or to the list; None where no page shows what it answers."""
     if not isinstance(answer, Record):
         return None
-    document, route = answer.model_dump(mode="json"), operation.route
+    document, route = document_of(answer), operation.route
     done = {DONE: operation.command}
     made = look_at(route.location) if isinstance(route, Route) and route.location else None
     if made is not None and set(made.positional) <= document.keys():
@@ -319,6 +321,12 @@ def _with(address: str, more: Mapping[str, str]) -> str:
     if not more:
         return address
     return f"{address}{'&' if '?' in address else '?'}{urlencode(more)}"
+
+
+def _values_href(request: Request, frame: Frame, operation: AnyOperation) -> str | None:
+    """Where the values are, of which the page has the shapes; None where it has none, or they are shown already."""
+    is_shown = bool(request.query_params.get(VALUES)) or not frame.visitor.role.includes(SEES_VALUES)
+    return None if is_shown or not operation.record.values else _with(frame.path, {VALUES: "yes"})
 
 
 def _done(request: Request, operation: AnyOperation) -> str | None:

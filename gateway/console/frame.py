@@ -17,11 +17,10 @@ from gateway.console.visitors import Visitor
 from gateway.http.resources import resources_of
 from operations.areas import areas
 from operations.call import Call
-from operations.operation import OperatorsOnly
 from storage.orgs import orgs
 
-CURSOR, DONE = "cursor", "done"
-FRAME_FIELDS = frozenset({ORG, CURSOR, DONE})
+CURSOR, DONE, VALUES = "cursor", "done", "show_values"
+FRAME_FIELDS = frozenset({ORG, CURSOR, DONE, VALUES})
 """What the query of a page may say beside the operation's own parameters."""
 THEME = "postroom-theme"
 THEMES = ("light", "dark")
@@ -36,8 +35,7 @@ KEYS = {
 
 def sees(visitor: Visitor, operation: AnyOperation) -> bool:
     """Whether the visitor may call an operation: an operator of some orgs calls nothing that is about the fleet."""
-    is_of_fleet = isinstance(operation.route, OperatorsOnly) and operation.org == "never"
-    return visitor.role.includes(operation.least) and not (is_of_fleet and visitor.org_ids is not None)
+    return visitor.role.includes(operation.least) and not (operation.is_of_fleet and visitor.org_ids is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +139,9 @@ def frame_of(request: Request, visitor: Visitor, said_org: str | None = None) ->
 
 
 def reading_call(request: Request, visitor: Visitor, org_id: UUID | None) -> Call:
-    """A call that only looks, by the console's own connections."""
+    """A call that only looks, by the console's own connections; a look at values is audited, and writes."""
+    if request.query_params.get(VALUES):
+        return visitor.call(request, org_id, shows_values=True)
     call = visitor.call(request, org_id)
     call.database = reads_of(request).database
     return call

@@ -123,7 +123,7 @@ def _entries(kind: type[BaseModel], document: Mapping[str, Any], things: Things)
 
 def document_of(record: Record) -> dict[str, Any]:
     """A record as JSON says it, without what looks like a secret."""
-    return redact_document(record.model_dump(mode="json"))
+    return redact_document(record.model_dump(mode="json", warnings=False))  # shapes are in the place of values
 
 
 def shown(name: str, value: object, field: FieldInfo, things: Things, beside: Mapping[str, object], most: int) -> Shown:

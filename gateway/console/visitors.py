@@ -58,12 +58,15 @@ class Visitor:
         """The orgs of their scope; None for all."""
         return self.rights.org_ids
 
-    def call(self, request: Request, org_id: UUID | None) -> Call:
-        """A call in their name, for an org of the scope or, without one, of the fleet; raises `Forbidden`."""
+    def call(self, request: Request, org_id: UUID | None, *, shows_values: bool = False) -> Call:
+        """A call in their name, for an org of the scope or, without one, of the fleet; raises `Forbidden`.
+
+        Values that belong to customers are shapes in what it answers, unless they are asked for; each look is audited.
+        """
         origin = origin_of(request, operators.actor_of(self.operator_id), ActorType.USER)
         org_id = self.rights.org_of(org_id)
         made = resources_of(request).call(origin, MAY[self.role], self.email, org_id=org_id)
-        made.rights = self.rights
+        made.rights, made.shows_values = self.rights, shows_values
         return made
 
 

@@ -30,7 +30,7 @@ class OperatorView(Record):
     """An operator of the console."""
 
     plural: ClassVar = "operators"
-    columns: ClassVar = ("email", "role", "org_ids", "signed_in_at", "has_password", "has_link", "deactivated_at")
+    columns: ClassVar = ("email", "role", "org_ids", "signed_in_at", "can_sign_in", "has_link", "deactivated_at")
     operator_id: UUID
     email: str
     role: OperatorRole
@@ -38,7 +38,7 @@ class OperatorView(Record):
     created_at: datetime
     created_by: str
     signed_in_at: datetime | None
-    has_password: bool
+    can_sign_in: bool
     has_link: bool | None = Field(description="Whether a one-time link was made that is still good.")
     deactivated_at: datetime | None
 

@@ -58,6 +58,10 @@ MAY: Mapping[OperatorRole, Role] = {
 role of its own."""
 
 
+SEES_VALUES = OperatorRole.SUPPORT
+"""Who may look at payloads, and at mail's senders and subjects, instead of their shapes."""
+
+
 def least_of(role: Role) -> OperatorRole:
     """The least role of an operator who may do what takes that role of an API key."""
     return next(one for one in OperatorRole if MAY[one].includes(role))

@@ -68,13 +68,13 @@ returning id as operator_id
 -- name: get_operator
 -- One operator, as operators see them.
 select id as operator_id, email, role, org_ids, created_at, created_by, signed_in_at, deactivated_at,
-       password_hash is not null as has_password, link_expires_at > now() as has_link
+       password_hash is not null as can_sign_in, link_expires_at > now() as has_link
 from operators where email = %(email)s
 
 -- name: list_operators
 -- The operators, by address.
 select id as operator_id, email, role, org_ids, created_at, created_by, signed_in_at, deactivated_at,
-       password_hash is not null as has_password, link_expires_at > now() as has_link
+       password_hash is not null as can_sign_in, link_expires_at > now() as has_link
 from operators
 where %(after_email)s::text is null or email > %(after_email)s
 order by email

@@ -67,9 +67,16 @@ class Browser:
         assert found is not None
         return unescape(found[1])
 
-    def do(self, name: str, org: UUID | None = None, **parameters: Any) -> httpx2.Response:  # noqa: ANN401 - as declared
+    def do(
+        self,
+        name: str,
+        org: UUID | None = None,
+        *,
+        values: bool = False,
+        **parameters: Any,  # noqa: ANN401 - as declared
+    ) -> httpx2.Response:
         """Call an operation in the name of whoever has signed in."""
-        query = {} if org is None else {"org": str(org)}
+        query = {"values": str(values)} | ({} if org is None else {"org": str(org)})
         return self.client.post(f"/console/test/{name}", params=query, json=parameters, headers=OURS)
 
 
@@ -82,10 +89,18 @@ def add_pages(app: FastAPI) -> None:
     def write(visitor: Writing) -> dict[str, str]:
         return {"email": visitor.email}
 
-    def call(name: str, request: Request, visitor: Signed, body: dict[str, Any], org: UUID | None = None) -> object:
+    def call(
+        name: str,
+        request: Request,
+        visitor: Signed,
+        body: dict[str, Any],
+        org: UUID | None = None,
+        values: str = "False",
+    ) -> object:
         operation: Operation[..., Any] = OPERATIONS[name]
         window = {"window": Window(50)} if operation.is_paged else {}
-        answer = operation(visitor.call(request, org), **window, **checked(operation.parameters, body))
+        made = visitor.call(request, org, shows_values=values == "True")
+        answer = operation(made, **window, **checked(operation.parameters, body))
         return [one.model_dump(mode="json") for one in answer.items] if isinstance(answer, Page) else answer
 
     def orgs_of_users(request: Request, visitor: Signed) -> list[str]:

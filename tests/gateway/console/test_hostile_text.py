@@ -76,7 +76,7 @@ def pages(operation: Operation[..., Any], text: str) -> Iterator[bytes]:
         fields_of(operation, dict.fromkeys(operation.parameters.model_fields, text)), Invalid("reason", text)
     )
     listing = Listing(columns_of(operation.record), [line_of(record, things, "/console/x")], None, None)
-    shared = {"steps": [], "done": text, "trouble": text, "fields": fields, "needs_org": False}
+    shared = {"steps": [], "done": text, "trouble": text, "fields": fields, "needs_org": False, "values_href": None}
     entries = entries_of(record, things)
     yield page("list.html", **around, **shared, listing=listing).body
     yield page("look.html", **around, **shared, entries=entries).body

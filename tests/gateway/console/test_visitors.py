@@ -3,9 +3,11 @@
 from collections.abc import Callable, Mapping
 from itertools import product
 from typing import Any
+from uuid import UUID
 
 import pytest
 from psycopg import Connection
+from psycopg.types.json import Jsonb
 
 from domain.orgs.access.operators import PROVE, OperatorRole
 from operations.operation import Operation, OperatorsOnly
@@ -135,3 +137,46 @@ def test_the_database_refuses_a_scoped_operator_other_orgs(
         database.execute("insert into users (org_id, email) values (%s, 'ann@example.org')", (org,))
     browser.use(add_operator(store, "bob@example.org", OperatorRole.ADMIN, [own]))
     assert browser.get("/console/orgs-of-users").json() == [str(own)]
+
+
+SUBJECT = "Zebra crossing"
+
+
+@pytest.fixture
+def schedule(database: Connection) -> UUID:
+    """A schedule of an org, whose payload has a customer's words; the org's id."""
+    org = make_org(database, "own")
+    database.execute(
+        "insert into schedules"
+        " (org_id, name, job_type, payload, payload_version, cron, zone, missed, next_run_at, created_by)"
+        " values (%s, 'daily', 'gmail.sync', %s, 1, '0 9 * * *', 'UTC', 'skip', now() + interval '1 day', 'ada')",
+        (org, Jsonb({"subject": SUBJECT, "account_id": str(org)})),
+    )
+    return org
+
+
+@pytest.mark.parametrize("role", OperatorRole)
+def test_values_are_shapes_until_a_look_at_them_is_audited(
+    store: Database, database: Connection, browser: Browser, schedule: UUID, role: OperatorRole
+) -> None:
+    browser.use(add_operator(store, "bob@example.org", role))
+    (shown,) = browser.do("list_schedules", schedule).json()
+    assert shown["payload"] == {"subject": "text(14)", "account_id": "uuid"}
+    looked = "select org_id, data from audit_entries where event = 'operator.looked'"
+    assert database.execute(looked).fetchall() == []
+    seen = browser.do("list_schedules", schedule, values=True)
+    if role is OperatorRole.VIEWER:
+        assert (seen.status_code, SUBJECT in seen.text) == (403, False)
+        assert database.execute(looked).fetchall() == []
+        return
+    assert seen.json()[0]["payload"]["subject"] == SUBJECT
+    assert database.execute(looked).fetchall() == [(schedule, {"operation": "list_schedules"})]
+    database.execute("update operator_sessions set proved_at = now() - interval '11 minutes'")
+    again = browser.do("list_schedules", schedule, values=True)
+    assert (again.status_code, SUBJECT in again.text) == (303, False)
+
+
+def test_no_record_names_values_that_it_does_not_have() -> None:
+    for one in OPERATIONS.values():
+        for path in one.record.values:
+            assert path.partition(".")[0] in one.record.model_fields, (one.name, path)
