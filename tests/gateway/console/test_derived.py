@@ -7,12 +7,15 @@ import pytest
 from psycopg import Connection
 
 from domain.orgs.access.operators import OperatorRole
+from gateway.console.derived import NOT_TYPED
+from gateway.console.frame import FRAME_FIELDS
 from operations.areas import areas
 from operations.operation import Operation
 from tests.doubles.factories import make_org
 from tests.gateway.console.conftest import SignIn
 from tests.gateway.console.signed import SignedBrowser
 
+OURS = FRAME_FIELDS | NOT_TYPED
 OPERATIONS = [one for area in areas() for one in area.operations]
 
 
@@ -49,6 +52,11 @@ def test_an_operator_of_some_orgs_finds_nothing_of_another(sign_in: SignIn, org:
     for one in OPERATIONS:
         answer = browser.get(path_of(one, other))
         assert answer.status == HTTPStatus.FORBIDDEN, one.name
+
+
+def test_no_parameter_has_the_name_of_a_field_that_every_page_has() -> None:
+    taken = {one.name: taken for one in OPERATIONS if (taken := OURS & set(one.parameters.model_fields))}
+    assert taken == {}
 
 
 def test_a_deed_is_typed_and_confirmed_and_what_was_typed_is_kept_where_it_is_refused(
