@@ -59,6 +59,11 @@ class Frame:
         """The console's path."""
         return self.things.base
 
+    @property
+    def org_name(self) -> str:
+        """The name of the org that was chosen; empty for all orgs."""
+        return dict(self.orgs).get(str(self.org_id), "")
+
     def needs_org(self, operation: AnyOperation) -> bool:
         """Whether an operation can be called for a chosen org only; an operator of several orgs always chooses."""
         return self.org_id is None and (operation.org == "required" or self.visitor.org_ids is not None)
@@ -126,13 +131,16 @@ def frame_of(request: Request, visitor: Visitor, said_org: str | None = None) ->
     path = request.url.path + (f"?{request.url.query}" if request.url.query else "")
     with reads_of(request).database.ledger() as tx:
         known = orgs.named(tx, None if visitor.org_ids is None else sorted(visitor.org_ids), limit=MOST_ORGS)
+    choices = [(str(one.org_id), one.name) for one in known]
+    if org_id is not None and str(org_id) not in dict(choices):
+        choices.append((str(org_id), str(org_id)))
     return Frame(
         visitor,
         Things(CONSOLE, str(org_id) if org_id else None),
         path,
         theme if theme in THEMES else "",
         resources.settings.environment,
-        [(str(one.org_id), one.name) for one in known],
+        choices,
         org_id,
         counters_of(pulse_of(request).attention()) if visitor.org_ids is None else (),
     )

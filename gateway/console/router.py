@@ -53,7 +53,9 @@ async def static_file(digest: Name, name: Name) -> Response:
 
 @router.get("/pulse")
 async def pulse(request: Request, visitor: Signed) -> Response:
-    """What changes in the heads of pages, as server-sent events."""
+    """What changes in the heads of pages, as server-sent events; nothing for whoever is of some orgs only."""
+    if visitor.org_ids is not None:
+        return Response(status_code=status.HTTP_204_NO_CONTENT)
     return PulseStream(request, pulse_of(request), visitor.operator_id, lambda: is_signed(request))
 
 

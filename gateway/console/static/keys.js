@@ -96,6 +96,6 @@
   }
 
   document.addEventListener("visibilitychange", () => (document.hidden ? close("hidden") : open()));
-  document.addEventListener("htmx:afterSettle", open);
+  document.addEventListener("htmx:afterSettle", () => (source ? say("live") : open()));
   open();
 })();

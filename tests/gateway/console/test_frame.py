@@ -78,7 +78,9 @@ def test_an_operator_of_some_orgs_sees_neither_the_fleets_numbers_nor_other_orgs
     sign_in: SignIn, org: object, database: Connection
 ) -> None:
     other = make_org(database, "the others")
-    text = sign_in(OperatorRole.SUPPORT, other).text()
+    browser = sign_in(OperatorRole.SUPPORT, other)
+    text = browser.text()
+    assert browser.get("/pulse").status == 204
     assert ("the others" not in text, "dead letters</span>" not in text) == (True, True)
     assert str(org) not in text
 
