@@ -133,6 +133,10 @@ class Settings(BaseSettings):
         description="The gateway's address as browsers see it: `https://mail.example.org`. Google sends owners of"
         " mailboxes back to `/oauth/google/callback` there. Empty: nobody can connect a mailbox by browser.",
     )
+    console: bool = Field(
+        default=True,
+        description="Whether the gateway serves the operators' console at `/console`, once there is an operator.",
+    )
     google_client_id: str = Field("", description="The OAuth client of this installation.")
     google_client_secret: SecretStr = Field(SecretStr(""), description="The OAuth client's secret.")
     google_request_timeout_s: float = Field(

@@ -12,6 +12,7 @@ from celery import Celery
 from commands.answers import json_option, show_rows
 from commands.artifacts import store_check
 from commands.clients_queues import clients_queues_checks
+from commands.people_checks import console_check, people_check
 from commands.settings_checks import extras_checks, one_broker_check, settings_checks
 from domain.jobs.failures import Failure, Invalid
 from domain.jobs.gate_causes import Cause
@@ -54,8 +55,6 @@ START_BEAT = "start one, better two: celery -A tasks beat"
 EXPORTED_WITHIN = timedelta(hours=26)
 """An export a day, and time to make it: a shorter retention alarms nobody between two of them."""
 
-LETTERS_WITHIN = timedelta(days=365)
-"""How far back dead letters are counted: whoever has left one for longer has decided."""
 REFUSED_WITHIN = timedelta(hours=1)
 ALERT_LOST_WITHIN = timedelta(hours=1)
 """An alert that could not be delivered raises no other; this is where it is seen."""
@@ -132,6 +131,7 @@ def _ledger_checks() -> Sequence[tuple[str, Callable[[Runtime], Check]]]:
         ("model answers", answers_check),
         ("gates", gate_check),
         ("people", people_check),
+        ("console", console_check),
         ("providers", provider_check),
         ("refused messages", refusal_check),
         ("alerts", alert_check),
@@ -239,19 +239,6 @@ def gate_check(process: Runtime) -> Check:
     named = "; ".join(f"{gate.scope} {gate.key}".strip() + f": {gate.reason}" for gate in paused[:MOST_NAMED])
     more = f"; and {len(paused) - MOST_NAMED} more" if len(paused) > MOST_NAMED else ""
     return Check("gates", ok=True, finding=f"{len(paused)} closed, whose jobs wait: {named}{more}")
-
-
-def people_check(process: Runtime) -> Check:
-    """What waits for a person; nothing is wrong with the fleet. Alerts tell of job types and hours, not of each."""
-    with process.database.ledger() as tx:
-        counts = alerts.count_letters(tx, since=process.clock() - LETTERS_WITHIN, window=LETTERS_WITHIN)
-        lost = sum(gate.cause is Cause.CONSENT for gate in gates.closed(tx))
-    letters = sum(found.count for found in counts)
-    if not letters and not lost:
-        return Check("people", ok=True, finding="nothing waits for a person")
-    more = " or more" if letters >= alerts.MOST_LETTERS else ""
-    finding = f"{letters}{more} dead letters (deadletters list) and {lost} mailboxes without consent (accounts list)"
-    return Check("people", ok=True, finding=f"{finding} wait for a person")
 
 
 def provider_check(process: Runtime) -> Check:

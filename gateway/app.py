@@ -18,6 +18,8 @@ from gateway import (
     webhooks,
 )
 from gateway.api import artifacts, connecting, jobs, openapi, operations, rules, workflows
+from gateway.console import visitors
+from gateway.console.router import add_console
 from gateway.http import problems
 from gateway.http.event_loop import EventLoopWatch
 from gateway.http.request_ids import RequestRecorder
@@ -55,6 +57,7 @@ def create_app(settings: Settings) -> FastAPI:
         if probes is not None:
             await asyncio.to_thread(probes.end)
         await asyncio.to_thread(resources.bells.stop)
+        await asyncio.to_thread(stop_console)
         resources.database.dispose()
 
     # A redirect to the path without its slash would lead to whatever the header `Host` names, with a link's signature.
@@ -79,7 +82,9 @@ def create_app(settings: Settings) -> FastAPI:
     app.include_router(artifacts.router)
     app.include_router(artifact_links.router)
     app.include_router(openapi.router)
+    stop_console = add_console(app, settings)
     problems.add_handlers(app)
+    visitors.add_handlers(app)
     app.add_exception_handler(PageRefusal, answer_page_refusal)
     app.add_middleware(RequestRecorder)
     return app

@@ -8,14 +8,18 @@ from typing import Protocol, TypeVar, Unpack
 from uuid import UUID
 
 from domain.jobs.failures import Forbidden, Gone, Invalid
-from domain.jobs.job import Enqueued, JsonObject, Origin
+from domain.jobs.job import SYSTEM_ORG, Enqueued, JsonObject, Origin
 from domain.orgs.access.api_keys import Role
+from domain.orgs.access.operators import SEES_VALUES, OperatorRights, OperatorRole
 from domain.payloads.payload import JobOptions, Payload
 from operations.repeated_requests import KeyedRequest
 from settings import Settings
 from storage.jobs.audit_log import deeds
 from storage.mail.actions.actions import Enqueue
 from storage.postgres.database import Database, Transaction
+
+LOOKED = "operator.looked"
+"""What the audit log keeps of each look at values in the console."""
 
 
 class OfOrg(Protocol):
@@ -52,6 +56,8 @@ class Call:
     name: str
     """The caller in the words of the records that name one, such as who approved an action."""
     role: Role
+    rights: OperatorRights | None = None
+    """Of an operator in the console; None for an API key, and at a terminal, where everything may be done."""
     database: Database
     settings: Settings
     enqueue: EnqueueFor
@@ -67,12 +73,51 @@ class Call:
     is_audited: bool = False
     is_replayed: bool = False
     """Whether the same request had been made before."""
+    shows_values: bool = False
+    """Whether an operator of the console asks for values that belong to customers, and not for their shapes."""
 
-    def begin(self, role: Role, events: tuple[str, ...], *, is_audited: bool, of_org: bool) -> None:
-        """Begin an operation; raises `Forbidden` for a caller whose role does not include the one that is needed."""
+    def begin(
+        self,
+        role: Role,
+        events: tuple[str, ...],
+        *,
+        is_audited: bool,
+        of_org: bool,
+        least: OperatorRole = OperatorRole.VIEWER,
+        is_of_fleet: bool = False,
+    ) -> None:
+        """Begin an operation; raises `Forbidden` for a caller whose role does not include the one that is needed.
+
+        `least` is the role that it takes of an operator, and `is_of_fleet` whether it names no org.
+        """
+        if self.rights is not None:
+            self.rights.check(least, is_of_fleet=is_of_fleet)
+            # The database refuses a scoped operator what is not of the org, in operations that are for operators, too.
+            of_org = of_org or self.rights.org_ids is not None
+            if events:
+                self.check_deed(least)
         if not self.role.includes(role):
             raise Forbidden(f"a key of the role {self.role.value} may not do this; it takes the role {role.value}")
         self.events, self.is_audited, self.is_replayed, self.of_org = events, is_audited, False, of_org
+
+    def check_deed(self, needed: OperatorRole) -> None:
+        """Raise `Forbidden` for an operator of a lesser role; what takes an admin takes the password once more, too."""
+        if self.rights is not None:
+            self.rights.check(needed)
+            if needed is OperatorRole.ADMIN:
+                self.rights.check_proof()
+
+    def check_look(self) -> None:
+        """Raise `Forbidden` for an operator who asks for values and may not see them, or has to prove who it is."""
+        if self.rights is not None and self.shows_values:
+            self.rights.check(SEES_VALUES)
+            self.rights.check_proof()
+
+    def audit_look(self, org_id: UUID | None, data: JsonObject) -> None:
+        """Write that an operator looked at values of an org, or of the caller's; of none, it is the fleet's."""
+        self.events, self.is_audited = (LOOKED,), False
+        with self.writing() as tx:
+            self.audit(tx, org_id or self.org_id or SYSTEM_ORG, data)
 
     @property
     def org(self) -> UUID:

@@ -23,6 +23,7 @@ from typing import (
     get_origin,
     get_type_hints,
 )
+from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
@@ -31,8 +32,10 @@ from domain.jobs.contract import first_problem
 from domain.jobs.failures import Invalid
 from domain.jobs.job import JsonObject
 from domain.orgs.access.api_keys import Role
+from domain.orgs.access.operators import OperatorRole, least_of
 from domain.orgs.privacy.secrets import looks_secret
 from operations.call import Call
+from operations.masking import with_shapes
 from operations.pages import Page, Window
 
 
@@ -44,6 +47,9 @@ class Record(BaseModel):
     """The fields that the table of a list shows; all of them when none are named."""
     plural: ClassVar[str] = "items"
     """The field of HTTP's answer in which a list of them stands."""
+    values: ClassVar[tuple[str, ...]] = ()
+    """The fields that hold what belongs to customers, by their paths: `payload`, `steps.result`. An operator of the
+    console sees their shapes first."""
 
 
 P = ParamSpec("P")
@@ -100,9 +106,11 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class OperatorsOnly:
-    """Why only operators of the fleet may call an operation, and it has no route."""
+    """Why only operators of the fleet may call an operation, and it has no route for API keys."""
 
     reason: str
+    role: OperatorRole | None = None
+    """What it takes of an operator in the console, where the role of the operation does not say enough."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,8 +147,31 @@ class Operation(Generic[P, Answer]):
             if isinstance(value, str) and (name == REASON or self.ledger_audits) and looks_secret(value):
                 raise Invalid(name, WITHOUT_SECRET)
         is_audited, of_org = self.ledger_audits or not self.events, isinstance(self.route, Route)
-        call.begin(self.role, self.events, is_audited=is_audited, of_org=of_org)
-        return self.function(call, *arguments, **options)
+        call.begin(
+            self.role, self.events, is_audited=is_audited, of_org=of_org,
+            least=self.least, is_of_fleet=self.is_of_fleet,
+        )  # fmt: skip
+        call.check_look()
+        answer = self.function(call, *arguments, **options)
+        if call.rights is None or not self.record.values:
+            return answer
+        if not call.shows_values:
+            return with_shapes(answer, self.record.values)
+        given = {**dict(zip(self.positional, arguments, strict=False)), **options}
+        ids: JsonObject = {name: str(value) for name, value in given.items() if isinstance(value, UUID)}
+        call.audit_look(getattr(answer, "org_id", None), {"operation": self.name, **ids})
+        return answer
+
+    @property
+    def is_of_fleet(self) -> bool:
+        """Whether it is about the fleet, and no operator of some orgs may call it."""
+        return isinstance(self.route, OperatorsOnly) and self.org == "never"
+
+    @property
+    def least(self) -> OperatorRole:
+        """The least role of an operator who may call it in the console."""
+        named = self.route.role if isinstance(self.route, OperatorsOnly) else None
+        return named or least_of(self.role)
 
     @property
     def name(self) -> str:

@@ -9,7 +9,7 @@ from storage.mail.accounts import consents, expected_writes
 from storage.mail.rules import corrections
 from storage.notifications import notifications, people, receipts, reminders
 from storage.notifications.email import orders
-from storage.orgs.access import api_requests
+from storage.orgs.access import api_requests, operators
 from storage.planning import plans
 from storage.postgres.database import Transaction
 from storage.postgres.retention import Retention
@@ -26,6 +26,7 @@ RETENTIONS: tuple[Retention, ...] = (
     notifications.RETENTION_OF_DIGESTS,
     receipts.RETENTION,
     people.RETENTION_OF_CODES,
+    operators.RETENTION,
     reminders.RETENTION,
     *history.RETENTIONS,
     failure_groups.RETENTION,

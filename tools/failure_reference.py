@@ -28,6 +28,7 @@ from domain.jobs.failures import (
 from domain.jobs.job import ClaimedJob, Origin, State
 from domain.jobs.lifecycle import settlement_of
 from domain.jobs.retry import STANDARD
+from domain.orgs.access.operators import NotProven
 from engine.interrupts import Canceled, Interrupted
 from engine.worker.runner import Bug
 from storage.orgs.secrets.sealing import SealBroken, UnknownSealKey
@@ -52,6 +53,7 @@ RAISED: tuple[Failure, ...] = (
     Conflict("-"),
     RefusedDecision(Refusal.DECIDED, "-"),
     Forbidden("-"),
+    NotProven("-"),
     SealBroken("-"),
     Invalid("-", "-"),
     RefusedDocument(Faults(listed=[Fault((), "-")])),

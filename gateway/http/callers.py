@@ -12,6 +12,7 @@ from fastapi.security.utils import get_authorization_scheme_param
 
 from domain.jobs.failures import Forbidden, Invalid
 from domain.orgs.access.api_keys import Role
+from domain.orgs.access.operators import CONSOLE, NEW_PASSWORD, SIGN_IN
 from gateway.http.bodies import read_body
 from gateway.http.org_slots import in_slot_of_org
 from gateway.http.problems import RefusedPart
@@ -24,8 +25,10 @@ from storage.orgs.access.api_keys import Caller
 
 log = structlog.get_logger(__name__)
 
-OPEN_ROUTES = frozenset({"/healthz", "/readyz", "/v1/openapi.json"})
-"""Routes that answer anybody: they reveal whether the process can do its work, and what every installation's API is."""
+CONSOLE_FILES = f"{CONSOLE}/static/{{digest}}/{{name}}"
+OPEN_ROUTES = frozenset({"/healthz", "/readyz", "/v1/openapi.json", SIGN_IN, NEW_PASSWORD, CONSOLE_FILES})
+"""Routes that answer anybody: they reveal whether the process can do its work, and what every installation's API is;
+and those by which operators come in, who prove there who they are. What the pages look like is no secret."""
 
 INTERACTION_WITHIN_S = 1.0
 """Discord waits 3 s for the answer, most of it for the decision: a body that takes longer is answered for nobody."""

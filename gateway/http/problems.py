@@ -85,9 +85,7 @@ async def answer_failure(request: Request, failure: Exception) -> Response:
     """Our own failures, each kind by its status."""
     if not isinstance(failure, Failure):
         raise failure
-    status = next((STATUS_OF[kind] for kind in type(failure).__mro__ if kind in STATUS_OF), 500)
-    if isinstance(failure, Throttled) and failure.provider not in LIMITED_HERE:
-        status = HTTPStatus.SERVICE_UNAVAILABLE
+    status = status_of(failure)
     if status in UNSAID:
         log.warning("unavailable", code=failure.code, reason=logs.sanitise(failure))
         wait_s = failure.wait.total_seconds() if isinstance(failure, Busy) else RETRY_AFTER_S
@@ -96,6 +94,13 @@ async def answer_failure(request: Request, failure: Exception) -> Response:
     field = failure.field if isinstance(failure, Invalid) else None
     faults = failure.faults if isinstance(failure, RefusedDocument) else ()
     return problem(request, status, failure.code, failure.reason, field=field, faults=faults, headers=headers)
+
+
+def status_of(failure: Failure) -> int:
+    """The status by which a failure is answered."""
+    if isinstance(failure, Throttled) and failure.provider not in LIMITED_HERE:
+        return HTTPStatus.SERVICE_UNAVAILABLE
+    return next((STATUS_OF[kind] for kind in type(failure).__mro__ if kind in STATUS_OF), 500)
 
 
 def _come_again(wait_s: float) -> dict[str, str]:

@@ -14,7 +14,7 @@ from domain.payloads.gmail import SyncPayload
 from domain.payloads.payload import JobOptions, Payload, jobs_of
 from gateway.http.fairness import RequestPlaces, SharedPlaces
 from gateway.http.inbox_bells import InboxBells
-from gateway.http.rate_limit import RequestLimiter
+from gateway.http.rate_limit import RequestLimiter, SignInLimiter
 from gateway.http.readiness import Readiness
 from gateway.http.request_ids import origin_of
 from operations.call import Call
@@ -53,6 +53,9 @@ PUTS_AT_ONCE, PUT_WITHIN_S = 8, 10.0
 DOWNLOADS_AT_ONCE, DOWNLOADS_OF_ORG = 200, 20
 """Files that are on their way out, of the 800 connections that a process keeps. Each holds a piece in memory."""
 
+HASHES_AT_ONCE, HASH_WITHIN_S = 2, 5.0
+"""Passwords that are hashed at a time, each in 19 MB and 30 ms of CPU, and how long the others wait, in no thread."""
+
 NEEDED_JOB_TYPES = (SyncPayload.declaration.job_type,)
 """What the gateway enqueues; a catalogue without it would make every push come again."""
 
@@ -76,6 +79,9 @@ class Resources:
     """Of all orgs, which share them as one."""
     downloads: SharedPlaces
     artifacts: AsyncArtifactStore
+    sign_ins: SignInLimiter
+    hashes: RequestPlaces
+    """Of all who sign in, who share them as one."""
 
     @classmethod
     def of(cls, settings: Settings) -> "Resources":
@@ -99,6 +105,8 @@ class Resources:
             puts=RequestPlaces(PUTS_AT_ONCE, PUT_WITHIN_S),
             downloads=SharedPlaces(DOWNLOADS_AT_ONCE, DOWNLOADS_OF_ORG, "other files are being read"),
             artifacts=AsyncObstoreArtifacts(settings.artifacts_url),
+            sign_ins=SignInLimiter(settings),
+            hashes=RequestPlaces(HASHES_AT_ONCE, HASH_WITHIN_S),
         )
 
     def enqueue(

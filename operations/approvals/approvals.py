@@ -58,6 +58,7 @@ class AskingNodeView(BaseModel):
 class ApprovalView(Record):
     """A question to a person, what it is about, and how it ended."""
 
+    values: ClassVar = ("action.parameters",)
     plural: ClassVar = "approvals"
     columns: ClassVar = ("approval_id", "about", "title", "why", "asked_at", "expires_at")
     approval_id: UUID = Field(description="The action's id, or that of the node's wait.")

@@ -59,6 +59,7 @@ class DeadLetterLine(Record):
 class DeadLetterView(DeadLetterLine):
     """A dead letter with its diagnostics."""
 
+    values: ClassVar = ("payload",)
     payload: JsonObject
     payload_version: int
     error: JsonObject

@@ -14,6 +14,7 @@ from domain.jobs.failures import Gone, Invalid
 from domain.jobs.gate_causes import Cause
 from domain.jobs.job import SYSTEM_ORG
 from domain.jobs.queues import Queue
+from domain.orgs.access.operators import OperatorRole
 from operations.call import Call
 from operations.mail.accounts import account_of, target_to_write
 from operations.operation import Area, OperatorsOnly, Record
@@ -85,6 +86,7 @@ def close_gate(
     Of two closings the later end holds; the answer is the gate as it holds now.
     KEY is the name; of an account its id or address, of an org its id or name, of an org at a provider ORG:PROVIDER.
     """
+    _check_scope(call, scope)
     with call.writing() as tx:
         end = _end(until, seconds, ledger.read_time(tx))
         gate = Gate(scope, _known_key(tx, scope, key), reason, end, call.name)
@@ -105,11 +107,18 @@ def open_gate(
     cause: Annotated[Cause | None, Field(description="Only what this cause closed.")] = None,
 ) -> OpenedGate:
     """Let jobs run again; those that no other gate keeps back are let out at once."""
+    _check_scope(call, scope)
     with call.writing() as tx:
         opened = _open(tx, scope, key, cause)
         facts = {"scope": scope.value, "key": opened} | ({"cause": cause.value} if cause else {})
         call.audit(tx, _org_of(tx, scope, opened), facts)
     return OpenedGate(scope=scope, key=opened, cause=cause)
+
+
+def _check_scope(call: Call, scope: GateScope) -> None:
+    """Raise `Forbidden` for an operator of the console who would keep back, or let out, the jobs of everybody."""
+    if scope is GateScope.FLEET:
+        call.check_deed(OperatorRole.ADMIN)
 
 
 def _open(tx: Transaction, scope: GateScope, key: str, cause: Cause | None) -> str:

@@ -52,6 +52,7 @@ class JobLine(Record):
 class JobView(Record):
     """Everything that an org may know of one of its jobs; what looks like a secret is taken out."""
 
+    values: ClassVar = ("payload", "progress", "output")
     job_id: UUID
     job_type: str
     queue: Queue
@@ -84,6 +85,7 @@ class JobView(Record):
 class JobTimeline(Record):
     """What the ledger knows of one job; `job` is null when its row is past its retention."""
 
+    values: ClassVar = ("job.payload", "job.progress", "job.output", "steps.result", "effects.result")
     job: dict[str, Any] | None
     events: Annotated[list[JsonObject], AfterValidator(with_other_names)] = Field(description="The newest, in order.")
     steps: list[JsonObject]

@@ -37,6 +37,7 @@ NAMES_MAILBOX = frozenset({"account_id", "connection_id", "user_id"})
 class ScheduleView(Record):
     """One schedule."""
 
+    values: ClassVar = ("payload",)
     plural: ClassVar = "schedules"
     columns: ClassVar = (
         "org_id", "name", "owner_id", "job_type", "cron", "zone", "missed", "enabled", "next_run_at", "last_run_at",

@@ -63,6 +63,7 @@ class SettingsView(Record):
 class CorrectionView(Record):
     """A label of ours that the owner took off."""
 
+    values: ClassVar = ("sender",)
     plural: ClassVar = "corrections"
     columns: ClassVar = ("at", "label", "moved_to", "classification", "sender", "message_id")
     message_id: str

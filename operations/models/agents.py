@@ -52,6 +52,7 @@ class VersionView(ProfileView):
 class RunView(Record):
     """What a run of an agent came to."""
 
+    values: ClassVar = ("output_preview",)
     columns: ClassVar = (
         "run_id", "profile", "profile_version", "status", "stopped_by", "reason", "turns", "cost_microcents",
         "pending_actions", "started_at",
@@ -81,6 +82,7 @@ class RunView(Record):
 class TurnView(Record):
     """What was said in a turn of a run."""
 
+    values: ClassVar = ("said", "calls")
     turn: int
     stop_reason: str
     said: str

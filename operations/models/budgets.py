@@ -9,6 +9,7 @@ from pydantic import Field
 
 from domain.jobs.failures import Invalid
 from domain.models.money import MICROCENTS_PER_CENT, PROVIDER
+from domain.orgs.access.operators import OperatorRole
 from operations.call import Call
 from operations.operation import Area, OperatorsOnly, Record
 from operations.pages import Page, Window
@@ -17,6 +18,7 @@ from storage.orgs import orgs
 
 BUDGETS = Area("budgets", "See what orgs may spend on the model per day (UTC), and change it.")
 FLEET = OperatorsOnly("an org does not set its own budget")
+ADMINS = OperatorsOnly(FLEET.reason, OperatorRole.ADMIN)
 LARGEST_CENTS = Decimal(10**12)
 
 
@@ -42,7 +44,7 @@ def list_budgets(call: Call, window: Window) -> Page[BudgetView]:
         return window.records(tx, "list_budgets", BudgetView, **asked)
 
 
-@BUDGETS.deed("set", FLEET, events=("budget.set",))
+@BUDGETS.deed("set", ADMINS, events=("budget.set",))
 def set_budget(
     call: Call,
     org: str,

@@ -21,6 +21,7 @@ Seq = Annotated[int, Field(ge=1, le=2**63 - 1)]
 class ItemView(Record):
     """A line of the inbox."""
 
+    values: ClassVar = ("title", "body")
     plural: ClassVar = "items"
     columns: ClassVar = ("seq", "category", "title", "created_at", "read_at")
     seq: int = Field(description="Numbers count up in each inbox; the stream goes on after one.")

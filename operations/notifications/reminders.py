@@ -71,6 +71,7 @@ Zone = Annotated[str | None, Field(max_length=100, description="Whose clock is m
 class ReminderView(Record):
     """A reminder."""
 
+    values: ClassVar = ("title", "body")
     plural: ClassVar = "reminders"
     columns: ClassVar = ("reminder_id", "user_id", "title", "state", "due_at", "zone", "rule", "snoozed_until")
     reminder_id: UUID

@@ -17,6 +17,7 @@ from pydantic import Field
 
 from domain.jobs.failures import Conflict, Gone, Invalid, Transient
 from domain.jobs.job import SYSTEM_ORG, JsonObject
+from domain.orgs.access.operators import OperatorRole
 from domain.orgs.privacy.erasure import Mark, MarkKind, Search, addresses_of_others, marks_of, named, search_for
 from domain.orgs.privacy.personal_data import without_addresses
 from domain.payloads.mail_address import address_key, check_address
@@ -36,7 +37,7 @@ from storage.postgres.bounded import AnswerOverdue
 from storage.postgres.database import Transaction
 from storage.postgres.execution import DatabaseUnavailable, RowLocked, is_away
 
-OPERATORS = OperatorsOnly("it cannot be undone, and takes as long as the org is large")
+OPERATORS = OperatorsOnly("it cannot be undone, and takes as long as the org is large", OperatorRole.ADMIN)
 CANCELED = "whom it is about is erased"
 GATE_ACTOR = "erasure"
 FILES = 500

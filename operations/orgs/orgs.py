@@ -9,6 +9,7 @@ from pydantic import Field
 from domain.jobs.contract import LONGEST_REASON
 from domain.jobs.failures import Forbidden, Invalid
 from domain.jobs.job import ActorType, JsonObject
+from domain.orgs.access.operators import OperatorRole
 from domain.orgs.privacy.redaction import redact
 from operations.call import Call
 from operations.operation import WORDS, Area, OperatorsOnly, Record, Route, changes_of
@@ -56,7 +57,7 @@ def show_org(call: Call) -> OrgView:
         return OrgView.model_validate(orgs.get(tx, call.org))
 
 
-@ORGS.deed("add", FLEET, events=("org.added",))
+@ORGS.deed("add", OperatorsOnly(FLEET.reason, OperatorRole.ADMIN), events=("org.added",))
 def add_org(
     call: Call,
     name: Annotated[str, Field(pattern=WORDS, max_length=LONGEST_NAME, description="The org's name.")],

@@ -112,6 +112,7 @@ class RunNodeLine(Record):
 class WorkflowRunView(WorkflowRunLine):
     """A run with its nodes, of which each is shown without what it was given and gave."""
 
+    values: ClassVar = ("input", "output")
     input: JsonObject
     output: Any
     parent_node: str | None
@@ -123,6 +124,7 @@ class WorkflowRunView(WorkflowRunLine):
 class RunNodeView(RunNodeLine):
     """A node of a run, or an item, with what it was given and what it gave."""
 
+    values: ClassVar = ("input", "output")
     input: Any
     output: Any
 
@@ -130,6 +132,7 @@ class RunNodeView(RunNodeLine):
 class RunEventView(Record):
     """An event that was sent to a run."""
 
+    values: ClassVar = ("payload",)
     plural: ClassVar = "events"
     columns: ClassVar = ("event_id", "name", "at", "sent_by", "taken_by_node")
     event_id: UUID

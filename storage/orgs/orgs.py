@@ -1,5 +1,6 @@
 """Orgs: made, changed, listed, and found by what an operator means."""
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
@@ -56,3 +57,8 @@ def find(tx: Transaction, text: str) -> UUID:
 def find_named(tx: Transaction, text: str | None) -> UUID | None:
     """The org that an option names, or None without the option: an empty name names no org, and not all of them."""
     return None if text is None else find(tx, text)
+
+
+def named(tx: Transaction, org_ids: Sequence[UUID] | None, *, limit: int) -> Sequence[Row]:
+    """Ids and names to choose from, of all orgs or of these; at most so many. For the ledger role."""
+    return tx.run("list_named_orgs", org_ids=None if org_ids is None else list(org_ids), limit=limit)

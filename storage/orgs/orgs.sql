@@ -19,3 +19,7 @@ select id as org_id, name, settings, weight, created_at from orgs
 where %(after_org_id)s::uuid is null or id > %(after_org_id)s
 order by id
 limit %(limit)s
+
+-- name: list_named_orgs
+-- Ids and names of orgs, the oldest first, of all or of these; at most so many.
+select id as org_id, name from orgs where %(org_ids)s::uuid[] is null or id = any (%(org_ids)s::uuid[]) order by id limit %(limit)s

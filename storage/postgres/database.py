@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import socket
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any, cast
@@ -16,15 +17,22 @@ from sqlalchemy import Connection, Engine, event
 from domain.jobs.failures import Failure
 from domain.jobs.job import Origin
 from settings import Settings
-from storage.postgres.bounded import ANSWER_MARGIN_S, connect_bounded
+from storage.postgres.bounded import ANSWER_MARGIN_S, CANCEL_WITHIN_S, BoundedConnection, connect_bounded
 from storage.postgres.engines import autocommitting_engine, make_engine, open_connection, timeouts_ms
-from storage.postgres.execution import ConnectionLost, DatabaseError, DatabaseUnavailable, fetch, translated
+from storage.postgres.execution import (
+    ConnectionLost,
+    DatabaseError,
+    DatabaseUnavailable,
+    StatementAborted,
+    fetch,
+    translated,
+)
 from storage.postgres.logins import AUDITOR_ROLE, LEDGER_ROLE, TENANT_ROLE, role_url
 from storage.postgres.sessions import Entry, reset_session, startup_options
 from storage.postgres.transaction import PINNED_TIMEOUT_S, TenantTransaction, Transaction
 from storage.postgres.writes import refused_by_server
 
-__all__ = ["Database", "PinnedConnection", "TenantTransaction", "Transaction"]
+__all__ = ["Database", "PinnedConnection", "Reader", "ReadingDatabase", "TenantTransaction", "Transaction"]
 
 PINNED_LOCK_TIMEOUT_S = 0.1
 """The longest wait for a lock there: what one tenant has locked is put off by itself, and no other job waits for it."""
@@ -261,6 +269,86 @@ class Database:
     def _read_seal_key(self) -> str:
         with self.ledger() as transaction:
             return str(transaction.raw("select secret from tenant_seal")[0][0])
+
+
+class Reader:
+    """Somebody who waits for what a thread reads, and may give up: then the thread's statement ends."""
+
+    def __init__(self) -> None:
+        """Nothing is read yet."""
+        self._lent: BoundedConnection | None = None
+        self._has_given_up = False
+        self._lock = threading.Lock()
+
+    def take(self, connection: BoundedConnection) -> None:
+        """Note what is read by; raises `StatementAborted` when nobody waits any more."""
+        with self._lock:
+            if self._has_given_up:
+                raise StatementAborted("nobody waits for the answer")
+            self._lent = connection
+
+    def leave(self) -> None:
+        """Note that the connection is given back; after this, none of its statements is ended."""
+        with self._lock:
+            self._lent = None
+
+    def give_up(self) -> None:
+        """End the statement that runs; in a thread of its own, for the server must be reached."""
+        with self._lock, suppress(psycopg.Error):
+            self._has_given_up = True
+            if self._lent is not None:
+                self._lent.cancel_safe(timeout=CANCEL_WITHIN_S)
+
+
+class ReadingDatabase(Database):
+    """Connections of its own for who only looks: no transaction writes, and each statement is short.
+
+    A statement that runs out of time raises `StatementAborted`, as one does for which nobody waits any more.
+    """
+
+    def __init__(self, settings: Settings, *, connections: int, most_s: float) -> None:
+        """So many connections a role, and the seconds that a statement may take; nothing connects yet."""
+        short = min(most_s, settings.statement_timeout_s)
+        super().__init__(settings.model_copy(update={"database_pool_size": connections, "statement_timeout_s": short}))
+        self._here = threading.local()
+        for engine in (self._ledger, *self._handlers.values()):
+            event.listen(engine, "checkout", self._lend)
+            event.listen(engine, "checkin", self._take_back)
+
+    @contextmanager
+    def read_by(self, reader: Reader) -> Iterator[None]:
+        """What this thread reads in the block is for somebody who may give up."""
+        self._here.reader = reader
+        try:
+            yield
+        finally:
+            self._here.reader = None
+
+    @contextmanager
+    def ledger(self) -> Iterator[Transaction]:
+        """As the engine's, and it only reads."""
+        with super().ledger() as transaction:
+            transaction.raw("set transaction read only")
+            yield transaction
+
+    @contextmanager
+    def tenant(
+        self, org_id: UUID, project_id: UUID | None = None, *, role: str = TENANT_ROLE
+    ) -> Iterator[TenantTransaction]:
+        """As a tenant's, and it only reads."""
+        entry = Entry(self._facts(org_id, {}, project_id), is_reading=True, role=role)
+        with self._opened(entry) as transaction:
+            yield transaction
+
+    def _lend(self, connection: BoundedConnection, _record: object, _lent: object) -> None:
+        reader: Reader | None = getattr(self._here, "reader", None)
+        if reader is not None:
+            reader.take(connection)
+
+    def _take_back(self, _connection: object, _record: object) -> None:
+        reader: Reader | None = getattr(self._here, "reader", None)
+        if reader is not None:
+            reader.leave()
 
 
 def _handlers_engine(settings: Settings, role: str) -> Engine:

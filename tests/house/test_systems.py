@@ -64,6 +64,7 @@ KNOWS: dict[tuple[str, str], set[str]] = {
     },
     ("jobs", "orgs"): {
         "domain.orgs.access.api_keys",
+        "domain.orgs.access.operators",
         "domain.orgs.access.users",
         "domain.orgs.privacy.redaction",
         "storage.orgs.access.users",

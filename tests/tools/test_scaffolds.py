@@ -47,6 +47,7 @@ GUARDS = (
     "tests/storage/postgres/test_rights.py",
     "tests/storage/postgres/test_tenancy.py",
     "tests/operations/orgs/test_erasure.py::test_every_table_says_what_becomes_of_its_rows",
+    "tests/gateway/console/test_derived.py::test_every_operation_has_a_page_for_an_admin",
     "tests/test_deploy.py::test_each_group_of_commands_is_an_entry_point",
 )
 """The tests that look at every file, job type, area or table."""

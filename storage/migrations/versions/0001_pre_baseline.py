@@ -11,6 +11,7 @@ IN_ORDER = (
     "0001_tenancy",
     "0001_secrets",
     "0001_access",
+    "0001_operators",
     "0001_ledger",
     "0001_jobs",
     "0001_effects",

@@ -23,12 +23,12 @@ from commands.doctor import (
     examine,
     gate_check,
     limits_check,
-    people_check,
     push_check,
     queue_checks,
     seal_check,
     watch_check,
 )
+from commands.people_checks import people_check
 from domain.jobs.gate_causes import Cause
 from engine.beat import tick, tick_payload
 from engine.runtime import Runtime
@@ -84,9 +84,9 @@ def test_a_missing_database_and_broker_are_named_without_their_passwords(setting
     )
     found = examine(Runtime(away))
     assert wrong(found) == {
-        "broker", "rate limits", "workers", "worker names", "ledger role", "tenant role", "auditor role",
-        "writes", "migrations", "functions", "rights", "catalogue", "clock", "sealed tokens", "beat", "pushes",
-        "watches", "model answers", "gates", "people", "providers", "refused messages", "alerts", "audit log",
+        "broker", "rate limits", "workers", "worker names", "ledger role", "tenant role", "auditor role", "writes",
+        "migrations", "functions", "rights", "catalogue", "clock", "sealed tokens", "beat", "pushes", "watches",
+        "model answers", "gates", "people", "console", "providers", "refused messages", "alerts", "audit log",
     }  # fmt: skip
     assert "hunter2" not in str(found)
 

@@ -9,6 +9,7 @@ from fastapi.routing import APIRoute, iter_route_contexts
 
 from gateway import artifact_links, decision_links, unsubscribing
 from gateway.app import create_app
+from gateway.console import visitors
 from gateway.http import callers, receipt_callers
 from gateway.http.callers import OPEN_ROUTES, pubsub_push
 from gateway.http.org_slots import HOLDERS, in_slot_of_org
@@ -22,6 +23,7 @@ VERIFIERS = (
     | unsubscribing.VERIFIERS
     | artifact_links.VERIFIERS
     | decision_links.VERIFIERS
+    | visitors.VERIFIERS
 )
 
 
@@ -46,6 +48,8 @@ OF_NO_SLOT = {
     callers.discord_interaction: "whose it is only the question says; the decision is made in a slot of that org",
     callers.uploader: "the bytes come in a slot for uploads; what is written after them is in a slot for requests",
     artifact_links.link_holder: "the bytes go in a slot for downloads; what is written is in a slot for requests",
+    visitors.visitor: "an operator is of the fleet, or of several orgs",
+    visitors.writing_visitor: "as above",
     browsers.returned_browser: "Google is asked in a slot for exchanges, of which an org has two",
 }
 """Callers whose requests take another slot, or one later, and why."""

@@ -1,0 +1,1 @@
+"""The operators' console: pages for people who have signed in."""

@@ -1,0 +1,123 @@
+"""The routes of the console: its files, its pulse, and the pages of every area."""
+
+from collections.abc import Callable
+from typing import Annotated
+
+from fastapi import APIRouter, FastAPI, Path, Request, Response, status
+from fastapi.responses import RedirectResponse
+
+from domain.jobs.failures import Gone, Invalid
+from domain.orgs.access.operators import CONSOLE, cookie_name, page_after
+from gateway.console import derived, sign_in
+from gateway.console.frame import THEME, THEMES, frame_of, pulse_of, reads_of
+from gateway.console.pulse import Pulse, PulseStream
+from gateway.console.reading import ConsoleReads
+from gateway.console.rendering import page, static_answer
+from gateway.console.troubles import ConsoleRoute
+from gateway.console.visitors import ConsoleForm, Signed, Writing
+from gateway.http.resources import resources_of
+from settings import Settings
+from storage.orgs.access import operators
+
+YEAR_S = 365 * 86_400
+Name = Annotated[str, Path(max_length=60)]
+
+router = APIRouter(prefix=CONSOLE, route_class=ConsoleRoute, include_in_schema=False)
+
+
+def add_console(app: FastAPI, settings: Settings) -> Callable[[], None]:
+    """Add the console to an application, unless a setting leaves it out; returns what ends it."""
+    if not settings.console:
+        return _nothing
+    reads = ConsoleReads(settings)
+    app.state.console, app.state.pulse = reads, Pulse(reads)
+    app.include_router(sign_in.router)
+    app.include_router(router)
+
+    def stop() -> None:
+        app.state.pulse.stop()
+        reads.stop()
+
+    return stop
+
+
+def _nothing() -> None:
+    return
+
+
+@router.get("/static/{digest}/{name}")
+async def static_file(digest: Name, name: Name) -> Response:
+    """A file that pages load; its address names its bytes."""
+    return static_answer(digest, name)
+
+
+@router.get("/pulse")
+async def pulse(request: Request, visitor: Signed) -> Response:
+    """What changes in the heads of pages, as server-sent events; nothing for whoever is of some orgs only."""
+    if visitor.org_ids is not None:
+        return Response(status_code=status.HTTP_204_NO_CONTENT)
+    return PulseStream(request, pulse_of(request), visitor.operator_id, lambda: is_signed(request))
+
+
+@router.post("/theme")
+async def choose_theme(request: Request, _visitor: Writing, form: ConsoleForm) -> Response:
+    """Keep whether pages are light or dark, and go back to the page."""
+    theme = form.get("theme", "")
+    if theme not in {"", *THEMES}:
+        raise Invalid("theme", f"is one of {', '.join(THEMES)}, or empty")
+    answer = RedirectResponse(page_after(form.get("back", "")), status.HTTP_303_SEE_OTHER)
+    answer.set_cookie(
+        THEME, theme, max_age=YEAR_S if theme else 0, path=CONSOLE, httponly=True, samesite="lax",
+        secure=request.url.scheme == "https",
+    )  # fmt: skip
+    return answer
+
+
+@router.get("")
+async def home(request: Request, visitor: Signed) -> Response:
+    """Every area that the visitor sees."""
+    return await reads_of(request).do(
+        request,
+        visitor.operator_id,
+        lambda: page("home.html", frame=frame_of(request, visitor), areas=derived.purposes()),
+    )
+
+
+@router.get("/{area}")
+async def area_page(request: Request, visitor: Signed, area: Name) -> Response:
+    """The list of an area, or what can be done in it."""
+    return await reads_of(request).do(request, visitor.operator_id, lambda: derived.area_page(request, visitor, area))
+
+
+@router.get("/{area}/{command}")
+async def operation_page(request: Request, visitor: Signed, area: Name, command: Name) -> Response:
+    """A list, a look, or the form of a deed."""
+    return await reads_of(request).do(
+        request, visitor.operator_id, lambda: derived.operation_page(request, visitor, area, command)
+    )
+
+
+@router.post("/{area}/{command}")
+async def deed(request: Request, visitor: Writing, form: ConsoleForm, area: Name, command: Name) -> Response:
+    """Say what a deed will do, or do it."""
+
+    def do() -> Response:
+        operation = derived.found_operation(visitor, area, command)
+        if not operation.events:
+            raise Gone(f"{area}/{command} takes no form")
+        return derived.do_deed(request, visitor, operation, form)
+
+    return await reads_of(request).do(request, visitor.operator_id, do)
+
+
+@router.get("/{area}/{command}/{rest:path}")
+async def no_page(_visitor: Signed, area: Name, command: Name, rest: str) -> Response:
+    """Nothing is there; a page says so."""
+    raise Gone(f"there is no page {area}/{command}/{rest[:100]}")
+
+
+def is_signed(request: Request) -> bool:
+    """Whether the session of a request is still good; a look that keeps no session alive."""
+    name, _ = cookie_name(resources_of(request).settings.public_url)
+    with reads_of(request).database.ledger() as tx:
+        return operators.find_session(tx, request.cookies.get(name, "")) is not None

@@ -1,0 +1,203 @@
+"""Records as a page shows them: each value by its kind, short in a table and whole on its own page."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from uuid import UUID
+
+from markupsafe import Markup, escape
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from domain.orgs.privacy.redaction import redact_document
+from gateway.console.things import Things
+from operations.operation import Record
+
+Kind = Literal["nothing", "text", "number", "time", "badge", "id", "document", "record", "lines"]
+
+LONGEST_CELL = 120
+"""Characters of a text in a table."""
+LONGEST_TEXT = 20_000
+"""Characters of a text, or of a document, on the page of its own; the API gives the rest."""
+MOST_LINES = 100
+"""Lines of a table that lies within a record."""
+LONGEST_WORD = 28
+"""Letters of a word that is never broken in a table."""
+
+STATES = frozenset({"state", "status", "health", "verdict"})
+TONES: Mapping[str, str] = {
+    **dict.fromkeys(
+        ("succeeded", "done", "sent", "delivered", "active", "enabled", "executed", "approved", "verified", "replayed"),
+        "good",
+    ),
+    **dict.fromkeys(("failed", "dead", "bounced", "denied", "expired", "refused", "disconnected", "erased"), "bad"),
+    **dict.fromkeys(
+        ("unknown", "waiting", "approved_pending", "open", "paused", "disabled", "held", "doubt", "snoozed"), "warn"
+    ),
+    **dict.fromkeys(("running", "claimed", "executing", "sending"), "busy"),
+}
+"""The colour of a state beside its word; every other has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A value. `text` is what the page says, `whole` what it stands for, `parts` what lies within it."""
+
+    kind: Kind
+    text: str = ""
+    whole: str = ""
+    href: str | None = None
+    tone: str = ""
+    left_out: int = 0
+    """Characters or lines that are not shown."""
+    is_long: bool = False
+    """Whether it has a word that must be broken."""
+    entries: "Sequence[Entry]" = ()
+    """The fields of a record within a record."""
+    table: "Table | None" = None
+    """The records within a record."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A record in a table, with the address of its own page."""
+
+    cells: Sequence[Shown]
+    href: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Records as lines, and the names of their columns."""
+
+    columns: Sequence[str]
+    lines: Sequence[Line]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A field of a record on its own page."""
+
+    name: str
+    words: str | None
+    value: Shown
+
+
+NOTHING = Shown("nothing")
+
+
+def columns_of(record: type[BaseModel]) -> Sequence[str]:
+    """The fields that a table shows."""
+    named: Sequence[str] = getattr(record, "columns", ())
+    return named or tuple(record.model_fields)
+
+
+def line_of(record: Record, things: Things, href: str | None) -> Line:
+    """A record as a line of a table. Its first cell leads to its page, where that has one."""
+    return Line(_cells(type(record), document_of(record), things), href)
+
+
+def entries_of(record: Record, things: Things) -> list[Entry]:
+    """A record field by field: what is a value first, then what holds others."""
+    return _entries(type(record), document_of(record), things)
+
+
+def _cells(kind: type[BaseModel], document: Mapping[str, Any], things: Things) -> list[Shown]:
+    return [
+        shown(name, document.get(name), kind.model_fields[name], things, document, LONGEST_CELL)
+        for name in columns_of(kind)
+    ]
+
+
+def _entries(kind: type[BaseModel], document: Mapping[str, Any], things: Things) -> list[Entry]:
+    entries = [
+        Entry(in_words(name), field.description, shown(name, document.get(name), field, things, document, LONGEST_TEXT))
+        for name, field in kind.model_fields.items()
+    ]
+    order = {"record": 1, "lines": 2, "document": 3}
+    return sorted(entries, key=lambda one: order.get(one.value.kind, 0))
+
+
+def document_of(record: Record) -> dict[str, Any]:
+    """A record as JSON says it, without what looks like a secret."""
+    return redact_document(record.model_dump(mode="json", warnings=False))  # shapes are in the place of values
+
+
+def shown(name: str, value: object, field: FieldInfo, things: Things, beside: Mapping[str, object], most: int) -> Shown:
+    """A value of a field; `beside` is the document in which it is."""
+    if value is None or value in ("", [], {}):
+        return NOTHING
+    if isinstance(value, dict | list):
+        return _within(value, _kinds(field.annotation), things, is_line=most == LONGEST_CELL)
+    if isinstance(value, bool):
+        return Shown("text", "yes" if value else "no")
+    if isinstance(value, int | float):
+        return Shown("number", f"{value:,}", str(value))
+    return _text(name, str(value), _kinds(field.annotation), things.address(name, str(value), beside), most)
+
+
+def _text(name: str, text: str, kinds: set[object], href: str | None, most: int) -> Shown:
+    """What JSON writes as a text: an id, a time, a state, or words."""
+    if UUID in kinds:
+        return Shown("id", text, text, href)
+    if datetime in kinds and (at := _time(text)) is not None:
+        return Shown("time", at.strftime("%Y-%m-%d %H:%M:%S"), text)
+    if name in STATES:
+        return Shown("badge", in_words(text[:most]), text[:most], tone=TONES.get(text, ""))
+    is_long = any(len(word) > LONGEST_WORD for word in text[:most].split())
+    return Shown("text", text[:most], "", href, left_out=max(0, len(text) - most), is_long=is_long)
+
+
+def in_words(name: str) -> str:
+    """A field's name as a page says it."""
+    return name.replace("_", " ").replace("-", " ")
+
+
+def in_prose(text: str) -> Markup:
+    """Words of a declaration, in which what stands between back quotes is code."""
+    parts = text.split("`")
+    return Markup("").join(
+        Markup("<code>{}</code>").format(one) if at % 2 else escape(one) for at, one in enumerate(parts)
+    )
+
+
+def _within(value: dict[str, Any] | list[Any], kinds: set[object], things: Things, *, is_line: bool) -> Shown:
+    """What lies within a record: other records, or a document of any shape."""
+    models = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)]
+    if is_line or len(models) != 1:
+        return _document(value)
+    (kind,) = models
+    number = f"{len(value):,} {'entry' if len(value) == 1 else 'entries'}"
+    if isinstance(value, dict):
+        return Shown("record", "its fields", entries=_entries(kind, value, things))
+    lines = [Line(_cells(kind, one, things), None) for one in value[:MOST_LINES] if isinstance(one, dict)]
+    return Shown("lines", number, table=Table(columns_of(kind), lines), left_out=max(0, len(value) - MOST_LINES))
+
+
+def _document(value: dict[str, Any] | list[Any]) -> Shown:
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    number = len(value)
+    what = (
+        ("entry" if number == 1 else "entries") if isinstance(value, list) else ("field" if number == 1 else "fields")
+    )
+    return Shown("document", f"{number:,} {what}", text[:LONGEST_TEXT], left_out=max(0, len(text) - LONGEST_TEXT))
+
+
+def _time(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def _kinds(annotation: object) -> set[object]:
+    """The types that an annotation allows."""
+    origin = get_origin(annotation)
+    if origin in {Union, UnionType}:
+        return {kind for one in get_args(annotation) for kind in _kinds(one)}
+    if origin in {Annotated, list, tuple, Sequence}:
+        return _kinds(get_args(annotation)[0])
+    return {annotation}

@@ -1,0 +1,101 @@
+// Keys and what is live. Every page works without this file.
+(() => {
+  "use strict";
+  const base = document.documentElement.dataset.base;
+  document.documentElement.classList.add("js");
+  let waitsForLetter = false, source = null, isPaused = false, failures = 0;
+
+  const lines = () => [...document.querySelectorAll("main tbody tr")];
+  const current = () => document.querySelector("main tbody tr.current");
+  const isTyping = (target) => target.closest("input, select, textarea, [contenteditable]") !== null;
+
+  function move(by) {
+    const all = lines();
+    if (!all.length) return;
+    const at = all.indexOf(current());
+    const next = all[Math.min(all.length - 1, Math.max(0, at < 0 ? 0 : at + by))];
+    all.forEach((line) => line.classList.toggle("current", line === next));
+    (next.querySelector("a.open") || next.querySelector("a"))?.focus({ preventScroll: true });
+    next.scrollIntoView({ block: "nearest" });
+  }
+
+  const deeds = {
+    "?": () => document.getElementById("keys")?.showModal(),
+    "/": () => document.querySelector("main .filters input:not([type=hidden]), main .filters select")?.focus(),
+    j: () => move(1),
+    k: () => move(-1),
+    x: () => current()?.querySelector("input[type=checkbox]")?.click(),
+    Enter: () => current()?.querySelector("a.open")?.click(),
+    t: () => document.querySelector("#theme button")?.click(),
+    ".": () => {
+      isPaused = !isPaused;
+      isPaused ? close("paused") : open();
+    },
+  };
+
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "Escape" && isTyping(event.target)) return event.target.blur();
+    if (isTyping(event.target) || document.querySelector("dialog[open]")) return;
+    if (waitsForLetter) {
+      waitsForLetter = false;
+      document.querySelector(`nav a[data-key="${CSS.escape(event.key)}"]`)?.click();
+      return event.preventDefault();
+    }
+    if (event.key === "g") {
+      waitsForLetter = true;
+      setTimeout(() => (waitsForLetter = false), 1500);
+      return;
+    }
+    // A link or a button that has the focus is opened by the browser.
+    if (event.key === "Enter" && event.target.closest("a, button, summary")) return;
+    if (Object.hasOwn(deeds, event.key)) {
+      event.preventDefault();
+      deeds[event.key]();
+    }
+  });
+
+  document.addEventListener("change", (event) => event.target.closest("form[data-sends]")?.requestSubmit());
+  document.addEventListener("click", (event) => {
+    const menu = document.querySelector("details.menu[open]");
+    if (menu && !menu.contains(event.target)) menu.open = false;
+    const line = event.target.closest("tr[data-href]");
+    if (line && !event.target.closest("a, button, input, label") && !String(getSelection())) line.querySelector("a.open")?.click();
+  });
+
+  function say(state) {
+    const shown = document.getElementById("attention");
+    if (shown) shown.dataset.live = state;
+  }
+
+  function close(state) {
+    source?.close();
+    source = null;
+    say(state);
+  }
+
+  // The head's numbers by server-sent events. Hidden pages close their stream: an operator has four.
+  function open() {
+    if (source || isPaused || document.hidden || !document.getElementById("attention")) return;
+    source = new EventSource(`${base}/pulse`);
+    source.addEventListener("open", () => {
+      failures = 0;
+      say("live");
+    });
+    source.addEventListener("attention", (event) => {
+      const shown = document.getElementById("attention");
+      if (shown) shown.innerHTML = event.data;
+    });
+    source.addEventListener("over", () => close("over"));
+    source.addEventListener("error", () => {
+      failures += 1;
+      if (failures < 3 && source?.readyState !== EventSource.CLOSED) return say("lost");
+      close("lost");
+      setTimeout(open, 10000);
+    });
+  }
+
+  document.addEventListener("visibilitychange", () => (document.hidden ? close("hidden") : open()));
+  document.addEventListener("htmx:afterSettle", () => (source ? say("live") : open()));
+  open();
+})();

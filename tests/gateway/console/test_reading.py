@@ -1,0 +1,68 @@
+"""The console's own threads and connections: slow pages, and viewers who leave, take nothing of the API."""
+
+import asyncio
+from collections.abc import Iterator
+from uuid import UUID
+
+import pytest
+from psycopg import Connection
+
+from domain.jobs.failures import Forbidden
+from gateway.console import reading
+from settings import Settings
+from storage.postgres.database import Reader, ReadingDatabase
+from storage.postgres.execution import DatabaseUnavailable, StatementAborted
+from tests.waiting import eventually
+
+
+@pytest.fixture
+def reads(settings: Settings) -> Iterator[ReadingDatabase]:
+    made = ReadingDatabase(settings, connections=2, most_s=0.2)
+    yield made
+    made.dispose()
+
+
+def test_nothing_is_written(reads: ReadingDatabase, org: UUID, database: Connection) -> None:
+    with pytest.raises((Forbidden, DatabaseUnavailable)), reads.ledger() as tx:
+        tx.raw("update orgs set weight = 7")
+    with pytest.raises((Forbidden, DatabaseUnavailable)), reads.tenant(org) as tenant:
+        tenant.raw("delete from users")
+    assert database.execute("select count(*) from orgs where weight = 7").fetchone() == (0,)
+    with reads.tenant(org) as tenant:
+        assert [row.id for row in tenant.raw("select id from orgs")] == [org]
+
+
+def test_a_statement_that_is_too_slow_ends(reads: ReadingDatabase) -> None:
+    with pytest.raises(StatementAborted), reads.ledger() as tx:
+        tx.raw("select pg_sleep(60)")
+    with reads.ledger() as tx:
+        assert tx.raw("select 1 as one")[0].one == 1
+
+
+def test_what_nobody_waits_for_any_more_ends_and_is_not_begun(settings: Settings, database: Connection) -> None:
+    patient = ReadingDatabase(settings, connections=2, most_s=60)
+    reader = Reader()
+
+    def sleep() -> None:
+        with patient.read_by(reader), patient.ledger() as tx:
+            tx.raw("select pg_sleep(59) as found_by_the_test")
+
+    def sleeps() -> bool:
+        query = "select count(*) from pg_stat_activity where query like '%found_by_the_test' and state = 'active'"
+        return database.execute(query).fetchone() == (1,)
+
+    async def leave() -> None:
+        doing = asyncio.create_task(asyncio.to_thread(sleep))
+        await asyncio.to_thread(eventually, sleeps, describe="the statement never began")
+        await asyncio.to_thread(reader.give_up)
+        with pytest.raises(StatementAborted):
+            await doing
+
+    asyncio.run(leave())
+    with pytest.raises(StatementAborted):
+        sleep()
+    patient.dispose()
+
+
+def test_the_bounds_are_those_that_were_promised() -> None:
+    assert (reading.READS_AT_ONCE, reading.READ_WITHIN_S) == (4, 2.0)
