@@ -65,6 +65,7 @@ def upgrade() -> None:
         "reminders",
         "planning",
         "workflows",
+        "why",
         "erasing",
         "security",
     )

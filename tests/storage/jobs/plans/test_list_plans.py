@@ -12,6 +12,7 @@ import pytest
 from psycopg import Connection
 
 from domain.jobs.job_ids import first_job_id
+from domain.jobs.monitoring.why import MOST_COUNTED
 from storage.approvals import rulings
 from storage.jobs.job_views import FIRST_ID, MOST_CHILDREN, MOST_EVENTS, MOST_LOOKED_AT, MOST_UNFINISHED, SHOWN
 from storage.postgres.looking import FIRST_TIME, LAST_TIME
@@ -91,6 +92,22 @@ def a_parent(million: Connection) -> UUID:
     return UUID(str(million.execute("select min(parent_id::text) from jobs where parent_id is not null").fetchone()[0]))  # type: ignore[index] # one row
 
 
+WAITING = {
+    "scheduled": "run_at > now()",
+    "deep": "backlog_since is not null order by backlog_since desc",
+    "gated": "parked_by like 'gate:%' order by run_at desc",
+    "serial": "parked_by like 'key:%' order by run_at desc",
+    "running": "state = 'running'",
+    "finished": "finished_at is not null",
+}
+"""One job of each waiting state; of those in lines the last."""
+
+
+def a_waiting(million: Connection, kind: str) -> dict[str, Any]:
+    found = million.execute(f"select id from jobs where foreign_at is null and {WAITING[kind]} limit 1".encode())
+    return {"job_id": found.fetchone()[0]}  # type: ignore[index] # one row
+
+
 Given = dict[str, Any] | Callable[[Connection], dict[str, Any]]
 LISTS: dict[str, tuple[str, Given, str]] = {
     "jobs": ("list_jobs", partial(looked_at, source="newest"), "jobs_pkey"),
@@ -135,6 +152,7 @@ LISTS: dict[str, tuple[str, Given, str]] = {
         },
         "",
     ),
+    **{f"why a {kind} job waits": ("why_of_job", partial(a_waiting, kind=kind), "") for kind in WAITING},
     "what people did": ("list_other_events", {"before": 2**62, "limit": 51}, "audit_entries_deeds"),
 }
 OF_AN_ORG: dict[str, tuple[str, Given, str]] = {
@@ -189,3 +207,23 @@ def test_a_list_of_all_orgs_reads_a_bounded_part(million: Connection, kind: str,
 @pytest.mark.parametrize("kind", OF_AN_ORG)
 def test_a_list_of_an_org_reads_a_bounded_part(million: Connection, kind: str, mode: str, org: str) -> None:
     check(million, OF_AN_ORG[kind], mode, org=org)
+
+
+@pytest.mark.parametrize("kind", WAITING)
+@pytest.mark.parametrize("of_tenant", [False, True])
+def test_why_a_job_waits_looks_at_few_rows(million: Connection, kind: str, of_tenant: bool) -> None:
+    job = a_waiting(million, kind)
+    org = million.execute("select org_id from jobs where id = %(job_id)s", job).fetchone()
+    with plans_of(million) as reported, million.transaction():
+        if of_tenant:
+            million.execute(PUT_ON.encode(), {"org": str(org[0])})  # type: ignore[index] # one row
+            million.execute("set local role postroom_tenant")
+        reported.clear()
+        facts = million.execute(statement("why_of_job").encode(), job).fetchone()
+        million.execute("select 1")
+        million.execute("set local role none")
+    assert facts is not None
+    assert facts[0]["job_id"] == str(job["job_id"])
+    scans = [one for plan in reported for one in nodes(plan["Plan"]) if one.get("Relation Name") in BIG]
+    looked = sum((one["Actual Rows"] + one.get("Rows Removed by Filter", 0)) * one["Actual Loops"] for one in scans)
+    assert looked <= MOST_COUNTED + 100, scans
