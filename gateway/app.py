@@ -17,7 +17,7 @@ from gateway import (
     unsubscribing,
     webhooks,
 )
-from gateway.api import artifacts, connecting, jobs, openapi, operations, rules, workflows
+from gateway.api import artifacts, connecting, documentation, jobs, openapi, operations, rules, workflows
 from gateway.http import problems
 from gateway.http.event_loop import EventLoopWatch
 from gateway.http.request_ids import RequestRecorder
@@ -79,6 +79,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.include_router(artifacts.router)
     app.include_router(artifact_links.router)
     app.include_router(openapi.router)
+    app.include_router(documentation.router)
     problems.add_handlers(app)
     app.add_exception_handler(PageRefusal, answer_page_refusal)
     app.add_middleware(RequestRecorder)

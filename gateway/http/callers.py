@@ -24,7 +24,7 @@ from storage.orgs.access.api_keys import Caller
 
 log = structlog.get_logger(__name__)
 
-OPEN_ROUTES = frozenset({"/healthz", "/readyz", "/v1/openapi.json"})
+OPEN_ROUTES = frozenset({"/healthz", "/readyz", "/v1/openapi.json", "/docs", "/docs/{name}"})
 """Routes that answer anybody: they reveal whether the process can do its work, and what every installation's API is."""
 
 INTERACTION_WITHIN_S = 1.0
