@@ -1,9 +1,10 @@
--- Why a job is where it is: what domain/jobs/monitoring/why.py makes a sentence of. One look, which reads a bounded number of rows.
+-- Why a job is where it is: what domain/jobs/monitoring/why.py makes a sentence of. One look, which reads a bounded number of rows. The parts are
+-- called by why_of_job alone, as the owner.
 
 -- How many jobs of a backlog the org of a job has before it, up to `most`: those of higher priority, then the older ones. It goes from priority
 -- to priority and reads no other org's jobs.
 create or replace function postroom.jobs_before(j jobs, most integer) returns bigint
-language sql stable security definer set search_path = pg_catalog, public, pg_temp as $$
+language sql stable set search_path = pg_catalog, public, pg_temp as $$
   with recursive levels as (
     (select b.priority from jobs b where b.queue = j.queue and b.backlog_since is not null and b.priority > j.priority
      order by b.priority desc limit 1)
@@ -31,7 +32,7 @@ $$;
 
 -- The weights of the orgs that wait in a queue at a priority, of a hundred at most. It goes from org to org, as the relay does.
 create or replace function postroom.weights_waiting(in_queue text, at_priority integer) returns bigint
-language sql stable security definer set search_path = pg_catalog, public, pg_temp as $$
+language sql stable set search_path = pg_catalog, public, pg_temp as $$
   with recursive waiting as (
     (select org_id from jobs where queue = in_queue and priority = at_priority and backlog_since is not null order by org_id limit 1)
     union all
@@ -46,7 +47,7 @@ $$;
 -- Where a job is in the order of those that a gate or a concurrency key has parked, and how many others there are; of the first `most`.
 -- A tenant hears of its own org's alone.
 create or replace function postroom.line_of(j jobs, most integer) returns jsonb
-language sql stable security definer set search_path = pg_catalog, public, pg_temp as $$
+language sql stable set search_path = pg_catalog, public, pg_temp as $$
   select jsonb_build_object(
     'others', count(*) filter (where p.id <> j.id),
     'ahead', count(*) filter (where (-p.priority, p.run_at, p.id) < (-j.priority, j.run_at, j.id)))
@@ -59,7 +60,7 @@ $$;
 -- The causes for which a gate is closed, named as parked jobs name it. What an operator wrote, and who the operator is, are not the tenant's; of the
 -- gates of a whole provider neither: what it answered was about another org's call.
 create or replace function postroom.causes_of_gate(j jobs, gate text) returns jsonb
-language sql stable security definer set search_path = pg_catalog, public, pg_temp as $$
+language sql stable set search_path = pg_catalog, public, pg_temp as $$
   select coalesce(jsonb_agg(jsonb_build_object(
     'scope', g.scope, 'key', g.key, 'cause', g.cause, 'until', g.until, 'closed_at', g.closed_at,
     'address', (select a.email from accounts a where g.scope = 'account' and a.org_id = j.org_id and a.id::text = g.key),
@@ -72,7 +73,7 @@ $$;
 
 -- Who waits for a job, or goes on where it has ended: the node of a workflow that gave the work, and what its own run waits for.
 create or replace function postroom.workflow_of(j jobs) returns jsonb
-language sql stable security definer set search_path = pg_catalog, public, pg_temp as $$
+language sql stable set search_path = pg_catalog, public, pg_temp as $$
   select jsonb_build_object(
     'awaited_by', (
       select jsonb_build_object('run_id', n.run_id, 'node', n.node) from workflow_nodes n
@@ -90,7 +91,7 @@ $$;
 
 -- What became of a job that is dead or canceled: its letter, and who asked to cancel it, unless the job's handler did.
 create or replace function postroom.end_of(j jobs) returns jsonb
-language sql stable security definer set search_path = pg_catalog, public, pg_temp as $$
+language sql stable set search_path = pg_catalog, public, pg_temp as $$
   select jsonb_build_object(
     'letter', (
       select jsonb_build_object('letter_id', d.id, 'state', d.state, 'plan', d.plan, 'replay_job_id', d.replay_job_id, 'resolution', d.resolution,
@@ -104,7 +105,7 @@ $$;
 
 -- Why the job came back to its queue the last time; null if it has more entries in the audit log than are looked at.
 create or replace function postroom.last_return_of(j jobs) returns jsonb
-language sql stable security definer set search_path = pg_catalog, public, pg_temp as $$
+language sql stable set search_path = pg_catalog, public, pg_temp as $$
   select jsonb_build_object('cause', e.data ->> 'cause', 'code', e.data -> 'error' ->> 'code',
     'reason', left(coalesce(e.data -> 'error' ->> 'reason', e.data ->> 'reason'), 2000))
   from (select *, count(*) over () as entries from (select * from audit_entries where job_id = j.id limit 500) as known) as e

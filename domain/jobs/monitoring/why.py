@@ -118,7 +118,7 @@ def _queued(job: JobFacts) -> Why:
 
 def _not_due(job: JobFacts) -> Why:
     due, back = _at(job, job.run_at), job.returned
-    cause = back and back.cause
+    cause = None if back is None else back.cause
     if back is None or cause is None:
         # A job that has spent attempts came back; its error says why, where the audit log is too long to be read.
         if job.attempt:
