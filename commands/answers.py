@@ -38,8 +38,8 @@ operator_option = click.option(
 )
 
 
-class FleetGroup(click.Group):
-    """A group whose commands end with one line and exit status 1 when a failure of ours escapes them."""
+class FleetCommand(click.Command):
+    """A command that ends with one line and exit status 1 when a failure of ours escapes it."""
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - click's signature
         """Run the command; under `celery`, records go to standard error, out of the answer's way."""
@@ -52,6 +52,10 @@ class FleetGroup(click.Group):
             if line is None:
                 raise
             raise click.ClickException(shown(redact(line))) from error
+
+
+class FleetGroup(FleetCommand, click.Group):
+    """A group whose commands end so."""
 
 
 def failure_line(error: Failure | DatabaseError) -> str | None:

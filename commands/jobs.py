@@ -124,8 +124,10 @@ def show_timeline(job_id: UUID, as_json: bool) -> None:  # noqa: FBT001 - a flag
         show_document("job", found, as_json=True)
         return
     gone = {"job_id": job_id, "state": "past its retention"}
-    show_document("job", _ordered(found["job"]) if found["job"] else gone, as_json=False)
+    show_document("job", _set(found["job"]) if found["job"] else gone, as_json=False)
     for name, columns in SECTIONS.items():
+        if not found[name]:
+            continue
         console().print(f"\n{name}", style="bold")
         show_rows(found[name], columns, as_json=False)
         if name in found["more"]:
@@ -134,6 +136,10 @@ def show_timeline(job_id: UUID, as_json: bool) -> None:  # noqa: FBT001 - a flag
         show_document("dead letter", found["dead_letter"], as_json=False)
 
 
-def _ordered(job: Mapping[str, Any]) -> dict[str, Any]:
-    """A job's columns, those of `FIRST` before the others."""
-    return {name: job[name] for name in dict.fromkeys((*FIRST, *job)) if name in job}
+def _set(job: Mapping[str, Any]) -> dict[str, Any]:
+    """A job's columns that say something, those of `FIRST` before the others.
+
+    A count of nothing and a flag that is not raised say nothing, nor does a key or a request that has the job's own id.
+    """
+    names = dict.fromkeys((*FIRST, *job))
+    return {name: job[name] for name in names if job.get(name) and (name == "id" or job[name] != job["id"])}

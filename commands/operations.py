@@ -11,6 +11,7 @@ from annotated_types import Ge, Le
 from pydantic.fields import FieldInfo
 
 from commands.answers import (
+    FleetCommand,
     FleetGroup,
     diagnosis_line,
     json_object,
@@ -42,8 +43,10 @@ ACCOUNT = "account_id"
 """The parameter by which an operation names a mailbox; a command takes the mailbox's address, too."""
 
 
-def group_of(area: Area) -> click.Group:
-    """The area's group, with a command for each operation."""
+def group_of(area: Area) -> click.Command:
+    """The area's group, with a command for each operation; an area of one operation with its name is that command."""
+    if [one.command for one in area.operations] == [area.name]:
+        return command_of(area.operations[0])
     return FleetGroup(area.name, {one.command: command_of(one) for one in area.operations}, help=area.purpose)
 
 
@@ -76,7 +79,7 @@ def command_of(operation: Operation[..., Any]) -> click.Command:
         bounds = click.IntRange(1, MOST_ROWS)
         params.append(click.Option(["--limit"], type=bounds, default=50, show_default=True, help="How many at most."))
         params.append(click.Option(["--cursor"], help="Go on after the list before, which has named this."))
-    command = click.Command(operation.command, callback=run, params=params, help=operation.text)
+    command = FleetCommand(operation.command, callback=run, params=params, help=operation.text)
     if operation.events:
         operator_option(command)
     json_option(command)

@@ -17,7 +17,7 @@ from gateway import (
     unsubscribing,
     webhooks,
 )
-from gateway.api import artifacts, connecting, jobs, openapi, operations, rules, workflows
+from gateway.api import artifacts, connecting, documentation, jobs, openapi, operations, rules, workflows
 from gateway.console import visitors
 from gateway.console.router import add_console
 from gateway.http import problems
@@ -83,6 +83,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.include_router(artifact_links.router)
     app.include_router(openapi.router)
     stop_console = add_console(app, settings)
+    app.include_router(documentation.router)
     problems.add_handlers(app)
     visitors.add_handlers(app)
     app.add_exception_handler(PageRefusal, answer_page_refusal)

@@ -57,7 +57,7 @@ def cells(operation: Operation[..., Any]) -> tuple[str, ...]:
     route = operation.route
     return (
         operation.name.replace("_", " "),
-        f"`{operation.area} {operation.command}`",
+        f"`{' '.join(dict.fromkeys((operation.area, operation.command)))}`",
         f"`{route.verb} /v1{route.path}`" if isinstance(route, Route) else f"operators only: {route.reason}",
         f"`{CONSOLE}/{operation.area}/{operation.command}`",
         operation.role.value,

@@ -20,6 +20,7 @@ from domain.payloads.payload import Payload
 from gateway.api import operations
 from gateway.api.connecting import ConnectWish
 from gateway.api.documents import SCHEMAS
+from gateway.api.examples import add_examples
 from gateway.api.reasons import Reason
 from gateway.api.rule_schema import RULE_SCHEMAS
 from gateway.api.workflows import WorkflowDocument
@@ -83,6 +84,7 @@ def _describe(app: FastAPI) -> dict[str, Any]:
     choices = [_choice(schemas, kind) for kind in offered()]
     paths = document["paths"]
     paths["/v1/jobs"]["post"]["requestBody"] = _json({"oneOf": choices}, required=True)
+    add_examples(paths)
     return document
 
 

@@ -26,7 +26,9 @@ from storage.orgs.access.api_keys import Caller
 log = structlog.get_logger(__name__)
 
 CONSOLE_FILES = f"{CONSOLE}/static/{{digest}}/{{name}}"
-OPEN_ROUTES = frozenset({"/healthz", "/readyz", "/v1/openapi.json", SIGN_IN, NEW_PASSWORD, CONSOLE_FILES})
+OPEN_ROUTES = frozenset(
+    {"/healthz", "/readyz", "/v1/openapi.json", "/docs", "/docs/{name}", SIGN_IN, NEW_PASSWORD, CONSOLE_FILES}
+)
 """Routes that answer anybody: they reveal whether the process can do its work, and what every installation's API is;
 and those by which operators come in, who prove there who they are. What the pages look like is no secret."""
 

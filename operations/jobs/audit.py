@@ -7,15 +7,17 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from domain.jobs.audit.event_names import OTHER_EVENT_NAMES
+from domain.jobs.audit.event_names import OF_NO_OPERATION, OTHER_EVENT_NAMES, check_event
 from domain.jobs.failures import Invalid
 from domain.jobs.job import JsonObject
 from domain.orgs.access.api_keys import Role
+from operations.areas import areas
 from operations.call import Call
 from operations.operation import Area, Record, Route
 from operations.pages import Page, Window
+from storage.jobs import job_types
 from storage.jobs.audit_log import details, events
-from storage.jobs.audit_log.events import LAST
+from storage.jobs.audit_log.events import JOB_EVENTS, LAST
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
 
@@ -113,6 +115,9 @@ def list_events(
             found = events.of_subject(tx, call.org, subject_id, before=number, limit=window.rows)
         elif event is not None:
             found = events.named(tx, call.org, event, before=number, limit=window.rows)
+            if not found:
+                # Events of a release that is gone are listed; where there are none, the name is a mistake.
+                check_event(event, known_events(tx))
         else:
             found = events.besides_moves(tx, before=number, limit=window.rows)
         views = _views(tx, found)
@@ -129,6 +134,14 @@ def show_event(call: Call, event_id: Annotated[int, Field(ge=1, le=LAST)]) -> Ev
     return EventDocument(
         **view.model_dump(), details=[DetailsView.model_validate(one, from_attributes=True) for one in kept]
     )
+
+
+def known_events(tx: Transaction) -> frozenset[str]:
+    """The names of all events but the moves of jobs: those of operations, of job types, and of what is kept."""
+    of_operations = (name for area in areas() for one in area.operations for name in one.events)
+    own = {*of_operations, *job_types.audited(tx), *OF_NO_OPERATION}
+    moves = {name for name in own if name.startswith("job.")}
+    return frozenset((own - moves).union(JOB_EVENTS, OTHER_EVENT_NAMES, OTHER_EVENT_NAMES.values()))
 
 
 def _views(tx: Transaction, found: Sequence[Row]) -> list[EventView]:

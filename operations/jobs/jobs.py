@@ -1,5 +1,6 @@
 """Jobs: lists, one with its result, what it enqueued; cancel it, or do it again."""
 
+from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Any, ClassVar
 from uuid import UUID
@@ -9,6 +10,7 @@ from pydantic import AfterValidator, AwareDatetime, Field
 from domain.jobs.audit.event_names import with_other_names
 from domain.jobs.failures import Conflict, Gone, Invalid
 from domain.jobs.job import SYSTEM_ORG, ActorType, JsonObject, State
+from domain.jobs.monitoring.why import WaitCause, why
 from domain.jobs.queues import Queue
 from domain.orgs.access.api_keys import Role
 from domain.payloads import payload_types
@@ -94,6 +96,17 @@ class JobTimeline(Record):
     children_by_state: dict[str, int]
     dead_letter: JsonObject | None
     more: list[str] = Field(description="Those of which there are more than are shown.")
+
+
+class JobWhy(Record):
+    """Why a job is where it is."""
+
+    job_id: UUID
+    state: State
+    cause: WaitCause = Field(description="What keeps it from going on; of one that has ended, how.")
+    sentence: str = Field(description="The whole answer, for people.")
+    since: datetime | None
+    until: datetime | None = Field(description="When that should change; null where nobody knows.")
 
 
 class ChildView(Record):
@@ -199,6 +212,17 @@ def show_job(call: Call, job_id: UUID) -> JobTimeline:
     if found is None:
         raise Gone(f"there is no job {job_id}")
     return JobTimeline.model_validate(found)
+
+
+@JOBS.look("why", Route("GET", "/jobs/{job_id}/why"))
+def explain_job(call: Call, job_id: UUID) -> JobWhy:
+    """Say in a sentence why a job waits, what it does, or how it ended."""
+    with call.reading() as tx:
+        facts = job_views.facts(tx, job_id)
+    if facts is None:
+        raise Gone(f"there is no job {job_id}")
+    found = why(facts)
+    return JobWhy(job_id=job_id, state=facts.state, **asdict(found))
 
 
 @JOBS.look("children", Route("GET", "/jobs/{job_id}/children"))

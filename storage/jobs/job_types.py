@@ -60,6 +60,11 @@ def listed(tx: Transaction) -> Sequence[KnownJobType]:
     return [KnownJobType(*row) for row in tx.raw("select name, aliases, providers from job_types order by name")]
 
 
+def audited(tx: Transaction) -> frozenset[str]:
+    """The events that handlers of the job types may append to the audit log."""
+    return frozenset(str(row.event) for row in tx.raw("select distinct unnest(audits) as event from job_types"))
+
+
 def _line(kind: JobType) -> JsonObject:
     """A job type as `publish_job_types` takes it: plain values of JSON."""
     return {one.name: getattr(kind, one.name) for one in fields(kind) if one.name != "payload_shape"} | {

@@ -11,10 +11,11 @@ from typing import Literal, NamedTuple
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
-from pydantic import AwareDatetime
+from pydantic import AwareDatetime, TypeAdapter
 
 from domain.jobs.job import FINAL, SYSTEM_ORG, State
 from domain.jobs.job_ids import upper_job_id
+from domain.jobs.monitoring.job_facts import JobFacts
 from domain.jobs.monitoring.zones import ZoneMap
 from storage.jobs import ledger
 from storage.jobs.audit_log import history
@@ -42,6 +43,8 @@ FIRST_ID = UUID(int=0)
 HELD = frozenset({State.CLAIMED, State.RUNNING})
 TROUBLED = FINAL - {State.SUCCEEDED}
 UNFINISHED = frozenset(State) - FINAL
+
+_FACTS = TypeAdapter(JobFacts)
 
 Source = Literal["newest", "troubled", "unfinished", "held"]
 
@@ -180,6 +183,12 @@ def timeline(tx: Transaction, job_id: UUID) -> Row | None:
     looks = {"shown": SHOWN, "most_events": MOST_EVENTS, "most_children": MOST_CHILDREN}
     found = tx.run("show_job", job_id=job_id, **looks)[0]
     return found if found.job or found.events or found.dead_letter else None
+
+
+def facts(tx: Transaction, job_id: UUID) -> JobFacts | None:
+    """What keeps a job where it is; None when the transaction's org has none of that id."""
+    found = tx.run("why_of_job", job_id=job_id)[0].facts
+    return None if found is None else _FACTS.validate_python(found)
 
 
 def descendants(

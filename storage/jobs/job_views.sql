@@ -109,6 +109,10 @@ select
 from asked
 left join jobs j on j.id = asked.id
 
+-- name: why_of_job
+-- What decides why a job is where it is, as its org or, for the ledger, an operator may know it; NULL where there is no such job.
+select postroom.why_of_job(%(job_id)s) as facts
+
 -- name: list_children
 -- The jobs that a job has enqueued, by their ids, after one of them.
 select id as job_id, job_type, state from jobs

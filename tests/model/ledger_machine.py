@@ -13,11 +13,14 @@ from domain.jobs.effects import EffectStatus, Strategy
 from domain.jobs.failures import ClaimLost
 from domain.jobs.job import ClaimedJob, JsonObject, NewJob, Origin, State
 from domain.jobs.lifecycle import Settlement
+from domain.jobs.monitoring.job_facts import JobFacts
+from domain.jobs.monitoring.why import why
 from domain.jobs.scheduling.backlog_demand import BacklogKey
-from storage.jobs import effects, gates, ledger
+from storage.jobs import effects, gates, job_views, ledger
 from storage.jobs.gates import Gate
 from storage.jobs.ledger import Worker
 from tests.doubles.factories import pass_time, relay_once
+from tests.doubles.waiting_causes import causes_of
 from tests.invariants import check_ledger, find_gaps
 from tests.model.ledger_fixture import LedgerFixture, Verbs, settlement
 from tests.model.ledger_model import ENDS, HELD, KINDS, LEASE, LedgerModel
@@ -355,6 +358,18 @@ class LedgerMachine(RuleBasedStateMachine):
         said = {job_id: job.row for job_id, job in self.model.jobs.items()}
         assert self.fixture.rows() == said
         assert find_gaps(self.fixture.owner, resting=False) == []
+        with self.store.ledger() as tx:
+            for job_id in self.model.jobs:
+                self.explain(job_views.facts(tx, job_id))
+
+    @staticmethod
+    def explain(facts: JobFacts | None) -> None:
+        """There is a reason why each job is where it is, and it is the reason of its waiting state."""
+        assert facts is not None
+        found = why(facts)
+        assert found.cause in causes_of(facts), (found, facts)
+        assert found.sentence.endswith(".")
+        assert found.since or found.until
 
     def teardown(self) -> None:
         """Every job ends in the end, whatever happened before."""

@@ -1,11 +1,43 @@
 """Names of a source document for events of the audit log, shown beside ours (docs: seeds.md)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from difflib import get_close_matches
 
+from domain.jobs.failures import Invalid
 from domain.jobs.job import JsonObject
 
 OTHER_EVENT_NAMES: Mapping[str, str] = {"email.sent": "EMAIL_SENT", "job.deadlettered": "JOB_EXHAUSTED_RETRIES"}
 """An event's own name is a word, a dot and a word."""
+
+OF_NO_OPERATION = frozenset(
+    {
+        "account.connected",
+        "account.consent_asked",
+        "account.consent_refused",
+        "account.disconnected",
+        "agent_profile.added",
+        "agent_profile.disabled",
+        "agent_profile.enabled",
+        "artifact.downloaded",
+        "artifact.stored",
+        "jobs.adopted",
+        "key.created",
+        "key.revoked",
+        "notification.refused",
+        "secret.removed",
+        "secret.set",
+    }
+)
+"""Events that neither an operation nor a job type declares: they are written where the thing is kept."""
+MOST_NEAR = 5
+
+
+def check_event(event: str, known: Collection[str]) -> None:
+    """Raise `Invalid` for a name that no event has, with the names that are near it."""
+    if event not in known:
+        near = get_close_matches(event, sorted(known), n=MOST_NEAR, cutoff=0.5)
+        hint = f"near it are {', '.join(near)}" if near else f"such names are {', '.join(sorted(known)[:MOST_NEAR])}"
+        raise Invalid("event", f"{event} is the name of no event; {hint}")
 
 
 def with_other_names(events: Sequence[JsonObject]) -> list[JsonObject]:

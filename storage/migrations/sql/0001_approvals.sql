@@ -27,6 +27,7 @@ create table approval_notices (
   foreign key (org_id, run_id) references workflow_runs (org_id, id) on delete cascade,
   constraint about_one_subject check (num_nonnulls(account_id, run_id) = 1)
 );
+create index approval_notices_message on approval_notices using hash (message_id);
 create index approval_notices_of_run on approval_notices (run_id) where run_id is not null;
 call postroom.fence_table('approval_notices');
 call postroom.erasure_rule('approval_notices');

@@ -67,6 +67,7 @@ def upgrade() -> None:
         "reminders",
         "planning",
         "workflows",
+        "why",
         "erasing",
         "security",
     )

@@ -1,5 +1,6 @@
 """What happened is listed and shown with what it changed, by command and by HTTP."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,12 +9,18 @@ import pytest
 from commands import audit
 from commands.operations import AREAS
 from domain.orgs.access.api_keys import Role
+from operations.jobs.audit import known_events
+from storage.jobs import job_types
 from tests.commands.calling import answer, refusal
 from tests.doubles.changed_sheets import SHEET, SLOT, add_change
 from tests.doubles.factories import make_org
 from tests.doubles.told_people import ToldPeople
 from tests.gateway.api.conftest import Client, client_of
 from tests.gateway.serving import serve
+from tests.house.reading import ROOT
+
+NO_EVENTS = {"notifications.send_", "artifacts.no_url", "approval.refused"}
+"""The begin of job types' names, and codes of refusals."""
 
 
 @pytest.fixture
@@ -128,3 +135,32 @@ def test_events_are_asked_for_by_their_name_or_a_source_documents(client: Client
     assert client.get("/v1/audit?event=job.started").json["field"] == "event"
     assert client.get("/v1/audit?event=email.sent&correlation=c").json["field"] == "correlation"
     assert "org" in refusal(AREAS.audit, "list", "--event", "email.sent")
+
+
+def test_a_name_that_no_event_has_is_refused_with_those_near_it(client: Client, told: ToldPeople) -> None:
+    refused = client.get("/v1/audit?event=gate.close").json
+    assert refused["field"] == "event"
+    assert "gate.closed" in refused["reason"]
+    assert "near it are" in refusal(AREAS.audit, "list", "--org", told.org_id, "--event", "rule.adedd")
+    for known in ("gate.closed", "key.revoked", "email.sent", "EMAIL_SENT", "job.deadlettered"):
+        assert client.get(f"/v1/audit?event={known}").status == 200
+
+
+def test_all_events_that_are_written_where_things_are_kept_can_be_asked_for(told: ToldPeople) -> None:
+    """Else a new one would be refused by its name until the first is written."""
+    writes = re.compile(r"deeds\.record\(|into (?:public\.)?audit_entries")
+    names = re.compile(r"""["']([a-z_]+\.[a-z_]+)["']""")
+    files = [
+        *(ROOT / "storage").rglob("*.py"),
+        *(ROOT / "storage").rglob("*.sql"),
+        *(ROOT / "operations").rglob("*.py"),
+    ]
+    texts = [text for text in (path.read_text() for path in files) if writes.search(text)]
+    assert len(texts) > 15
+    with told.process.database.ledger() as tx:
+        known = known_events(tx)
+        types = {one.name for one in job_types.listed(tx)}
+    moves_and_settings = ("job.", "postroom.", "public.")
+    found = {name for text in texts for name in names.findall(text) if not name.startswith(moves_and_settings)}
+    assert found - known - types - NO_EVENTS == set()
+    assert {"key.created", "notification.refused", "schedule.added"} <= known

@@ -323,6 +323,7 @@ FOR_TENANTS = {
     "refuse_secret_in",  # pure
     "repeat_end_hook",
     "settle_held",
+    "why_of_job",
 }
 """What a handler's role may call: pure functions, those that look at the caller's org, and what lists ask."""
 

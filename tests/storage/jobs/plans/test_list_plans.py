@@ -13,12 +13,14 @@ from psycopg import Connection
 from psycopg.types.json import Jsonb
 
 from domain.jobs.job_ids import first_job_id
+from domain.jobs.monitoring.why import MOST_COUNTED
 from domain.jobs.queues import Queue
 from storage.approvals import rulings
 from storage.jobs.audit_log.history import MOST_ZONES
 from storage.jobs.job_views import FIRST_ID, MOST_CHILDREN, MOST_EVENTS, MOST_LOOKED_AT, MOST_UNFINISHED, SHOWN
 from storage.postgres.looking import FIRST_TIME, LAST_TIME
 from storage.postgres.queries import statement
+from storage.search import MOST_OF_A_KIND
 from tests.servers.servers import SessionServers
 from tests.storage.jobs.plans.explained import indexes, nodes, plans_of
 from tests.storage.jobs.plans.million import million_url
@@ -98,6 +100,7 @@ ANY_JOB = {
     "until": None,
     "limit": 51,
 }
+SOUGHT = {"text": "<none@mail.example.org>", "most": MOST_OF_A_KIND, "shown": 100}
 
 
 def looked_at(million: Connection, source: str) -> dict[str, Any]:
@@ -141,6 +144,22 @@ COSTS = {
     "limit": 51,
 } | dict.fromkeys(("after_hour", "after_org_id", "after_job_type"))
 KINDS = {"limit": 51} | dict.fromkeys(("state", "code", "job_type", "after_last_seen", "after_fingerprint"))
+WAITING = {
+    "scheduled": "run_at > now()",
+    "deep": "backlog_since is not null order by backlog_since desc",
+    "gated": "parked_by like 'gate:%' order by run_at desc",
+    "serial": "parked_by like 'key:%' order by run_at desc",
+    "running": "state = 'running'",
+    "finished": "finished_at is not null",
+}
+"""One job of each waiting state; of those in lines the last."""
+
+
+def a_waiting(million: Connection, kind: str) -> dict[str, Any]:
+    found = million.execute(f"select id from jobs where foreign_at is null and {WAITING[kind]} limit 1".encode())
+    return {"job_id": found.fetchone()[0]}  # type: ignore[index] # one row
+
+
 Given = dict[str, Any] | Callable[[Connection], dict[str, Any]]
 LISTS: dict[str, tuple[str, Given, str]] = {
     "jobs": ("list_jobs", partial(looked_at, source="newest"), "jobs_pkey"),
@@ -193,6 +212,8 @@ LISTS: dict[str, tuple[str, Given, str]] = {
         },
         "",
     ),
+    **{f"why a {kind} job waits": ("why_of_job", partial(a_waiting, kind=kind), "") for kind in WAITING},
+    "what has an id": ("search", SOUGHT | {"id": uuid4(), "org_id": None}, "audit_entries_correlation"),
     "what people did": ("list_other_events", {"before": 2**62, "limit": 51}, "audit_entries_deeds"),
 }
 OF_AN_ORG: dict[str, tuple[str, Given, str]] = {
@@ -204,6 +225,11 @@ OF_AN_ORG: dict[str, tuple[str, Given, str]] = {
     "zones": ("list_job_zones", ZONES | {"of_type": None}, ""),
     "zones of a type": ("list_job_zones", ZONES, "org_hours_of_type"),
     "letters": ("list_dead_letters", PAGE | {"reached": FIRST_TIME, "state": None}, "dead_letters_of_org"),
+    "what has an id": (
+        "search",
+        lambda m: SOUGHT | {"id": a_parent(m), "org_id": org_named(m, "tenant 7")},
+        "audit_entries_correlation",
+    ),
     "what people did": ("list_other_events_of_org", {"before": 2**62, "limit": 51}, "audit_entries_other"),
 }  # fmt: skip
 
@@ -226,7 +252,8 @@ def check(million: Connection, listed: tuple[str, Given, str], mode: str, *, org
         million.execute("select 1")
         million.execute("set local role none")
     ran = [node for one in reported for node in nodes(one["Plan"]) if node["Actual Loops"]]
-    assert not [node for node in ran if node.get("Relation Name") in BIG and "Seq Scan" in node["Node Type"]]
+    scanned = [node for node in ran if node.get("Relation Name") in BIG and "Seq Scan" in node["Node Type"]]
+    assert not [(one["Relation Name"], one.get("Filter")) for one in scanned]
     assert index in indexes(reported) | {""}, indexes(reported)
     passed = ("Actual Rows", "Rows Removed by Filter", "Rows Removed by Index Recheck")
     looked = [
@@ -249,3 +276,23 @@ def test_a_list_of_all_orgs_reads_a_bounded_part(million: Connection, kind: str,
 @pytest.mark.parametrize("kind", OF_AN_ORG)
 def test_a_list_of_an_org_reads_a_bounded_part(million: Connection, kind: str, mode: str, org: str) -> None:
     check(million, OF_AN_ORG[kind], mode, org=org)
+
+
+@pytest.mark.parametrize("kind", WAITING)
+@pytest.mark.parametrize("of_tenant", [False, True])
+def test_why_a_job_waits_looks_at_few_rows(million: Connection, kind: str, of_tenant: bool) -> None:
+    job = a_waiting(million, kind)
+    org = million.execute("select org_id from jobs where id = %(job_id)s", job).fetchone()
+    with plans_of(million) as reported, million.transaction():
+        if of_tenant:
+            million.execute(PUT_ON.encode(), {"org": str(org[0])})  # type: ignore[index] # one row
+            million.execute("set local role postroom_tenant")
+        reported.clear()
+        facts = million.execute(statement("why_of_job").encode(), job).fetchone()
+        million.execute("select 1")
+        million.execute("set local role none")
+    assert facts is not None
+    assert facts[0]["job_id"] == str(job["job_id"])
+    scans = [one for plan in reported for one in nodes(plan["Plan"]) if one.get("Relation Name") in BIG]
+    looked = sum((one["Actual Rows"] + one.get("Rows Removed by Filter", 0)) * one["Actual Loops"] for one in scans)
+    assert looked <= MOST_COUNTED + 100, scans
