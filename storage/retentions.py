@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from storage.jobs import refusals, retention
+from storage.jobs.replays import bulk_actions
 from storage.mail.accounts import consents, expected_writes
 from storage.mail.rules import corrections
 from storage.notifications import notifications, people, receipts, reminders
@@ -26,6 +27,7 @@ RETENTIONS: tuple[Retention, ...] = (
     receipts.RETENTION,
     people.RETENTION_OF_CODES,
     reminders.RETENTION,
+    bulk_actions.RETENTION,
 )
 
 

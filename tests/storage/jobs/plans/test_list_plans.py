@@ -10,6 +10,7 @@ from uuid import UUID, uuid4
 import psycopg
 import pytest
 from psycopg import Connection
+from psycopg.types.json import Jsonb
 
 from domain.jobs.job_ids import first_job_id
 from storage.approvals import rulings
@@ -74,6 +75,22 @@ PAGE = {"at": LAST_TIME, "last_id": FIRST_ID, "limit": 51}
 FEW = {"source": "unfinished", "most": MOST_UNFINISHED}
 ANY_JOB = {"states": None, "job_type": "no.such", "queue": None, "since": None, "until": None, "limit": 51}
 
+NONE_SUCH = {
+    "after_id": FIRST_ID,
+    "upto": first_job_id(NOW),
+    "frozen_at": NOW,
+    "org_id": None,
+    "job_types": ["no.such"],
+    "queue": None,
+    "error_code": None,
+    "since": None,
+    "before": None,
+    "contains": Jsonb({"n": "none"}),
+    "states": ["succeeded", "dead"],
+    "most": MOST,
+}
+"""A filter that matches nothing, so that all of a look is read."""
+
 
 def looked_at(million: Connection, source: str) -> dict[str, Any]:
     """A page of jobs of a type that none has, down to where the look ends."""
@@ -135,6 +152,10 @@ LISTS: dict[str, tuple[str, Given, str]] = {
         },
         "",
     ),
+    "jobs of a bulk action": ("match_jobs", NONE_SUCH | {"limit": 200}, "jobs_pkey"),
+    "how many jobs of a bulk action": ("count_jobs", NONE_SUCH, "jobs_pkey"),
+    "letters of a bulk action": ("match_letters", NONE_SUCH | {"limit": 200}, "dead_letters_pkey"),
+    "how many letters of a bulk action": ("count_letters", NONE_SUCH, "dead_letters_pkey"),
     "what people did": ("list_other_events", {"before": 2**62, "limit": 51}, "audit_entries_deeds"),
 }
 OF_AN_ORG: dict[str, tuple[str, Given, str]] = {
