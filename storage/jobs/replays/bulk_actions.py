@@ -90,6 +90,15 @@ class Matched(NamedTuple):
         return [BulkSubject(row.subject_id, row.job_id, row.job_org_id) for row in self.rows]
 
 
+class IdBounds(NamedTuple):
+    """Between which ids to look, without the bounds; up to which id was looked; below which a filter skips ids."""
+
+    after_id: UUID
+    upto: UUID
+    passed_id: UUID
+    since_id: UUID
+
+
 class Place(NamedTuple):
     """Where a bulk action is among jobs or letters: in the order of their ids, of those that there were once."""
 
@@ -108,11 +117,12 @@ class Place(NamedTuple):
         """Behind the ids that the ledger has made by then, which are in the order of their times."""
         return first_job_id(self.frozen_at + CLOCKS_DIFFER)
 
-    def bounds(self, since: datetime | None) -> tuple[UUID, UUID]:
+    def bounds(self, since: datetime | None) -> IdBounds:
         """Between which ids to look: among those that the ledger has made, then among clients', which may be any."""
-        if self.after_id >= self.end:
-            return max(self.after_id, first_foreign_id(self.now)), LAST_ID
-        return self.after_id if since is None else max(self.after_id, first_job_id(since - CLOCKS_DIFFER)), self.end
+        since_id = FIRST_ID if since is None else first_job_id(since - CLOCKS_DIFFER)
+        if self.after_id < self.end:
+            return IdBounds(max(self.after_id, since_id), self.end, self.after_id, since_id)
+        return IdBounds(max(self.after_id, first_foreign_id(self.now)), LAST_ID, self.after_id, since_id)
 
 
 def match(
@@ -150,10 +160,8 @@ def _kind(verb: BulkVerb) -> str:
 
 
 def _asked(wanted: BulkFilter, place: Place) -> dict[str, object]:
-    after_id, upto = place.bounds(wanted.since)
     return {
-        "after_id": after_id,
-        "upto": upto,
+        **place.bounds(wanted.since)._asdict(),
         "frozen_at": place.frozen_at,
         "org_id": wanted.org_id,
         "job_types": list(wanted.job_types) or None,
@@ -168,11 +176,11 @@ def _asked(wanted: BulkFilter, place: Place) -> dict[str, object]:
 
 def _next_id(tx: Transaction, verb: BulkVerb, wanted: BulkFilter, place: Place, most: int) -> UUID | None:
     """After which id the next look begins; None when there are no more."""
-    after_id, upto = place.bounds(wanted.since)
-    rows = tx.run(f"reach_of_{_kind(verb)}", after_id=after_id, upto=upto, most=most)
+    bounds = place.bounds(wanted.since)
+    rows = tx.run(f"reach_of_{_kind(verb)}", after_id=bounds.after_id, upto=bounds.upto, most=most)
     if rows:
         return UUID(str(rows[0].reached))
-    return place.end if upto == place.end else None
+    return place.end if bounds.upto == place.end else None
 
 
 def add(  # noqa: PLR0913 - the columns of the row

@@ -10,12 +10,19 @@ created_at <= %(frozen_at)s and (%(org_id)s::uuid is null or org_id = %(org_id)s
   and created_at >= coalesce(%(since)s::timestamptz, '-infinity') and created_at < coalesce(%(before)s::timestamptz, 'infinity')
   and payload @> %(contains)s
 
+-- columns: looked_at
+id, org_id, job_type, queue, state, error, cancel_reason, payload, created_at
+
 -- name: match_jobs
 -- Jobs that a filter matches, by their ids, among so many from one id up to another. Those that carry bulk actions out are never meant.
 select id as subject_id, id as job_id, org_id as job_org_id, org_id, job_type, state, left(coalesce(error ->> 'reason', cancel_reason), 1000) as reason
 from (
-  select id, org_id, job_type, queue, state, error, cancel_reason, payload, created_at from jobs
-  where id > %(after_id)s and id < %(upto)s order by id limit %(most)s
+  (select columns(looked_at) from jobs where id > %(after_id)s and id < %(upto)s order by id limit %(most)s)
+  union all
+  -- Clients choose ids at random: a few lie before the ids of that time.
+  (select columns(looked_at) from jobs
+   where %(passed_id)s::uuid < %(since_id)s::uuid and foreign_at >= %(since)s::timestamptz - interval '1 minute'
+     and id > %(passed_id)s and id <= %(since_id)s)
 ) as looked
 where state = any (%(states)s::text[]) and job_type <> 'bulk_actions.run' and columns(matched_by_filter)
 order by id limit %(limit)s
@@ -34,8 +41,12 @@ order by id limit %(limit)s
 -- How many jobs `match_jobs` would find.
 select count(*) as matched
 from (
-  select id, org_id, job_type, queue, state, error, cancel_reason, payload, created_at from jobs
-  where id > %(after_id)s and id < %(upto)s order by id limit %(most)s
+  (select columns(looked_at) from jobs where id > %(after_id)s and id < %(upto)s order by id limit %(most)s)
+  union all
+  -- Clients choose ids at random: a few lie before the ids of that time.
+  (select columns(looked_at) from jobs
+   where %(passed_id)s::uuid < %(since_id)s::uuid and foreign_at >= %(since)s::timestamptz - interval '1 minute'
+     and id > %(passed_id)s and id <= %(since_id)s)
 ) as looked
 where state = any (%(states)s::text[]) and job_type <> 'bulk_actions.run' and columns(matched_by_filter)
 

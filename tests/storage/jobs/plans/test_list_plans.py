@@ -78,6 +78,8 @@ ANY_JOB = {"states": None, "job_type": "no.such", "queue": None, "since": None, 
 NONE_SUCH = {
     "after_id": FIRST_ID,
     "upto": first_job_id(NOW),
+    "passed_id": FIRST_ID,
+    "since_id": FIRST_ID,
     "frozen_at": NOW,
     "org_id": None,
     "job_types": ["no.such"],
