@@ -45,6 +45,7 @@ EXAMINED = 200
 Verb = Annotated[BulkVerb, Field(description="What is done to each: jobs are retried or canceled, letters the rest.")]
 JobTypes = Annotated[list[str] | None, Field(max_length=100, description="Only these job types or aliases.")]
 States = Annotated[list[State] | None, Field(max_length=len(State), description="Only jobs in these states.")]
+OfQueue = Annotated[Queue | None, Field(description="Only this queue.")]
 ErrorCode = Annotated[str | None, Field(max_length=200, description="Only jobs whose error has this code.")]
 Since = Annotated[AwareDatetime | None, Field(description="Only jobs, or letters, created then or later.")]
 Before = Annotated[AwareDatetime | None, Field(description="Only jobs, or letters, created earlier than that.")]
@@ -127,7 +128,7 @@ def preview_bulk_action(  # noqa: PLR0913 - one parameter per filter
     verb: Verb,
     job_type: JobTypes = None,
     state: States = None,
-    queue: Queue | None = None,
+    queue: OfQueue = None,
     error_code: ErrorCode = None,
     since: Since = None,
     before: Before = None,
@@ -154,7 +155,7 @@ def start_bulk_action(  # noqa: PLR0913 - one parameter per filter
     reason: Annotated[str, Field(pattern=WORDS, max_length=1000, description="Why; each job's audit log keeps it.")],
     job_type: JobTypes = None,
     state: States = None,
-    queue: Queue | None = None,
+    queue: OfQueue = None,
     error_code: ErrorCode = None,
     since: Since = None,
     before: Before = None,

@@ -7,7 +7,6 @@ from datetime import timedelta
 from domain.jobs.failures import Permanent
 from domain.jobs.job import Done, JsonObject, Outcome, Snooze
 from domain.jobs.queues import Queue
-from domain.jobs.retry import PERSISTENT
 from domain.payloads.bulk_actions import RunBulkActionPayload
 from engine.catalogue import job
 from engine.context import JobContext
@@ -27,7 +26,7 @@ MOST_TRIES = 60
 """Rests in vain after which a job is skipped: five minutes."""
 
 
-@job(queue=Queue.MAINTENANCE, retry=PERSISTENT, audits=("bulk.finished",))
+@job(queue=Queue.MAINTENANCE, audits=("bulk.finished",))
 def run(ctx: JobContext, payload: RunBulkActionPayload) -> Outcome:
     """Go on with a bulk action, at its pace, until it has come to the end or somebody has aborted it.
 

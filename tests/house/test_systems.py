@@ -66,6 +66,7 @@ KNOWS: dict[tuple[str, str], set[str]] = {
         "domain.orgs.access.api_keys",
         "domain.orgs.access.users",
         "domain.orgs.privacy.redaction",
+        "domain.orgs.privacy.secrets",
         "storage.orgs.access.users",
         "storage.orgs.orgs",
         "storage.orgs.secrets.other_keys",

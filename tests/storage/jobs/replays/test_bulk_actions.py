@@ -12,7 +12,7 @@ from storage.jobs import ledger
 from storage.jobs.replays import bulk_actions
 from storage.jobs.replays.bulk_actions import Place
 from storage.postgres.database import Database
-from tests.doubles.factories import enqueue_one, make_org
+from tests.doubles.factories import enqueue_one, make_job_type, make_org
 
 LOW_ID = UUID("00000001-0000-4000-8000-000000000000")
 """As a client may choose one: before all ids that the ledger makes."""
@@ -41,6 +41,7 @@ def time_of(store: Database) -> datetime:
 @pytest.mark.parametrize(("limit", "most"), [(1, 1), (2, 3), (3, 2), (100, 100)])
 @pytest.mark.parametrize("since", [None, timedelta(hours=1)])
 def test_each_job_is_met_once(store: Database, org: UUID, limit: int, most: int, since: timedelta | None) -> None:
+    make_job_type(store)
     own = [enqueue_one(store, org, payload={"n": n}) for n in range(5)]
     chosen = [enqueue_one(store, org, payload={"n": 1}, job_id=job_id) for job_id in (LOW_ID, uuid4(), uuid4())]
     with store.ledger() as tx:
