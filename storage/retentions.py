@@ -5,6 +5,7 @@ from typing import Protocol
 
 from storage.jobs import refusals, retention
 from storage.jobs.audit_log import failure_groups, history
+from storage.jobs.replays import bulk_actions
 from storage.mail.accounts import consents, expected_writes
 from storage.mail.rules import corrections
 from storage.notifications import notifications, people, receipts, reminders
@@ -30,6 +31,7 @@ RETENTIONS: tuple[Retention, ...] = (
     reminders.RETENTION,
     *history.RETENTIONS,
     failure_groups.RETENTION,
+    bulk_actions.RETENTION,
 )
 
 

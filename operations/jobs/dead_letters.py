@@ -11,14 +11,13 @@ from pydantic import Field
 from domain.jobs.failures import Invalid
 from domain.jobs.job import JsonObject
 from domain.jobs.queues import Queue
-from domain.payloads import payload_types
 from operations.call import Call
 from operations.jobs import replays
-from operations.jobs.replays import Replacement, Ruling
+from operations.jobs.replays import Ruling
 from operations.operation import WORDS, Area, Reason, Record, Route
 from operations.pages import Page, Window
-from storage.jobs import dead_letters, payload_names
-from storage.jobs.dead_letters import DeadLetter, LetterPosition
+from storage.jobs.replays import dead_letters
+from storage.jobs.replays.dead_letters import DeadLetter, LetterPosition
 from storage.postgres.database import Transaction
 
 DEAD_LETTERS = Area(
@@ -137,7 +136,7 @@ def replay_dead_letter(
     rulings = rulings_of(happened or {}, did_not_happen or ())
 
     def replay() -> list[UUID]:
-        mended = check_payload(tx, replays.opened(tx, letter_id), payload)
+        mended = replays.replacement(tx, replays.opened(tx, letter_id), payload=payload)
         return [replays.replay(tx, letter_id, by=call.origin, reason=reason or MENDED, mended=mended, rulings=rulings)]
 
     with call.writing() as tx:
@@ -164,19 +163,6 @@ def discard_dead_letter(
         letter = _found(tx, call, letter_id)
         replays.discard(tx, letter_id, by=call.origin, reason=reason)
     return DiscardedLetter(letter_id=letter.letter_id, state=LetterState.DISCARDED)
-
-
-def check_payload(tx: Transaction, letter: DeadLetter, given: JsonObject | None) -> Replacement | None:
-    """Check what a replay will read against its type's payload; raises `Invalid` with the field and the reason."""
-    payload_type = payload_types.find(letter.job_type)
-    if payload_type is None:
-        raise Invalid("job_type", f"{letter.job_type} is no job type of this release")
-    if given is None:
-        payload_type.read(letter.payload, letter.payload_version)
-        return None
-    version = payload_type.declaration.version
-    document = payload_names.resolve(tx, payload_type, given, org_id=letter.org_id)
-    return Replacement(payload_type.read(document, version).document(), version)
 
 
 def rulings_of(happened: Mapping[str, JsonObject], did_not_happen: Sequence[str]) -> Mapping[str, Ruling]:

@@ -1,18 +1,22 @@
 """Jobs that are done again: by their dead letters, as they were or mended, or because they failed. Each is audited."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import timedelta
 from uuid import UUID
 
 from domain.jobs.contract import check_text
-from domain.jobs.failures import Conflict, Gone, Invalid
+from domain.jobs.failures import Conflict, Gone, Invalid, Permanent
 from domain.jobs.job import JsonObject, KeysOf, NewJob, Origin, State
-from domain.jobs.payload_changes import payload_changes
+from domain.jobs.replays.payload_changes import merged, payload_changes
 from domain.orgs.privacy.redaction import redact
-from storage.jobs import dead_letters, ledger
+from domain.payloads import payload_types
+from storage.jobs import ledger, payload_names
 from storage.jobs.audit_log import deeds
-from storage.jobs.dead_letters import DeadLetter
+from storage.jobs.audit_log.deeds import JobEvent
+from storage.jobs.replays import dead_letters
+from storage.jobs.replays.dead_letters import DeadLetter, EndedJob
 from storage.mail.actions import actions
 from storage.notifications import reminders
 from storage.postgres.database import Transaction
@@ -37,6 +41,65 @@ class Ruling:
     result: JsonObject = field(default_factory=dict)
 
 
+def replacement(
+    tx: Transaction, job: EndedJob, *, payload: JsonObject | None = None, patch: JsonObject | None = None
+) -> Replacement | None:
+    """What a job gets instead of its payload: another, or its own with a merge patch; None without either.
+
+    Whatever it will read is checked against its type's payload; raises `Invalid` with the field and the reason.
+    """
+    payload_type = payload_types.find(job.job_type)
+    if payload_type is None:
+        raise Invalid("job_type", f"{job.job_type} is no job type of this release")
+    if payload is None and patch is None:
+        payload_type.read(job.payload, job.payload_version)
+        return None
+    if payload is None:
+        payload = payload_type.upcast(job.payload, job.payload_version)
+    elif patch is not None:
+        raise Invalid("patch", "is given beside a whole payload: give one of them")
+    version = payload_type.declaration.version
+    document = payload_names.resolve(tx, payload_type, merged(payload, patch or {}), org_id=job.org_id)
+    return Replacement(payload_type.read(document, version).document(), version)
+
+
+def sort_letters(
+    tx: Transaction, letters: Sequence[DeadLetter], *, patch: JsonObject | None = None, hold: bool = True
+) -> tuple[list[tuple[DeadLetter, Replacement | None]], dict[UUID, Permanent]]:
+    """The letters whose jobs may be done again, each with what it gets instead of its payload; by job, why not.
+
+    With `hold`, the effects that nobody knows about are held until the transaction ends.
+    """
+    ready: list[tuple[DeadLetter, Replacement | None]] = []
+    refused: dict[UUID, Permanent] = {}
+    doubtful = dead_letters.doubtful_effects(tx, letters, hold=hold)
+    for letter in letters:
+        try:
+            check_open(letter)
+            check_rulings(doubtful.get(letter.job_id, frozenset()))
+            ready.append((letter, replacement(tx, letter, patch=patch)))
+        except (Conflict, Invalid) as why:
+            refused[letter.job_id] = why
+    return ready, refused
+
+
+def sort_jobs(
+    tx: Transaction, jobs: Sequence[Row], *, hold: bool = True
+) -> tuple[list[tuple[Row, Replacement | None]], dict[UUID, Permanent]]:
+    """As `sort_letters`, for jobs of `dead_letters.lock_jobs`."""
+    ready: list[tuple[Row, Replacement | None]] = []
+    refused: dict[UUID, Permanent] = {}
+    doubtful = dead_letters.doubtful_effects(tx, jobs, hold=hold)
+    for job in jobs:
+        try:
+            check_retry(tx, job)
+            check_rulings(doubtful.get(job.job_id, frozenset()))
+            ready.append((job, None))
+        except (Conflict, Invalid) as why:
+            refused[job.job_id] = why
+    return ready, refused
+
+
 def replay(
     tx: Transaction,
     letter_id: UUID,
@@ -54,25 +117,17 @@ def replay(
     check_text("reason", reason)
     letter = opened(tx, letter_id)
     rule(tx, letter, rulings, by)
-    dead = dead_letters.release_dead_job(tx, letter.job_id)
-    job = _replay_of(letter, dead, mended, by)
-    answer = ledger.enqueue(tx, [job], publisher=False, hint_timeout=timedelta(0))[0]
-    if not answer.created:
-        raise Conflict(f"job {answer.job_id} has the same key; let it end or cancel it first")
-    dead_letters.hand_over(tx, letter.job_id, answer.job_id, steps=mended is None)
-    changes = redact(payload_changes(letter.payload, mended.payload)) if mended else []
-    facts = {"replay_job_id": str(answer.job_id), "reason": reason, "changes": changes}
-    _close(tx, letter, "replayed", facts, by, answer.job_id)
-    return answer.job_id
+    return _the_one(replay_letters(tx, [(letter, mended)], by=by, reason=reason))
 
 
-def retry(
+def retry(  # noqa: PLR0913 - as `replay`, and whose job it is
     tx: Transaction,
     job_id: UUID,
     *,
     by: Origin,
     reason: str,
     org_id: UUID | None = None,
+    mended: Replacement | None = None,
     rulings: Mapping[str, Ruling] = NO_RULINGS,
 ) -> UUID:
     """Enqueue a failed, canceled or dead job again; returns the new job's id. The relay publishes it.
@@ -82,78 +137,180 @@ def retry(
     `Invalid` for a doubtful effect without a ruling.
     """
     check_text("reason", reason)
-    job = dead_letters.lock_job(tx, job_id, org_id)
-    if job is None:
-        raise Gone(f"there is no job {job_id}")
-    _check(job)
-    actions.check_retry(tx, job.job_type, job.payload)
-    if job.state == State.DEAD:
-        return replay(tx, job_id, by=by, reason=reason, rulings=rulings)
-    rule(tx, job, rulings, by)
-    dead_letters.release_ended_job(tx, job_id)
-    again = ledger.enqueue(tx, [_retry_of(job, by)], publisher=False, hint_timeout=timedelta(0))[0]
-    if not again.created:
-        raise Conflict(f"job {again.job_id} has the same key; let it end or cancel it first")
-    dead_letters.hand_over(tx, job_id, again.job_id, steps=True)
-    facts = {"replay_job_id": str(again.job_id), "reason": reason}
-    deeds.record(tx, "job.replayed", facts, by=by, org_id=job.org_id, job=(job_id, job.job_type))
-    return again.job_id
+    for job in dead_letters.lock_jobs(tx, [job_id], org_id):
+        check_retry(tx, job)
+        if job.state == State.DEAD:
+            return replay(tx, job_id, by=by, reason=reason, mended=mended, rulings=rulings)
+        rule(tx, job, rulings, by)
+        return _the_one(retry_jobs(tx, [(job, mended)], by=by, reason=reason))
+    raise Gone(f"there is no job {job_id}")
+
+
+def replay_letters(
+    tx: Transaction,
+    letters: Sequence[tuple[DeadLetter, Replacement | None]],
+    *,
+    by: Origin,
+    reason: str,
+    facts: JsonObject | None = None,
+) -> Mapping[UUID, UUID | Conflict]:
+    """Enqueue dead jobs again, by their open letters, which the transaction holds; some with another payload.
+
+    None may have a doubtful effect. By job: the new job's id, or that another job has the key; its letter stays open.
+    `facts` are added to each entry of the audit log.
+    """
+    found = _enqueue_again(tx, letters, by)
+    replayed: dict[UUID, UUID] = {}
+    events = []
+    for letter, mended in letters:
+        again = found[letter.job_id]
+        if isinstance(again, UUID):
+            replayed[letter.letter_id] = again
+            changes = redact(payload_changes(letter.payload, mended.payload)) if mended else []
+            told = {"replay_job_id": str(again), "reason": reason, "changes": changes}
+            events.append(_closing(letter, told, facts))
+    dead_letters.close(tx, replayed, state="replayed", by=by.actor_id, why=reason)
+    deeds.record_each(tx, "deadletter.replayed", events, by=by)
+    return found
+
+
+def retry_jobs(
+    tx: Transaction,
+    jobs: Sequence[tuple[Row, Replacement | None]],
+    *,
+    by: Origin,
+    reason: str,
+    facts: JsonObject | None = None,
+) -> Mapping[UUID, UUID | Conflict]:
+    """As `replay_letters`, for failed and canceled jobs of `dead_letters.lock_jobs` that `check_retry` has let pass."""
+    found = _enqueue_again(tx, jobs, by)
+    events = []
+    for job, mended in jobs:
+        again = found[job.job_id]
+        if isinstance(again, UUID):
+            data: JsonObject = {"replay_job_id": str(again), "reason": reason, **(facts or {})}
+            if mended is not None:
+                data["changes"] = redact(payload_changes(job.payload, mended.payload))
+            events.append(JobEvent(job.job_id, job.job_type, job.org_id, data))
+    deeds.record_each(tx, "job.replayed", events, by=by)
+    return found
 
 
 def discard(tx: Transaction, letter_id: UUID, *, by: Origin, reason: str) -> None:
     """Close a letter for good; raises `Gone` or `Conflict`."""
     check_text("reason", reason)
-    letter = opened(tx, letter_id)
-    _close(tx, letter, "discarded", {"reason": reason}, by)
-    reminders.give_up(tx, letter.org_id, letter.job_type, letter.payload)
+    discard_letters(tx, [opened(tx, letter_id)], by=by, reason=reason)
+
+
+def discard_letters(
+    tx: Transaction, letters: Sequence[DeadLetter], *, by: Origin, reason: str, facts: JsonObject | None = None
+) -> None:
+    """Close open letters, which the transaction holds, for good."""
+    closed = dict.fromkeys([one.letter_id for one in letters])
+    dead_letters.close(tx, closed, state="discarded", by=by.actor_id, why=reason)
+    events = [_closing(one, {"reason": reason}, facts) for one in letters]
+    deeds.record_each(tx, "deadletter.discarded", events, by=by)
+    for letter in letters:
+        reminders.give_up(tx, letter.org_id, letter.job_type, letter.payload)
 
 
 def opened(tx: Transaction, letter_id: UUID) -> DeadLetter:
     """An open letter by its own or its job's id, held until the transaction ends."""
-    tx.raw("select from dead_letters where id = %(id)s or job_id = %(id)s for update", {"id": letter_id})
-    letter = dead_letters.get(tx, letter_id)
-    if letter is None:
-        raise Gone(f"there is no dead letter {letter_id}")
+    for letter in dead_letters.lock(tx, [letter_id]):
+        check_open(letter)
+        return letter
+    raise Gone(f"there is no dead letter {letter_id}")
+
+
+def check_open(letter: DeadLetter) -> None:
+    """Raise `Conflict` for a letter that somebody has closed."""
     if letter.state != "open":
         raise Conflict(f"dead letter {letter.letter_id} is {letter.state} already")
-    return letter
 
 
-def rule(tx: Transaction, letter: DeadLetter, rulings: Mapping[str, Ruling], by: Origin) -> None:
+def rule(tx: Transaction, job: EndedJob, rulings: Mapping[str, Ruling], by: Origin) -> None:
     """Write down what a person found out about a job's doubtful effects; each needs a ruling, nothing else has one."""
-    doubtful = dead_letters.doubtful_effects(tx, letter.org_id, letter.job_id)
+    doubtful = dead_letters.doubtful_effects(tx, [job]).get(job.job_id, frozenset())
+    check_rulings(doubtful, rulings)
+    for key, ruling in rulings.items():
+        dead_letters.rule_effect(tx, job.org_id, key, happened=ruling.happened, result=ruling.result)
+        facts = {"key": key, "happened": ruling.happened, "result": redact(ruling.result)}
+        deeds.record(tx, "effect.ruled", facts, by=by, org_id=job.org_id, job=(job.job_id, job.job_type))
+
+
+def check_rulings(doubtful: AbstractSet[str], rulings: Mapping[str, Ruling] = NO_RULINGS) -> None:
+    """Raise `Invalid` for a doubtful effect without a ruling, and for a ruling of another effect."""
     for key in sorted(doubtful ^ set(rulings)):
         trouble = "nobody knows whether it happened: say so" if key in doubtful else "is no doubtful effect of this job"
         raise Invalid(f"effect {key}", trouble)
-    for key, ruling in rulings.items():
-        dead_letters.rule_effect(tx, letter.org_id, key, happened=ruling.happened, result=ruling.result)
-        facts = {"key": key, "happened": ruling.happened, "result": redact(ruling.result)}
-        deeds.record(tx, "effect.ruled", facts, by=by, org_id=letter.org_id, job=(letter.job_id, letter.job_type))
 
 
-def _replay_of(letter: DeadLetter, dead: Row | None, mended: Replacement | None, by: Origin) -> NewJob:
-    job = NewJob(
-        job_type=letter.job_type,
-        org_id=letter.org_id,
-        payload=mended.payload if mended else letter.payload,
-        payload_version=mended.version if mended else letter.payload_version,
+def check_retry(tx: Transaction, job: Row) -> None:
+    """Raise `Conflict` for a job of `dead_letters.lock_jobs` that cannot be done again, or was."""
+    state = State(job.state)
+    if not state.final:
+        raise Conflict(f"job {job.job_id} is {state.value}: it has not ended")
+    if state is State.SUCCEEDED:
+        raise Conflict(f"job {job.job_id} has succeeded; enqueue a new one")
+    if job.replay_job_id:
+        raise Conflict(f"job {job.job_id} was retried already, as job {job.replay_job_id}")
+    actions.check_retry(tx, job.job_type, job.payload)
+
+
+def _enqueue_again(
+    tx: Transaction, jobs: Sequence[tuple[EndedJob, Replacement | None]], by: Origin
+) -> Mapping[UUID, UUID | Conflict]:
+    """Enqueue a new job for each that has ended, which hands over what it has begun; or say who has its key."""
+    inherited = {row.job_id: row for row in dead_letters.release(tx, [job for job, _ in jobs])}
+    wanted = [_again(job, inherited.get(job.job_id), mended, by) for job, mended in jobs]
+    answers = ledger.enqueue(tx, wanted, publisher=False, hint_timeout=timedelta(0))
+    found: dict[UUID, UUID | Conflict] = {}
+    heirs: dict[UUID, UUID] = {}
+    for (job, _), answer in zip(jobs, answers, strict=True):
+        taken = Conflict(f"job {answer.job_id} has the same key; let it end or cancel it first")
+        found[job.job_id] = answer.job_id if answer.created else taken
+        if answer.created:
+            heirs[job.job_id] = answer.job_id
+    dead_letters.hand_over(tx, heirs, with_steps=[job.job_id for job, mended in jobs if mended is None])
+    return found
+
+
+def _again(job: EndedJob, old: Row | None, mended: Replacement | None, by: Origin) -> NewJob:
+    """The new job. It keeps the correlation of the whole chain."""
+    again = NewJob(
+        job_type=job.job_type,
+        org_id=job.org_id,
+        payload=mended.payload if mended else job.payload,
+        payload_version=mended.version if mended else job.payload_version,
         origin=by,
-        replay_of=letter.job_id,
+        replay_of=job.job_id,
     )
-    if dead is None:
+    if old is None:
         # The dead job is past its retention: its letter knows what it was about, and its key is free by now.
-        return job
-    return job._replace(
-        project_id=dead.project_id,
-        priority=dead.priority,
-        parent_id=dead.parent_id,
-        origin=by._replace(correlation_id=dead.correlation_id, traceparent=dead.traceparent),
-        retry_base_s=dead.retry_base_s,
-        retry_cap_s=dead.retry_cap_s,
-        idempotency_key=named_key(dead, letter.job_type, letter.org_id),
+        return again
+    return again._replace(
+        project_id=old.project_id,
+        priority=old.priority,
+        parent_id=old.parent_id,
+        origin=by._replace(correlation_id=old.correlation_id, traceparent=old.traceparent),
+        retry_base_s=old.retry_base_s,
+        retry_cap_s=old.retry_cap_s,
+        idempotency_key=named_key(old, job.job_type, job.org_id),
         folds=True,  # the operator is told which job has the key
-        keys_of=keys_of(dead),
+        keys_of=keys_of(old),
     )
+
+
+def _the_one(found: Mapping[UUID, UUID | Conflict]) -> UUID:
+    (answer,) = found.values()
+    if isinstance(answer, Conflict):
+        raise answer
+    return answer
+
+
+def _closing(letter: DeadLetter, said: JsonObject, facts: JsonObject | None) -> JobEvent:
+    data = {"dead_letter_id": str(letter.letter_id), **said, **(facts or {})}
+    return JobEvent(letter.job_id, letter.job_type, letter.org_id, data)
 
 
 def named_key(job: Row, job_type: str, org_id: UUID) -> str | None:
@@ -165,43 +322,3 @@ def named_key(job: Row, job_type: str, org_id: UUID) -> str | None:
 def keys_of(job: Row) -> KeysOf | None:
     """Whose key space the job's key is of, which the job that does it again inherits."""
     return {"client": KeysOf.CLIENT, "job": KeysOf.FLEET}.get(job.space)
-
-
-def _close(
-    tx: Transaction, letter: DeadLetter, state: str, facts: JsonObject, by: Origin, replay: UUID | None = None
-) -> None:
-    why = str(facts["reason"])
-    dead_letters.close(tx, letter.letter_id, state=state, by=by.actor_id, why=why, replay=replay)
-    data = {"dead_letter_id": str(letter.letter_id), **facts}
-    job = (letter.job_id, letter.job_type)
-    deeds.record(tx, f"deadletter.{state}", data, by=by, org_id=letter.org_id, job=job)
-
-
-def _check(job: Row) -> None:
-    state = State(job.state)
-    if not state.final:
-        raise Conflict(f"job {job.job_id} is {state.value}: it has not ended")
-    if state is State.SUCCEEDED:
-        raise Conflict(f"job {job.job_id} has succeeded; enqueue a new one")
-    if job.replay_job_id:
-        raise Conflict(f"job {job.job_id} was retried already, as job {job.replay_job_id}")
-
-
-def _retry_of(job: Row, by: Origin) -> NewJob:
-    """The new job. Like the replay of a dead letter, it keeps the correlation of the whole chain."""
-    return NewJob(
-        job_type=job.job_type,
-        org_id=job.org_id,
-        payload=job.payload,
-        payload_version=job.payload_version,
-        project_id=job.project_id,
-        origin=by._replace(correlation_id=job.correlation_id, traceparent=job.traceparent),
-        retry_base_s=job.retry_base_s,
-        retry_cap_s=job.retry_cap_s,
-        idempotency_key=named_key(job, job.job_type, job.org_id),
-        folds=True,  # the operator is told which job has the key
-        keys_of=keys_of(job),
-        priority=job.priority,
-        parent_id=job.parent_id,
-        replay_of=job.job_id,
-    )

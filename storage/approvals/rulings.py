@@ -6,7 +6,7 @@ from uuid import UUID
 
 from domain.jobs.failures import Gone
 from domain.jobs.job import JsonObject
-from storage.jobs import dead_letters
+from storage.jobs.replays import dead_letters
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
 from storage.postgres.looking import FIRST_TIME, LAST_TIME, Looked

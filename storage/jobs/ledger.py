@@ -214,7 +214,7 @@ def settle_free(
 ) -> Settled:
     """As `settle`, for those jobs that nobody else has locked, in the caller's transaction."""
     asked = [settlement.job_id for settlement in settlements]
-    locked = frozenset(asked) - {row.id for row in tx.run("lock_free_jobs", job_ids=asked)}
+    locked = frozenset(asked) - frozenset(lock_free(tx, asked))
     free = [settlement for settlement in settlements if settlement.job_id not in locked]
     if not free:
         return Settled((), (), locked)
@@ -248,13 +248,23 @@ def read_time(tx: Transaction) -> datetime:
 
 
 def cancel(
-    tx: Transaction, job_ids: Sequence[UUID], reason: str, *, by: Origin, org_id: UUID | None = None
+    tx: Transaction,
+    job_ids: Sequence[UUID],
+    reason: str,
+    *,
+    by: Origin,
+    org_id: UUID | None = None,
+    facts: JsonObject | None = None,
 ) -> dict[UUID, str]:
-    """Ask for jobs to be canceled; returns the state of each that was not final yet."""
+    """Ask for jobs to be canceled; returns the state of each that was not final yet.
+
+    `facts` are added to each entry of the audit log.
+    """
     rows = tx.run(
         "cancel_jobs",
         job_ids=list(job_ids),
         reason=reason,
+        details=Jsonb({"reason": reason, **(facts or {})}),
         org_id=org_id,
         actor_type=by.actor_type.value,
         actor_id=by.actor_id,
@@ -262,9 +272,14 @@ def cancel(
     return {row.id: row.state for row in rows}
 
 
+def lock_free(tx: Transaction, job_ids: Sequence[UUID]) -> list[UUID]:
+    """Lock those of these jobs, with their guards, that nobody else has locked; until the transaction ends."""
+    return [row.id for row in tx.run("lock_free_jobs", job_ids=list(job_ids))]
+
+
 def cancel_free(tx: Transaction, job_id: UUID, reason: str, *, by: Origin) -> bool:
     """Ask to cancel a job, unless somebody has; false where somebody has locked the job, who is not waited for."""
-    free = bool(tx.run("lock_free_jobs", job_ids=[job_id]))
+    free = bool(lock_free(tx, [job_id]))
     # In a statement of its own, which sees what was committed before the lock.
     wanted = tx.raw(
         "select id from jobs where id = %(id)s and finished_at is null and cancel_requested_at is null", {"id": job_id}

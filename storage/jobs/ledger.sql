@@ -304,13 +304,12 @@ ended as materialized (
   ) as q
   cross join lateral postroom.leave_claims(q.ids, '{}',
     states => array_fill('canceled'::text, array[q.jobs]), reasons => q.reasons,
-    details => array_fill(jsonb_build_object('reason', %(reason)s::text), array[q.jobs]),
+    details => array_fill(%(details)s::jsonb, array[q.jobs]),
     by_actor_type => %(actor_type)s, by_actor_id => %(actor_id)s, besides => %(job_ids)s::uuid[]) as l
 ),
 audited as (
   insert into audit_entries (event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt, data)
-  select 'job.cancel_requested', org_id, project_id, %(actor_type)s, %(actor_id)s, request_id, correlation_id, id, job_type, attempt,
-    jsonb_build_object('reason', %(reason)s::text)
+  select 'job.cancel_requested', org_id, project_id, %(actor_type)s, %(actor_id)s, request_id, correlation_id, id, job_type, attempt, %(details)s::jsonb
   from requested where state <> 'queued'
 )
 select id, case state when 'queued' then 'canceled' else state end as state

@@ -18,7 +18,8 @@ from engine.catalogue import catalogue, job
 from engine.context import JobContext
 from observability.on_demand import on_demand
 from providers.ports import AlertChannel, Notice
-from storage.jobs import audit, dead_letters
+from storage.jobs import audit
+from storage.jobs.replays import dead_letters
 from storage.mail.accounts import accounts
 from storage.notifications import notifications
 from storage.orgs.access import users

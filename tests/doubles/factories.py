@@ -142,6 +142,7 @@ def pass_time(database: Connection, span: timedelta) -> None:
         "automatic_answers": ("answered_at",),
         "outgoing_mails": ("send_began_at", "sent_at"),
         "backfills": ("next_page_at",),
+        "bulk_actions": ("next_batch_at",),
         "emails": ("by_hand_at",),
         "workflow_runs": ("created_at", "deadline_at", "timer_at", "finished_at"),
         "workflow_nodes": ("wait_until", "started_at"),

@@ -40,6 +40,7 @@ MAY_IMPORT = {  # the first line whose name fits a module counts; its own room i
     "beat_schedule": {"domain.jobs.queues"},
     "celeryconfig": {"domain.jobs.queues", "beat_schedule", "settings"},
     "engine": ENGINE_MAY,
+    "tasks.jobs": FAMILIES_MAY | {"operations.jobs"},  # a bulk action does the deeds on single jobs
     "tasks": FAMILIES_MAY,
     "commands": FAMILIES_MAY | {"operations", "tasks", "celeryconfig", "beat_schedule"},
     "operations": {"domain", "storage", "settings"},

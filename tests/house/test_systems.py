@@ -67,6 +67,7 @@ KNOWS: dict[tuple[str, str], set[str]] = {
         "domain.orgs.access.operators",
         "domain.orgs.access.users",
         "domain.orgs.privacy.redaction",
+        "domain.orgs.privacy.secrets",
         "storage.orgs.access.users",
         "storage.orgs.orgs",
         "storage.orgs.secrets.other_keys",

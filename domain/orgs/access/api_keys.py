@@ -28,7 +28,8 @@ NOTE_USE_EVERY = timedelta(minutes=5)
 """How old `last_used_at` may become: to write it with each request would make each reading request a writing one."""
 
 HOUSEKEEPING = frozenset(
-    {"maintenance", "deadletter", "budgets", "audit"} | {"approvals.expire", "notifications.close_overdue"}
+    {"maintenance", "deadletter", "budgets", "audit", "bulk_actions"}
+    | {"approvals.expire", "notifications.close_overdue"}
 )
 """Families and job types whose jobs the fleet makes for itself. They look across orgs, or end another job's work."""
 

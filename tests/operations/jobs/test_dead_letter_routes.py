@@ -9,7 +9,7 @@ from psycopg import Connection
 from domain.jobs.effects import Strategy
 from domain.orgs.access.api_keys import Role
 from engine.runtime import Runtime
-from storage.jobs import dead_letters
+from storage.jobs.replays import dead_letters
 from tests.doubles import probe_jobs
 from tests.doubles.factories import enqueue_one
 from tests.doubles.inline_worker import run_job
@@ -92,7 +92,9 @@ def test_only_an_operator_s_key_closes_a_letter(client: Client, process: Runtime
 def test_a_list_of_closed_letters_says_how_far_it_looked(process: Runtime, org: UUID, database: Connection) -> None:
     old = died(process, org)
     with process.database.ledger() as tx:
-        dead_letters.close(tx, dead_letters.listed(tx, limit=1).rows[0].letter_id, state="discarded", by="x", why="x")
+        dead_letters.close(
+            tx, {dead_letters.listed(tx, limit=1).rows[0].letter_id: None}, state="discarded", by="x", why="x"
+        )
     died(process, org)
     database.execute("update dead_letters set created_at = created_at - interval '1 hour' where state = 'discarded'")
     with process.database.tenant(org) as tx:

@@ -10,7 +10,8 @@ from domain.jobs.failures import Transient
 from domain.jobs.job import Done, Outcome
 from domain.jobs.lifecycle import settlement_of
 from domain.jobs.retry import STANDARD
-from storage.jobs import audit, dead_letters, ledger
+from storage.jobs import audit, ledger
+from storage.jobs.replays import dead_letters
 from storage.postgres.database import Database
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_org, pass_time
 

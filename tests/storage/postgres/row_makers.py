@@ -35,6 +35,12 @@ ROW_MAKERS = {
     "hook_pauses": """
         insert into hook_pauses (org_id, hook, cause, until)
         values (%(org)s, 'probe.run', 'waited', now())""",
+    "bulk_actions": """
+        insert into bulk_actions (org_id, verb, filter, reason, per_minute, actor_type, actor_id)
+        values (%(org)s, 'replay', '{}', 'x', 1, 'user', 'x')""",
+    "bulk_action_jobs": """
+        insert into bulk_action_jobs (bulk_id, subject_id, org_id, job_id, job_org_id, state, reason)
+        select id, uuidv7(), org_id, %(job)s, org_id, 'skipped', 'x' from bulk_actions where org_id = %(org)s""",
     "schedules": """
         insert into schedules (org_id, name, job_type, payload, payload_version, cron, zone, missed, next_run_at,
                                created_by)

@@ -45,7 +45,7 @@ def test_every_statement_and_function_keeps_to_the_rule(database: Connection) ->
     # What is looked at is what is meant.
     locking = {place for place, sql in read if list(locks_of(sql))}
     assert {
-        "cancel_jobs", "claim_jobs", "return_claims", "ask_results", "lock_job_to_retry", "postroom.hold_claim",
+        "cancel_jobs", "claim_jobs", "return_claims", "ask_results", "lock_jobs_to_retry", "postroom.hold_claim",
         "postroom.cancel_wake", "postroom.start_jobs", "postroom.call_waiters", "postroom.free_slots",
     } <= locking  # fmt: skip
     assert any(place.startswith("storage/jobs/ledger.py:") for place in locking)

@@ -28,6 +28,7 @@ REASONS = {
     "cancel_jobs": "a person names the jobs; descendants of many orgs are canceled org by org",
     "date_approvals": "its caller names the actions, of one account",
     "expire_approvals": "actions of a batch that had to wait are ended org by org",
+    "lock_jobs_to_retry": "a person names the job; a bulk action names those that `lock_free_jobs` has locked",
     "mark_reminders": "the same for those that are reminded of",
     "mark_unknown": "the effects of a batch that had to wait are looked at org by org",
     "postroom.leave_claims": "is called for `settle_jobs`, or for jobs that the caller has locked",

@@ -12,7 +12,8 @@ from domain.jobs.job import Cancel, Done, Origin, Outcome, Snooze
 from domain.jobs.lifecycle import settlement_of
 from domain.jobs.retry import STANDARD
 from operations.jobs import replays
-from storage.jobs import dead_letters, effects, ledger, retention
+from storage.jobs import effects, ledger, retention
+from storage.jobs.replays import dead_letters
 from storage.postgres.database import Database
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_org, pass_time
 from tests.storage.jobs.test_end_hooks import NOW

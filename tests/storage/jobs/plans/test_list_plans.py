@@ -102,6 +102,24 @@ ANY_JOB = {
 }
 SOUGHT = {"text": "<none@mail.example.org>", "most": MOST_OF_A_KIND, "shown": 100}
 
+NONE_SUCH = {
+    "after_id": FIRST_ID,
+    "upto": first_job_id(NOW),
+    "passed_id": FIRST_ID,
+    "since_id": FIRST_ID,
+    "frozen_at": NOW,
+    "org_id": None,
+    "job_types": ["no.such"],
+    "queue": None,
+    "error_code": None,
+    "since": None,
+    "before": None,
+    "contains": Jsonb({"n": "none"}),
+    "states": ["succeeded", "dead"],
+    "most": MOST,
+}
+"""A filter that matches nothing, so that all of a look is read."""
+
 
 def looked_at(million: Connection, source: str) -> dict[str, Any]:
     """A page of jobs of a type that none has, down to where the look ends."""
@@ -214,6 +232,10 @@ LISTS: dict[str, tuple[str, Given, str]] = {
     ),
     **{f"why a {kind} job waits": ("why_of_job", partial(a_waiting, kind=kind), "") for kind in WAITING},
     "what has an id": ("search", SOUGHT | {"id": uuid4(), "org_id": None}, "audit_entries_correlation"),
+    "jobs of a bulk action": ("match_jobs", NONE_SUCH | {"limit": 200}, "jobs_pkey"),
+    "how many jobs of a bulk action": ("count_jobs", NONE_SUCH, "jobs_pkey"),
+    "letters of a bulk action": ("match_letters", NONE_SUCH | {"limit": 200}, "dead_letters_pkey"),
+    "how many letters of a bulk action": ("count_letters", NONE_SUCH, "dead_letters_pkey"),
     "what people did": ("list_other_events", {"before": 2**62, "limit": 51}, "audit_entries_deeds"),
 }
 OF_AN_ORG: dict[str, tuple[str, Given, str]] = {

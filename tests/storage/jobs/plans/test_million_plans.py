@@ -107,7 +107,7 @@ def bearing(million: Connection) -> dict[str, Any]:
 
 def canceling(million: Connection) -> dict[str, Any]:
     who = {"actor_type": "system", "actor_id": "x"}
-    return {"job_ids": column(million, "id", PUBLISHED), "reason": "x", "org_id": None} | who
+    return {"job_ids": column(million, "id", PUBLISHED), "reason": "x", "details": Jsonb({}), "org_id": None} | who
 
 
 def one_held(million: Connection) -> dict[str, Any]:
@@ -168,7 +168,10 @@ HOT: dict[str, tuple[dict[str, Any] | Callable[[Connection], dict[str, Any]], st
         "jobs_pkey",
     ),
     "announce_call": (lambda m: one_held(m) | {"lasts": LEASE, "request": None}, "jobs_pkey"),
-    "hand_over_effects": (lambda m: {"source": one_held(m)["job_id"], "target": uuid4()}, "idempotency_keys_job"),
+    "hand_over_effects": (
+        lambda m: {"sources": [one_held(m)["job_id"]], "targets": [uuid4()]},
+        "idempotency_keys_job",
+    ),
     "finish_effect": (lambda m: one_held(m) | {"status": "unknown", "result": None, "error": None}, "jobs_pkey"),
     "save_step": (lambda m: one_held(m) | {"name": "step", "result": Jsonb({}), "cost": 0, "took": LEASE}, "jobs_pkey"),
     "list_descendants": (

@@ -1,9 +1,11 @@
 """The difference of two payloads names every place that changed, and nothing else."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.jobs.payload_changes import payload_changes
+from domain.jobs.failures import Invalid
+from domain.jobs.replays.payload_changes import merged, payload_changes
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
@@ -37,3 +39,40 @@ def test_the_way_back_is_the_same_list_turned_round(one: dict[str, object], othe
 
     assert payload_changes(other, one) == [turned(change) for change in payload_changes(one, other)]
     assert bool(payload_changes(one, other)) >= (one != other)
+
+
+@pytest.mark.parametrize(
+    ("document", "patch", "after"),
+    [
+        ({"a": "b"}, {"a": "c"}, {"a": "c"}),
+        ({"a": "b"}, {"b": "c"}, {"a": "b", "b": "c"}),
+        ({"a": "b", "b": "c"}, {"a": None}, {"b": "c"}),
+        ({"a": {"b": "c"}}, {"a": {"b": "d", "c": None}}, {"a": {"b": "d"}}),
+        ({"a": [{"b": "c"}]}, {"a": [1]}, {"a": [1]}),
+        ({"e": None}, {"a": 1}, {"e": None, "a": 1}),
+        ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
+    ],
+)
+def test_a_patch_is_merged_as_rfc_7396_says(
+    document: dict[str, object], patch: dict[str, object], after: object
+) -> None:
+    assert merged(document, patch) == after
+
+
+@given(PAYLOADS, PAYLOADS)
+def test_a_patch_changes_no_other_field(document: dict[str, object], patch: dict[str, object]) -> None:
+    before = dict(document)
+    after = merged(document, patch)
+    assert document == before
+    assert {name: after[name] for name in document if name not in patch} == {
+        name: document[name] for name in document if name not in patch
+    }
+    assert merged(after, patch) == after
+
+
+def test_a_patch_that_no_stack_can_hold_is_refused() -> None:
+    patch: dict[str, object] = {}
+    for _ in range(5000):
+        patch = {"a": patch}
+    with pytest.raises(Invalid, match="patch"):
+        merged({}, patch)

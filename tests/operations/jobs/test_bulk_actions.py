@@ -1,0 +1,232 @@
+"""What a filter matches is previewed, done batch by batch at a pace, aborted and resumed; nothing is done twice."""
+
+from collections import Counter
+from datetime import timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import psycopg
+import pytest
+from psycopg import Connection
+
+from commands.operations import AREAS
+from domain.orgs.access.api_keys import Role
+from engine.runtime import Runtime
+from storage.postgres.database import Database
+from tasks.jobs import bulk_actions
+from tests.commands.calling import answer, refusal
+from tests.doubles import probe_jobs
+from tests.doubles.factories import enqueue_one, make_org, pass_time
+from tests.doubles.inline_worker import run_job
+from tests.gateway.api.conftest import Client, client_of
+from tests.operations.jobs.test_dead_letters import DOUBT, audit, dead_serial, die
+
+BULK = AREAS.bulk
+
+LETTERS = """
+insert into dead_letters (org_id, job_id, job_type, queue, payload, payload_version, reason, error, plan)
+select %s, uuidv7(), 'probe_jobs.ending', 'default', '{"word": "x", "account_id": "a"}', 1, 'broken',
+  '{"code": "bug"}', 'p'
+from generate_series(1, %s)
+"""
+"""Letters whose jobs are past their retention."""
+
+
+def start(verb: str, *options: object, status: int = 0) -> dict[str, Any]:
+    return dict(answer(BULK, "start", "--verb", verb, "--reason", "the cause is mended", *options, status=status))
+
+
+def run_on(process: Runtime, database: Connection, *, most: int = 20) -> str:
+    """Run the newest job of the bulk action until it is neither snoozed nor retried; returns its state."""
+    query = "select id from jobs where job_type = 'bulk_actions.run' and finished_at is null order by id desc limit 1"
+    row = database.execute(query).fetchone()
+    assert row is not None
+    for _ in range(most - 1):
+        state = run_job(process, bulk_actions.run, row[0])
+        if state != "queued":
+            return state
+        pass_time(database, timedelta(minutes=1))
+    return run_job(process, bulk_actions.run, row[0])
+
+
+def shown(bulk: dict[str, Any]) -> dict[str, Any]:
+    return dict(answer(BULK, "show", bulk["bulk_id"]))
+
+
+def states(database: Connection) -> Counter[str]:
+    rows = database.execute(
+        "select state from jobs where job_type <> 'bulk_actions.run' and job_type not like 'deadletter.%'"
+    )
+    return Counter(state for (state,) in rows.fetchall())
+
+
+def test_letters_that_a_filter_matches_are_replayed_once_each(
+    process: Runtime, org: UUID, database: Connection
+) -> None:
+    dead = [die(process, org, probe_jobs.ending, word="transient", account_id="a") for _ in range(3)]
+    other = die(process, org, probe_jobs.ending, word="transient", account_id="b")
+    wanted = ("--job-type", "probe_jobs.ending", "--payload", "account_id=a")
+    preview = answer(BULK, "preview", "--verb", "replay", *wanted)
+    assert (preview["matched"], preview["is_all"], preview["confirm"], preview["refused"]) == (3, True, None, [])
+    assert [one["job_id"] for one in preview["sample"]] == list(map(str, dead))
+    bulk = start("replay", *wanted, "--as", "ada")
+    late = die(process, org, probe_jobs.ending, word="transient", account_id="a")
+    assert run_on(process, database) == "succeeded"
+    assert (shown(bulk)["state"], shown(bulk)["done"], shown(bulk)["skipped"]) == ("finished", 3, 0)
+    entries = audit(database, "deadletter.replayed")
+    assert sorted(about for _, about, _ in entries) == sorted(dead)  # type: ignore[type-var] # ids
+    assert {(who, facts["bulk_id"]) for who, _, facts in entries} == {("operator:ada", bulk["bulk_id"])}  # type: ignore[index] # documents
+    left = {UUID(one["job_id"]) for one in answer(AREAS.deadletters, "list")}
+    assert left == {other, late}
+    events = database.execute("select event from audit_entries where event like 'bulk.%' order by id").fetchall()
+    assert events == [("bulk.started",), ("bulk.finished",)]
+
+
+def test_each_verb_does_what_its_single_deed_does(process: Runtime, org: UUID, database: Connection) -> None:
+    waiting = enqueue_one(process.database, org, "probe_jobs.noop")
+    parent = enqueue_one(process.database, org, "probe_jobs.parent", payload={"word": ""})
+    assert run_job(process, probe_jobs.parent, parent) == "succeeded"
+    canceled = start("cancel", "--job-type", "probe_jobs.noop")
+    assert run_on(process, database) == "succeeded"
+    assert (shown(canceled)["done"], states(database)["canceled"]) == (2, 2)
+    assert {facts["bulk_id"] for _, _, facts in audit(database, "job.canceled")} == {canceled["bulk_id"]}  # type: ignore[index] # documents
+    start("retry", "--state", "canceled")
+    assert run_on(process, database) == "succeeded"
+    assert states(database)["queued"] == 2
+    again = database.execute("select state, request_id is not null from jobs where replay_of = %s", (waiting,))
+    assert again.fetchone() == ("queued", True)
+    dead = die(process, org, probe_jobs.ending, word="transient")
+    start("mend", "--error-code", "transient", "--patch", '{"word": "well"}')
+    assert run_on(process, database) == "succeeded"
+    (mended,) = database.execute("select id, payload ->> 'word' from jobs where replay_of = %s", (dead,)).fetchall()
+    assert mended[1] == "well"
+    die(process, org, probe_jobs.ending, word="transient")
+    start("discard", "--confirm", 1)
+    assert run_on(process, database) == "succeeded"
+    assert answer(AREAS.deadletters, "list") == []
+
+
+def test_what_is_refused_is_skipped_with_the_reason_of_the_single_deed(
+    process: Runtime, org: UUID, database: Connection
+) -> None:
+    doubtful = die(process, org, probe_jobs.effectful, **DOUBT)
+    taken = dead_serial(process, org)
+    enqueue_one(process.database, org, "probe_jobs.serial", payload={"word": ""})
+    die(process, org, probe_jobs.ending, word="transient")
+    preview = answer(BULK, "preview", "--verb", "replay")
+    assert [(one["jobs"], one["example"]) for one in preview["refused"]] == [(1, str(doubtful))]
+    bulk = start("replay")
+    assert run_on(process, database) == "succeeded"
+    assert (shown(bulk)["done"], shown(bulk)["skipped"]) == (1, 2)
+    skipped = {UUID(one["job_id"]): one["reason"] for one in answer(BULK, "skipped", bulk["bulk_id"])}
+    assert skipped[doubtful] == preview["refused"][0]["reason"]
+    assert "has the same key" in skipped[taken]
+
+
+def test_a_mend_that_fits_no_payload_is_skipped_at_its_field(process: Runtime, org: UUID, database: Connection) -> None:
+    die(process, org, probe_jobs.ending, word="transient")
+    bulk = start("mend", "--patch", '{"word": 5}')
+    assert run_on(process, database) == "succeeded"
+    assert "payload.word" in answer(BULK, "skipped", bulk["bulk_id"])[0]["reason"]
+    assert "patch" in refusal(BULK, "start", "--verb", "mend", "--reason", "x")
+    assert "patch" in refusal(BULK, "start", "--verb", "retry", "--reason", "x", "--patch", "{}")
+
+
+def test_many_jobs_and_discarded_ones_need_their_number(process: Runtime, org: UUID, database: Connection) -> None:
+    assert process
+    database.execute(LETTERS.encode(), (org, 1001))
+    for verb in ("replay", "discard"):
+        assert answer(BULK, "preview", "--verb", verb)["confirm"] == 1001
+        assert "which is 1001" in refusal(BULK, "start", "--verb", verb, "--reason", "x")
+        assert "which is 1001" in refusal(BULK, "start", "--verb", verb, "--reason", "x", "--confirm", 1000)
+    assert start("discard", "--confirm", 1001)["state"] == "running"
+
+
+def test_an_abort_ends_it_within_a_batch_and_it_goes_on_where_it_was(
+    process: Runtime, org: UUID, database: Connection
+) -> None:
+    database.execute(LETTERS.encode(), (org, 450))
+    bulk = start("replay", "--per-minute", 200)
+    assert run_on(process, database, most=1) == "queued"
+    assert shown(bulk)["done"] == 200
+    assert answer(BULK, "abort", bulk["bulk_id"])["state"] == "aborted"
+    assert "is aborted already" in refusal(BULK, "abort", bulk["bulk_id"])
+    pass_time(database, timedelta(minutes=1))
+    assert run_on(process, database) == "succeeded"
+    assert shown(bulk)["done"] == 200
+    assert answer(BULK, "resume", bulk["bulk_id"])["state"] == "running"
+    assert run_on(process, database) == "succeeded"
+    assert (shown(bulk)["state"], shown(bulk)["done"]) == ("finished", 450)
+    assert states(database) == {"queued": 450}
+    twice = "select job_id from audit_entries where event = 'deadletter.replayed' group by job_id having count(*) > 1"
+    assert database.execute(twice).fetchall() == []
+    assert "is finished" in refusal(BULK, "resume", bulk["bulk_id"])
+
+
+def test_what_somebody_has_locked_comes_again(
+    process: Runtime, org: UUID, database: Connection, database_url: str
+) -> None:
+    dead = [die(process, org, probe_jobs.ending, word="transient") for _ in range(3)]
+    bulk = start("replay")
+    with psycopg.connect(database_url) as other:
+        other.execute("select from dead_letters where job_id = %s for update", (dead[1],))
+        assert run_on(process, database, most=1) == "queued"
+        assert (shown(bulk)["done"], shown(bulk)["put_off"]) == (2, 1)
+        assert answer(BULK, "skipped", bulk["bulk_id"])[0]["state"] == "again"
+    pass_time(database, timedelta(minutes=1))
+    assert run_on(process, database) == "succeeded"
+    assert (shown(bulk)["done"], shown(bulk)["put_off"], shown(bulk)["skipped"]) == (3, 0, 0)
+
+
+def test_a_lock_beside_a_letter_keeps_no_other_letter(
+    process: Runtime, org: UUID, database: Connection, database_url: str
+) -> None:
+    locked = die(process, org, probe_jobs.effectful, key="one", goes=["refused"])
+    die(process, org, probe_jobs.effectful, key="two", goes=["refused"])
+    bulk = start("replay")
+    with psycopg.connect(database_url) as other:
+        other.execute("select from idempotency_keys where job_id = %s for update", (locked,))
+        assert run_on(process, database, most=1) == "queued"
+        assert (shown(bulk)["done"], shown(bulk)["put_off"]) == (1, 1)
+    pass_time(database, timedelta(minutes=1))
+    assert run_on(process, database) == "succeeded"
+    assert shown(bulk)["done"] == 2
+
+
+def test_an_org_acts_on_its_own_jobs_alone(
+    process: Runtime, org: UUID, store: Database, door: str, client: Client, stranger: Client, database: Connection
+) -> None:
+    own = die(process, org, probe_jobs.ending, word="transient")
+    foreign = die(process, make_org(database, "another"), probe_jobs.ending, word="transient")
+    preview = client.get("/v1/bulk-actions/preview?verb=replay").json
+    assert [one["job_id"] for one in preview["sample"]] == [str(own)]
+    asked = {"verb": "replay", "reason": "x"}
+    made = client.post("/v1/bulk-actions", asked, {"Idempotency-Key": "k"})
+    again = client.post("/v1/bulk-actions", asked, {"Idempotency-Key": "k"})
+    assert (made.status, again.json["bulk_id"]) == (201, made.json["bulk_id"])
+    assert run_on(process, database) == "succeeded"
+    assert [UUID(one["job_id"]) for one in answer(AREAS.deadletters, "list")] == [foreign]
+    place = f"/v1/bulk-actions/{made.json['bulk_id']}"
+    assert client.get(place).json["done"] == 1
+    assert [stranger.get(place).status, stranger.post(f"{place}/abort").status] == [404, 404]
+    assert stranger.get("/v1/bulk-actions").json["bulk_actions"] == []
+    writer = client_of(store, door, org, Role.WRITER)
+    assert writer.post("/v1/bulk-actions", asked).status == 403
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        (("--state", "running"), "state"),
+        (("--payload", "no value"), "payload"),
+        (("--payload", "a=1", "--payload", "a=2"), "payload"),
+        (("--payload", "a..b=1"), "payload"),
+    ],
+)
+def test_a_filter_that_makes_no_sense_is_refused_by_its_field(
+    process: Runtime, org: UUID, options: tuple[str, ...], field: str
+) -> None:
+    assert process
+    assert org
+    assert field in refusal(BULK, "preview", "--verb", "replay", *options)
+    assert "no bulk action" in refusal(BULK, "show", uuid4())
