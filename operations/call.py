@@ -105,13 +105,18 @@ class Call:
         if self.rights is not None:
             self.rights.check(needed)
             if needed is OperatorRole.ADMIN:
-                self.rights.check_proof()
+                self.check_proof()
+
+    def check_proof(self) -> None:
+        """Raise `NotProven` for an operator who has to give the password once more: for a deed of many at once."""
+        if self.rights is not None:
+            self.rights.check_proof()
 
     def check_look(self) -> None:
         """Raise `Forbidden` for an operator who asks for values and may not see them, or has to prove who it is."""
         if self.rights is not None and self.shows_values:
             self.rights.check(SEES_VALUES)
-            self.rights.check_proof()
+            self.check_proof()
 
     def audit_look(self, org_id: UUID | None, data: JsonObject) -> None:
         """Write that an operator looked at values of an org, or of the caller's; of none, it is the fleet's."""

@@ -72,7 +72,11 @@ async def sign_in(request: Request, form: ConsoleForm) -> Response:
     if found is None or not is_right:
         log.warning("sign_in_refused")
         return _sign_in_page(HTTPStatus.FORBIDDEN, form, WRONG)
-    return enter(request, await run_in_threadpool(_begin, request, found, "password"), form.get("next", ""))
+    try:
+        secret = await run_in_threadpool(_begin, request, found)
+    except Gone:
+        return _sign_in_page(HTTPStatus.FORBIDDEN, form, WRONG)
+    return enter(request, secret, form.get("next", ""))
 
 
 @router.get(NEW_PASSWORD)
@@ -123,9 +127,8 @@ async def prove(request: Request, visitor: Writing, form: ConsoleForm) -> Respon
     if found is None or not await is_password(request, form.get("password", ""), found.password_hash):
         log.warning("proof_refused", session_id=str(visitor.session_id))
         return _prove_page(HTTPStatus.FORBIDDEN, facts, "The password is not right.")
-    secret = await run_in_threadpool(
-        entering.prove, call_as(request, found.operator_id), visitor.session_id, "password"
-    )
+    call = call_as(request, found.operator_id)
+    secret = await run_in_threadpool(entering.prove, call, visitor.session_id)
     return enter(request, secret, form.get("next", ""))
 
 
@@ -160,9 +163,9 @@ def _link_holder(request: Request, link: str) -> Operator | None:
         return operators.by_link(tx, link)
 
 
-def _begin(request: Request, found: Operator, by: str) -> str:
-    before = session_before(request)
-    return entering.sign_in(call_as(request, found.operator_id), found.operator_id, by, before=before)
+def _begin(request: Request, found: Operator) -> str:
+    call, before = call_as(request, found.operator_id), session_before(request)
+    return entering.sign_in(call, found.operator_id, found.password_hash or "", before=before)
 
 
 def _sign_in_page(status: HTTPStatus, form: Mapping[str, str], refusal: str = "") -> Response:

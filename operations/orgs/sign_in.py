@@ -15,17 +15,17 @@ from storage.postgres.database import Transaction
 USED = "this link was used already, or is too old"
 
 
-def sign_in(call: Call, operator_id: UUID, by: str, *, before: UUID | None = None) -> str:
-    """Begin a session of an operator who has proven it by a password or otherwise; returns the secret of its cookie.
+def sign_in(call: Call, operator_id: UUID, password_hash: str, *, before: UUID | None = None) -> str:
+    """Begin a session of an operator who has given the password of that hash; returns the secret of its cookie.
 
     The session that the browser had before ends: nobody goes on in one that somebody else has begun. Raises `Gone`
-    for an operator who was deactivated meanwhile.
+    for an operator who was deactivated meanwhile, or has another password by now.
     """
     call.begin(Role.READER, ("operator.signed_in",), is_audited=False, of_org=False)
     with call.writing() as tx:
         if before is not None:
             operators.end_session(tx, before)
-        return _session(call, tx, operator_id, by)
+        return _session(call, tx, operator_id, password_hash, "password")
 
 
 def set_password(call: Call, link: str, password_hash: str) -> str:
@@ -36,17 +36,17 @@ def set_password(call: Call, link: str, password_hash: str) -> str:
         if operator_id is None:
             raise Gone(USED)
         call.audit(tx, SYSTEM_ORG, {"operator_id": str(operator_id)}, event="operator.password_set")
-        return _session(call, tx, operator_id, "link")
+        return _session(call, tx, operator_id, password_hash, "link")
 
 
-def prove(call: Call, session_id: UUID, by: str) -> str:
+def prove(call: Call, session_id: UUID) -> str:
     """Note that the operator has proven once more who they are; returns the secret of the session's new cookie."""
     call.begin(Role.READER, ("operator.proven",), is_audited=False, of_org=False)
     with call.writing() as tx:
         secret = operators.prove(tx, session_id)
         if secret is None:
             raise Gone("the session has ended")
-        call.audit(tx, SYSTEM_ORG, {"session_id": str(session_id), "by": by})
+        call.audit(tx, SYSTEM_ORG, {"session_id": str(session_id)})
         return secret
 
 
@@ -58,9 +58,9 @@ def sign_out(call: Call, session_id: UUID) -> None:
         call.audit(tx, SYSTEM_ORG, {"session_id": str(session_id)})
 
 
-def _session(call: Call, tx: Transaction, operator_id: UUID, by: str) -> str:
-    secret = operators.begin_session(tx, operator_id)
+def _session(call: Call, tx: Transaction, operator_id: UUID, password_hash: str, by: str) -> str:
+    secret = operators.begin_session(tx, operator_id, password_hash)
     if secret is None:
-        raise Gone("the operator was deactivated")
+        raise Gone("the operator was deactivated, or has another password")
     call.audit(tx, SYSTEM_ORG, {"operator_id": str(operator_id), "by": by}, event="operator.signed_in")
     return secret

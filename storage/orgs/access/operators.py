@@ -124,10 +124,16 @@ def use_link(tx: Transaction, secret: str, password_hash: str) -> UUID | None:
     return rows[0].operator_id if rows else None
 
 
-def begin_session(tx: Transaction, operator_id: UUID) -> str | None:
-    """The cookie of a new session; None for an operator who is let in no more."""
+def begin_session(tx: Transaction, operator_id: UUID, password_hash: str) -> str | None:
+    """The cookie of a new session; None where the operator, or that password, is let in no more."""
     secret = secrets.token_urlsafe(SECRET_BYTES)
-    is_let_in = tx.run("begin_operator_session", operator_id=operator_id, digest=digest(secret), lives=LIVES)
+    is_let_in = tx.run(
+        "begin_operator_session",
+        operator_id=operator_id,
+        password_hash=password_hash,
+        digest=digest(secret),
+        lives=LIVES,
+    )
     return secret if is_let_in else None
 
 

@@ -36,9 +36,11 @@ ended as (
 select id as operator_id from used
 
 -- name: begin_operator_session
--- A new session of an operator who is still active.
+-- A new session of an operator who is still active, and whose password is still the one that was compared.
 with signed_in as (
-  update operators set signed_in_at = now() where id = %(operator_id)s and deactivated_at is null returning id
+  update operators set signed_in_at = now()
+  where id = %(operator_id)s and deactivated_at is null and password_hash = %(password_hash)s
+  returning id
 )
 insert into operator_sessions (operator_id, digest, ends_at)
 select id, %(digest)s, now() + %(lives)s::interval from signed_in

@@ -10,11 +10,15 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from psycopg import Connection
+from pydantic import SecretStr
 
+from domain.jobs.failures import Throttled
 from domain.orgs.access.operators import CONSOLE, NEW_PASSWORD, PROVE, SIGN_IN, SIGN_OUT, OperatorRole
 from gateway.app import create_app
 from gateway.http.fairness import RequestPlaces
+from gateway.http.rate_limit import SignInLimiter
 from gateway.http.resources import Resources
+from sandbox.servers.free_port import find_free_port
 from settings import Settings
 from storage.orgs.access import operators
 from storage.postgres.database import Database
@@ -237,8 +241,26 @@ def test_attempts_are_counted_by_account_and_alike_for_every_address(
     resources: Resources = console.state.resources
     for number in range(5):
         resources.sign_ins.count(ADA, f"192.0.2.{number}")
-    with pytest.raises(Exception, match="attempts to sign in"):
+    with pytest.raises(Throttled):
         resources.sign_ins.count(ADA, "192.0.2.9")
+
+
+def test_nobody_guesses_without_a_bound_while_redis_is_away(settings: Settings) -> None:
+    away = settings.model_copy(update={"limits_url": SecretStr(f"redis://127.0.0.1:{find_free_port()}/0")})
+    limiter = SignInLimiter(away)
+    for _ in range(5):
+        limiter.count(ADA, "192.0.2.1")
+    for account, network in ((ADA, "192.0.2.2"), (EVE, "192.0.2.1")):
+        with pytest.raises(Throttled):
+            limiter.count(account, network)
+
+
+def test_a_flood_of_sign_ins_waits_beside_the_pages_and_not_before_them(console: FastAPI, ada: Browser) -> None:
+    """Whoever finds no slot in time is sent away, and holds up nobody who has a session."""
+    assert console.state.resources.hashes.each == 2
+    console.state.resources = replace(console.state.resources, hashes=RequestPlaces(0, 0.01))
+    assert ada.sign_in(ADA).status_code == 503
+    assert ada.get(WHO).status_code == 200
 
 
 def test_after_the_sign_in_the_page_comes_that_was_asked_for(ada: Browser, open_browser: Callable[[], Browser]) -> None:

@@ -83,7 +83,7 @@ def test_the_gate_of_the_fleet_takes_an_admin(
 ) -> None:
     bob = open_browser()
     bob.use(add_operator(store, "bob@example.org", OperatorRole.OPERATOR))
-    fleet = {"scope": "fleet", "key": "*", "reason": "a test"}
+    fleet: dict[str, Any] = {"scope": "fleet", "key": "*", "reason": "a test"}
     assert bob.do("close_gate", **fleet).status_code == 403
     assert bob.do("close_gate", scope="queue", key="mail", reason="a test").status_code in {200, 422}
     assert ada.do("close_gate", **fleet).status_code == 200

@@ -52,8 +52,10 @@ def test_operators_are_added_changed_and_let_go(store: Database, database: Conne
     anew = answer(OPERATORS, "reset-link", ADA)["link"].partition("?link=")[2]
     with store.ledger() as tx:
         assert operators.by_link(tx, secret) is None
-        assert operators.use_link(tx, anew, "$argon2id$made-up") is not None
-        assert operators.begin_session(tx, operators.named(tx, ADA).operator_id)
+        found = operators.use_link(tx, anew, "$argon2id$made-up")
+        assert found is not None
+        assert operators.begin_session(tx, found, "$argon2id$the password before") is None
+        assert operators.begin_session(tx, found, "$argon2id$made-up")
     (session,) = answer(OPERATORS, "sessions", "--email", ADA)
     assert answer(OPERATORS, "end-session", session["session_id"])["ended"] == 1
     assert answer(OPERATORS, "end-sessions", ADA)["ended"] == 0
