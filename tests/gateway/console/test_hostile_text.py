@@ -122,7 +122,7 @@ def test_a_long_text_is_cut_and_said_to_be() -> None:
     text = LONG
     for operation in OPERATIONS:
         texts = sum(len(str(one)) > LONGEST_TEXT for one in filled(operation.record, text).__dict__.values())
-        for entry in entries_of(filled(operation.record, text), Things("/console", None)):  # type: ignore[arg-type]
+        for entry in entries_of(filled(operation.record, text), Things("/console", None)):  # type: ignore[arg-type]  # it is a record
             assert len(entry.value.whole) + len(entry.value.text) <= 2 * LONGEST_TEXT, (operation.name, texts)
 
 
