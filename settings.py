@@ -85,10 +85,7 @@ class Settings(BaseSettings):
         60.0, gt=0, le=3600, description="Seconds a worker may be silent before its jobs are rescued: an hour at most."
     )
     hint_timeout_s: float = Field(
-        30.0,
-        gt=0,
-        le=3600,
-        description="Seconds a published hint may stay unclaimed before it is published again.",
+        30.0, gt=0, le=3600, description="Seconds a published hint may stay unclaimed before it is published again."
     )
     retention_s: float = Field(
         7 * 86_400.0,

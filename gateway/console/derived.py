@@ -124,7 +124,7 @@ def operation_page(request: Request, visitor: Visitor, area: str, command: str) 
 
 def _shown(
     request: Request, frame: Frame, operation: AnyOperation, answer: object, typed: Mapping[str, str]
-) -> dict[str, object]:
+) -> dict[str, Any]:
     """What the template of a list or a look says of the answer."""
     if operation.is_list:
         listing = _listing(request, frame, operation, answer) if isinstance(answer, Page) else None
@@ -190,7 +190,11 @@ def do_deed(request: Request, visitor: Visitor, operation: AnyOperation, form: M
 
 
 def _page(
-    template: str, frame: Frame, operation: AnyOperation, status: int = HTTPStatus.OK, **values: object
+    template: str,
+    frame: Frame,
+    operation: AnyOperation,
+    status: int = HTTPStatus.OK,
+    **values: Any,  # noqa: ANN401 - as a template takes them
 ) -> Response:
     """A page of an operation."""
     takes_away = operation.command in TAKES_AWAY
@@ -215,7 +219,7 @@ def _confirmation(frame: Frame, operation: AnyOperation, typed: Mapping[str, str
 
 def _result(frame: Frame, operation: AnyOperation, answer: object) -> Response:
     """What a deed answers that no page shows afterwards, such as a link that is shown once."""
-    records = list(answer.items) if isinstance(answer, Page) else [answer]
+    records: list[Any] = list(answer.items) if isinstance(answer, Page) else [answer]
     listing = Listing(columns_of(operation.record), [line_of(one, frame.things, None) for one in records], None, None)
     entries: Sequence[Entry] = entries_of(records[0], frame.things) if not isinstance(answer, Page) else ()
     return _page("result.html", frame, operation, listing=listing, entries=entries)

@@ -4,7 +4,7 @@ import asyncio
 import contextvars
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 from fastapi import Request
@@ -46,7 +46,8 @@ class ConsoleReads:
                 self._threads, contextvars.copy_context().run, self._read, reader, work
             )
             try:
-                await asyncio.wait({doing, gone}, return_when=asyncio.FIRST_COMPLETED)
+                waiting: set[asyncio.Future[Any]] = {doing, gone}
+                await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
                 if not doing.done():
                     await asyncio.to_thread(reader.give_up)
                 return await doing

@@ -1,6 +1,7 @@
 """Every operation has its page; forms keep what was typed, say what will happen, and lead to what they made."""
 
 from http import HTTPStatus
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
@@ -19,7 +20,7 @@ OURS = FRAME_FIELDS | NOT_TYPED
 OPERATIONS = [one for area in areas() for one in area.operations]
 
 
-def path_of(operation: Operation[..., object], org: UUID) -> str:
+def path_of(operation: Operation[..., Any], org: UUID) -> str:
     """The page of an operation about something that is not there."""
     given = "&".join(f"{name}={uuid4()}" for name in operation.positional if name.endswith("_id"))
     return f"/{operation.area}/{operation.command}?of_org={org}&{given}".rstrip("&")

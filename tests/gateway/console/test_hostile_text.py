@@ -68,7 +68,12 @@ def filled(model: type[BaseModel], text: str) -> BaseModel:
 
 
 def pages(operation: Operation[..., Any], text: str) -> Iterator[bytes]:
-    around = {"frame": frame(text), "operation": operation, "name": name_of(operation), "takes_away": False}
+    around: dict[str, Any] = {
+        "frame": frame(text),
+        "operation": operation,
+        "name": name_of(operation),
+        "takes_away": False,
+    }
     things = Things("/console", None)
     record = filled(operation.record, clean_text(text))  # the database keeps no other
     assert isinstance(record, Record)
@@ -76,13 +81,22 @@ def pages(operation: Operation[..., Any], text: str) -> Iterator[bytes]:
         fields_of(operation, dict.fromkeys(operation.parameters.model_fields, text)), Invalid("reason", text)
     )
     listing = Listing(columns_of(operation.record), [line_of(record, things, "/console/x")], None, None)
-    shared = {"steps": [], "done": text, "trouble": text, "fields": fields, "needs_org": False, "values_href": None}
+    shared: dict[str, Any] = {
+        "steps": [],
+        "done": text,
+        "trouble": text,
+        "fields": fields,
+        "needs_org": False,
+        "values_href": None,
+    }
     entries = entries_of(record, things)
-    yield page("list.html", **around, **shared, listing=listing).body
-    yield page("look.html", **around, **shared, entries=entries).body
-    yield page("deed.html", **around, fields=fields, trouble=text, org_trouble=text, back="/console").body
-    yield page("confirm.html", **around, fields=fields, typed={"a": text}, request_id=uuid4(), back="/console").body
-    yield page("result.html", **around, listing=listing, entries=entries).body
+    yield bytes(page("list.html", **around, **shared, listing=listing).body)
+    yield bytes(page("look.html", **around, **shared, entries=entries).body)
+    yield bytes(page("deed.html", **around, fields=fields, trouble=text, org_trouble=text, back="/console").body)
+    yield bytes(
+        page("confirm.html", **around, fields=fields, typed={"a": text}, request_id=uuid4(), back="/console").body
+    )
+    yield bytes(page("result.html", **around, listing=listing, entries=entries).body)
 
 
 @pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
@@ -108,7 +122,7 @@ def test_a_long_text_is_cut_and_said_to_be() -> None:
     text = LONG
     for operation in OPERATIONS:
         texts = sum(len(str(one)) > LONGEST_TEXT for one in filled(operation.record, text).__dict__.values())
-        for entry in entries_of(filled(operation.record, text), Things("/console", None)):  # type: ignore[arg-type]
+        for entry in entries_of(filled(operation.record, text), Things("/console", None)):  # type: ignore[arg-type]  # it is a record
             assert len(entry.value.whole) + len(entry.value.text) <= 2 * LONGEST_TEXT, (operation.name, texts)
 
 
