@@ -10,6 +10,8 @@ from storage.jobs import job_views
 from storage.jobs.audit_log import history
 from storage.jobs.job_views import JobFilter
 from storage.postgres.database import Database
+from storage.postgres.execution import Row
+from storage.postgres.looking import Looked
 from tests.doubles.factories import make_job_type, make_org
 
 NUMBERS = "enqueued, started, retried, succeeded, failed, dead, canceled, lost, seconds, histogram, microcents"
@@ -114,7 +116,7 @@ def filled(database: Connection, store: Database, org: UUID) -> UUID:
     return rare_org
 
 
-def ages(found: job_views.Looked[job_views.Row]) -> list[int]:
+def ages(found: Looked[Row]) -> list[int]:
     """How many minutes ago the jobs of a list were made."""
     now = datetime.now(UTC)
     return [round((now - line.created_at).total_seconds() / 60) for line in found.rows]
