@@ -131,11 +131,15 @@ class JobContext:
 
         Raises `ClaimLost`, and what ends the job. Keep the network out.
         """
-        job = self.job
+        job, births = self.job, self._runtime.births
         claim = (job.org_id, job.job_id, job.token, job.project_id)
-        with self._runtime.database.claimed(*claim, role=self._role) as transaction:
+        with births.claiming() as birth, self._runtime.database.claimed(*claim, role=self._role) as transaction:
             self._effects.begin_transaction(transaction)
             yield transaction
+            # A settlement claims for itself.
+            if transaction.hints and not self.is_committing and (slots := birth.take(len(transaction.hints))).most:
+                transaction.restore()
+                birth.claimed(transaction, ledger.claim_children(transaction, job, transaction.hints, slots).born)
 
     @contextmanager
     def read(self, *, locks: bool = False) -> Iterator[TenantTransaction]:

@@ -11,7 +11,7 @@ from typing import Unpack
 from uuid import UUID
 
 from domain.jobs.failures import Invalid
-from domain.jobs.job import Enqueued, NewJob, Origin
+from domain.jobs.job import Enqueued, Hint, NewJob, Origin
 from domain.jobs.job_ids import NOISE, make_job_ids
 from domain.payloads.payload import JobOptions, Payload, checked, jobs_of
 from engine.database_away import retry_while_away
@@ -61,7 +61,7 @@ def leave_jobs(tx: Transaction, jobs: Sequence[NewJob]) -> None:
         made = ledger.enqueue_one(
             tx, payload_names.resolve_job(tx, checked(traced)), publisher=True, hint_timeout=process.hint_timeout
         )
-    tx.after_commit(lambda: process.publisher.publish([made.answer.hint] if made.answer.publish else []))
+    tx.after_commit(lambda: _publish_after_commit(process, tx, (made.answer,)))
 
 
 def enqueue_many(jobs: Iterable[NewJob], *, progress: Callable[[int], object] = lambda _: None) -> tuple[Enqueued, ...]:
@@ -139,6 +139,10 @@ def _enqueue(process: Runtime, tx: Transaction, ready: Requests) -> tuple[Enqueu
 
 
 def _publish_after_commit(process: Runtime, tx: Transaction, answers: tuple[Enqueued, ...]) -> tuple[Enqueued, ...]:
-    hints = [answer.hint for answer in answers if answer.publish]
-    tx.after_commit(lambda: process.publisher.publish(hints))
+    publish_after_commit(process, tx, [answer.hint for answer in answers if answer.publish])
     return answers
+
+
+def publish_after_commit(process: Runtime, tx: Transaction, hints: Sequence[Hint]) -> None:
+    """Publish these after the commit, together with all others of the transaction (`Transaction.hints`)."""
+    tx.publish(hints, process.publisher.publish)

@@ -12,6 +12,7 @@ from uuid import uuid4
 
 from domain.jobs.queues import BrokerNames
 from domain.jobs.scheduling.limits import check_amounts
+from engine.broker.births import Births
 from engine.broker.metering import Meters
 from engine.broker.publisher import Publisher
 from engine.clocks import DatabaseClock, TurnAge, steady
@@ -113,6 +114,7 @@ class Runtime:
         self.lease = Lease(timedelta(seconds=settings.lease_s), NODE_LEASE if node else None)
         self.stopping = NODE_STOP_FLAG if node else StopFlag()
         self.turn_age = TurnAge()
+        self.births = Births(self.worker.worker_id, self.lease.length)
         self._sharing = threading.RLock()  # what is made may itself need a shared object
         self._shared: dict[str, Any] = {}
 

@@ -18,7 +18,7 @@ from engine.messages.accepting import accepted
 from engine.messages.foreign import ForeignMessage, RefusedMessage
 from engine.messages.refused_messages import content_of, keep
 from engine.runtime import Runtime
-from storage.jobs import foreign_jobs, refusals, results
+from storage.jobs import refusals, results
 from storage.postgres.apart import WaitingWork
 from storage.postgres.database import Transaction
 from storage.postgres.execution import DatabaseError, reason_of
@@ -140,7 +140,7 @@ class Adoption(WaitingWork[Unanswered]):
     def _take_hints(self, tx: Transaction, received: Sequence[Received]) -> Sequence[Received]:
         """Publish hints for the jobs that messages without arguments name; one that there is not cannot be run."""
         named = {UUID(one.task_id): one for one in received if isinstance(one, ForeignMessage)}
-        found = foreign_jobs.find_hints(tx, list(named))
+        found = results.find_hints(tx, list(named))
         tx.after_commit(lambda: self._process.publisher.publish(list(found.values())))
         return [self._named(one, found) if isinstance(one, ForeignMessage) else one for one in received]
 

@@ -18,6 +18,7 @@ from engine.runtime import Runtime
 from engine.worker.capacity import SOON_S, Capacity
 from engine.worker.inbox import Envelope, Inbox, TakenHints, add_demand
 from storage.jobs import ledger, recovery
+from storage.jobs.answers import ClaimResult
 from storage.postgres.execution import DatabaseError, is_away, reason_of
 
 log = structlog.get_logger(__name__)
@@ -178,6 +179,13 @@ class Claims:
         except (Failure, DatabaseError) as error:
             log.warning("unclaimed_not_ended", jobs=[str(job_id) for job_id in job_ids], reason=reason_of(error))
 
+    def doubt(self, tokens: Iterable[UUID]) -> None:
+        """Give back what may have been claimed by these tokens, and whose answer was lost."""
+        until = self._monotonic() + self._process.settings.statement_timeout_s + DOUBT_CHECK_S
+        for token in tokens:
+            self._doubts.append((token, until))
+            self._doubted_at = -DOUBT_CHECK_S
+
     def return_doubtful(self) -> None:
         """Give back what was claimed without an answer, each second again for as long as it may still be committed."""
         now, process = self._monotonic(), self._process
@@ -207,9 +215,7 @@ class Claims:
                 break
         return hints
 
-    def _ask_ledger(
-        self, job_ids: Sequence[UUID], hints: Sequence[TakenHints], *, alone: bool = False
-    ) -> ledger.ClaimResult:
+    def _ask_ledger(self, job_ids: Sequence[UUID], hints: Sequence[TakenHints], *, alone: bool = False) -> ClaimResult:
         token, process, answered = uuid4(), self._process, False
         try:
             with process.database.pinned() as tx:
@@ -227,6 +233,5 @@ class Claims:
         finally:
             if not answered:
                 # It may have been committed although its answer was lost or cannot be read; nobody would run the jobs.
-                self._doubts.append((token, self._monotonic() + process.settings.statement_timeout_s + DOUBT_CHECK_S))
-                self._doubted_at = -DOUBT_CHECK_S
+                self.doubt([token])
         return claims

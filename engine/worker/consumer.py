@@ -1,7 +1,7 @@
 """Celery's consumer, made to outlive what Celery's own does not: messages of any shape, and a broker that goes away."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -11,6 +11,7 @@ from kombu.common import ignore_errors
 from redis.exceptions import DataError
 
 from domain.jobs.monitoring.liveness import WorkerCondition
+from domain.jobs.queues import Queue
 from engine.broker.hints import Unreadable
 from engine.celery_patches.buffered_events import BufferedEvents
 from engine.celery_patches.prefork_sentinels import watch_again
@@ -75,6 +76,12 @@ class FleetConsumer(BufferedEvents):
         else:
             # Each change is a round trip in AMQP, and 0 would mean without bound.
             self.qos.value = 1 << max(0, messages - 1).bit_length()
+
+    def served_queues(self) -> Sequence[str]:
+        """The queues that this worker serves, by their names in the ledger."""
+        names = runtime().broker_names
+        served = {queue.name for queue in self.task_consumer.queues}
+        return [queue.value for queue in Queue if names.name(queue.value) in served]
 
     def condition(self) -> WorkerCondition | None:
         """What the watchdog looks at, from its thread; None before the ledger loop takes part in the event loop."""

@@ -65,6 +65,7 @@ class LedgerLoop:
         self.revocations = Revocations(process)
         self._events = TaskEvents(process.clock)
         self.pool = PoolDispatcher(self.deliver, self._events, process.clock, monotonic)
+        self._births = process.births
         self._ready: deque[ClaimedJob] = deque()
         self._consumer: Any = None
         self._thread = threading.get_ident()
@@ -84,6 +85,7 @@ class LedgerLoop:
         self._events.attach(consumer)
         self._claims.attach(consumer.connection_errors)
         self._adoption.attach(consumer.connection_errors)
+        self._births.attach(consumer.served_queues(), self._wake)
         if not self.attached:
             self.attached = True
             consumer.hub.call_repeatedly(CHECK_S, self.check)
@@ -94,6 +96,7 @@ class LedgerLoop:
         """Note what a message says: the jobs of a hint are claimed in the next turn that has room for them."""
         said = border.read(message, self._names)
         if isinstance(said, HintMessage):
+            self._births.fill(sum(count for _, count in said.named))
             self._claims.receive(message, said)
         else:
             self._adoption.receive(message, said)
@@ -113,6 +116,7 @@ class LedgerLoop:
         self._timer = None
         turn_age = self._process.turn_age
         try:
+            self._claims.doubt(self._births.doubts())
             self._claims.return_doubtful()
             turn_age.progressed()
             if self._lease_lasts():
@@ -131,8 +135,10 @@ class LedgerLoop:
             self.database_away = False
             self._next_turn = self._monotonic() + (WINDOW_S if self._held else 0.0)
         turn_age.progressed()
+        self._hold_born()
         self._dispatch()
         self._ask_for_more()
+        self._births.offer(self._capacity().free_slots if self._may_claim and not self._claims.inbox.hints else 0)
         is_in_doubt = self.database_away and self._claims.in_doubt
         if self._settlements.is_due or self._adoption.is_due or is_in_doubt or self._can_claim():
             self._arm()
@@ -159,6 +165,7 @@ class LedgerLoop:
 
     def stop(self) -> None:
         """Claim nothing more, and give back what has not begun."""
+        self._births.offer(0)
         self._claims.inbox.clear()
         self._claims.suspects.clear()
         if self.attached:  # a start that failed has claimed nothing, and there is no event loop to settle it in
@@ -171,7 +178,7 @@ class LedgerLoop:
     @property
     def idle(self) -> bool:
         """Whether everything that was claimed here is settled, and everything canceled that was to be."""
-        return not (self._held or self._settlements or self.revocations.is_busy)
+        return not (self._held or self._births.is_busy or self._settlements or self.revocations.is_busy)
 
     def condition(self, broker_age_s: float) -> WorkerCondition:
         """What the watchdog looks at; from any thread."""
@@ -204,12 +211,24 @@ class LedgerLoop:
 
     def _arm(self) -> None:
         """Fill the slots that became free, and let a turn come as soon as its time has come."""
+        self._hold_born()
         self._dispatch()
         if self._timer is None:
             all_ended = len(self._settlements) >= len(self._held)
             is_due = all_ended and not self.database_away
             wait_s = 0.0 if is_due else max(0.0, self._next_turn - self._monotonic())
             self._timer = self._consumer.hub.call_later(wait_s, self.turn)
+
+    def _wake(self) -> None:
+        """Have what was born claimed begin; from any thread."""
+        if threading.get_ident() != self._thread:
+            self._consumer.hub.call_soon(self._arm)
+
+    def _hold_born(self) -> None:
+        """Hold what settlements have claimed; a worker that stops gives it back."""
+        self._hold(self._births.born())
+        if self._ready and self._process.stopping.is_set():
+            self._give_back("shutdown")
 
     def _capacity(self) -> Capacity:
         """What the worker has taken on; a job that was reported has left its slot, and a suspect takes all of them."""
@@ -229,10 +248,14 @@ class LedgerLoop:
     def _claim(self) -> Sequence[ClaimedJob]:
         if self._claims.suspects:
             return self._claims.claim_suspect() if self._is_alone else ()
-        return self._claims.claim(self._capacity(), self._pace)
+        return self._claims.claim(self._capacity().plus(self._births.taken, 0.0), self._pace)
+
+    @property
+    def _may_claim(self) -> bool:
+        return not self._process.stopping.is_set() and self._lease_lasts()
 
     def _can_claim(self) -> bool:
-        if self._process.stopping.is_set() or not self._lease_lasts():
+        if not self._may_claim:
             return False
         if self._claims.suspects:
             return self._is_alone

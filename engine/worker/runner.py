@@ -15,16 +15,19 @@ from domain.jobs.job import Cancel, ClaimedJob, Done, JsonObject, Outcome, Snooz
 from domain.jobs.lifecycle import Settlement, settlement_of
 from domain.jobs.nesting import MOST_LEVELS, nests_too_deep
 from domain.orgs.privacy.redaction import redact_text
+from engine.broker.births import Birth
 from engine.catalogue import Job, catalogue
 from engine.context import JobContext
-from engine.enqueue import LARGEST_FAMILY, leave_jobs, ready_children
+from engine.enqueue import LARGEST_FAMILY, enqueue_jobs, leave_jobs, publish_after_commit, ready_children
 from engine.interrupts import Canceled, Interrupted
 from engine.runtime import Runtime
 from observability import traces
 from observability.job_spans import attempt_span, note_end
 from observability.logs import sanitise
 from storage.jobs import ledger
+from storage.jobs.answers import Settled
 from storage.postgres.execution import DatabaseUnavailable, RowLocked, is_away
+from storage.postgres.transaction import Asked, Transaction
 
 T = TypeVar("T")
 RECORDS = logging.getLogger("job")
@@ -155,13 +158,27 @@ def _commit(runtime: Runtime, context: JobContext, done: Done) -> None:
     """
     job = context.job
     context.is_committing = True
-    with context.tx() as tx:
+    with runtime.births.claiming() as birth, context.tx() as tx:
         output = done.output | ((done.writes and done.writes(tx)) or {})
         tx.restore()
         check_output(output)
-        leave_jobs(tx, [job.child(child) for child in done.children])
-        woken = ledger.settle_held(tx, job, output, context.cost_microcents, began_at=context.began_at)
-        tx.after_commit(lambda: runtime.publisher.publish(woken.answer))
+        children = [job.child(child) for child in done.children]
+        # A hook may put a job in place, too.
+        slots = birth.take(len(tx.hints) + len(children) + 1)
+        if slots.most:
+            enqueue_jobs(tx, children)
+        else:
+            leave_jobs(tx, children)
+        settled = ledger.settle_held(
+            tx, job, output, context.cost_microcents, began_at=context.began_at, fresh=tx.hints, slots=slots
+        )
+        tx.after_commit(partial(_settled, runtime, tx, birth, settled))
+
+
+def _settled(runtime: Runtime, tx: Transaction, birth: Birth, settled: Asked[Settled]) -> None:
+    """Note what the settlement has claimed, and have the hints of all others published."""
+    publish_after_commit(runtime, tx, settled.answer.hints)
+    birth.claimed(tx, settled.answer.born)
 
 
 def _outcome_of(context: JobContext, call: Callable[[], T]) -> T | Cancel | Failure:

@@ -15,7 +15,7 @@ from engine.worker import runner
 from engine.worker.capacity import HeldJobs
 from engine.worker.execution import Report
 from storage.jobs import ledger
-from storage.jobs.ledger import Settled
+from storage.jobs.answers import Settled, Slots
 from storage.postgres.apart import WaitingWork
 from storage.postgres.execution import DatabaseError
 
@@ -76,7 +76,10 @@ class Settlements(WaitingWork[Report]):
         """
         self._process.turn_age.progressed()
         waits, self._may_wait = self._may_wait, False
-        settled = self._write([report.settlement for report in items if report.settlement is not None], waits=waits)
+        with self._process.births.claiming() as birth:
+            settlements = [report.settlement for report in items if report.settlement is not None]
+            settled = self._write(settlements, birth.take(len(settlements)), waits=waits)
+            birth.jobs = settled.born
         if settled.locked:
             self.put_off([report for report in items if report.job_id in settled.locked])
             items = [report for report in items if report.job_id not in settled.locked]
@@ -86,13 +89,15 @@ class Settlements(WaitingWork[Report]):
             self.refused += len(settled.refused)
             log.warning("settlements_refused", jobs=len(settled.refused), reason="their claims were lost")
 
-    def _write(self, settlements: Sequence[Settlement], *, waits: bool) -> Settled:
+    def _write(self, settlements: Sequence[Settlement], slots: Slots, *, waits: bool) -> Settled:
         if not settlements:
             return Settled((), ())
         process, settle = self._process, ledger.settle if waits else ledger.settle_free
         try:
             with process.database.pinned() if waits else process.database.pinned_transaction() as tx:
-                return settle(tx, settlements, hint_timeout=process.hint_timeout, burst=process.settings.burst)
+                return settle(
+                    tx, settlements, hint_timeout=process.hint_timeout, burst=process.settings.burst, slots=slots
+                )
         except UNWRITABLE as error:
             raise Invalid("outcome", f"cannot be written: {type(error).__name__}") from error
 

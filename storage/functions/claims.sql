@@ -66,6 +66,69 @@ language sql security definer set search_path = pg_catalog, public, pg_temp as $
 $$;
 grant execute on function postroom.start_jobs to postroom_ledger;
 
+-- Claims jobs for a worker in the transaction that has put them in place, so that neither a hint nor a claim of its own is needed: of those
+-- that nothing keeps back, the most urgent, at most `most`. A job waits for its hint as ever when its queue is not served there, and while
+-- anybody has a backlog in a served queue: the slot is theirs. of_org: of a handler's transaction; null for jobs of all orgs. A handler's
+-- transaction takes no slot of a concurrency key, for the next claim of that key would wait for its commit.
+-- What this transaction has published, nobody else can have claimed, parked or canceled.
+create or replace function postroom.claim_fresh(
+  for_worker uuid, of_org uuid, job_ids uuid[], new_token uuid, served text[], most integer, lease interval
+)
+returns setof postroom.claimed_job
+language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+begin
+  return query
+  with fresh as materialized (
+    select id, serial_key from jobs
+    -- Parameters in sub-selects, for the planner must not see how many are given: it would plan each call anew.
+    where id = any (array(select unnest((select job_ids)))) and state = 'queued' and published_at = now()
+      and (of_org is null or (org_id = of_org and serial_key is null))
+      and queue = any ((select served)::text[]) and (expires_at is null or expires_at > now()) and not suspect and cancel_requested_at is null
+      and not exists (select from orgs_over_burst o where o.queue = any ((select served)::text[]))
+      and case when exists (select from closed_gates) then postroom.gate_of(org_id, job_type, queue, payload ->> 'account_id') is null else true end
+    order by priority desc, id limit (select most) for no key update skip locked
+  ),
+  slots as materialized (
+    select t.of_job from (
+      select array_agg(serial_key order by serial_key, id) as keys, array_agg(id order by serial_key, id) as ids
+      from fresh where serial_key is not null having count(*) > 0
+    ) as w
+    cross join lateral postroom.take_slots(w.keys, w.ids) as t
+    where t.is_taken
+  ),
+  claimed as (
+    update jobs j set
+      state = 'claimed', claim_token = new_token, worker_id = for_worker, claimed_at = now(),
+      next_check_at = least(j.next_check_at, now() + least(lease, j.deadline))
+    from fresh f where j.id = f.id and (f.serial_key is null or f.id in (select of_job from slots))
+    returning j.*
+  ),
+  guards as (
+    update idempotency_keys k set status = 'running'
+    from claimed c where c.guarded and k.org_id = c.org_id and k.key = c.idempotency_key and k.kind <> 'effect' and k.job_id = c.id
+  )
+  select id, job_type, queue, org_id, project_id, payload, payload_version, (attempt + 1)::smallint, max_attempts, losses, deadline, created_at,
+    false, suspect, free_returns, retry_base_s, retry_cap_s, actor_type, actor_id, request_id, correlation_id, traceparent
+  from claimed;
+end
+$$;
+grant execute on function postroom.claim_fresh to postroom_ledger;
+
+-- The same in a transaction of a handler, for its own job's worker and org.
+create or replace function postroom.claim_children(
+  held_job uuid, held_token uuid, job_ids uuid[], new_token uuid, served text[], most integer, lease interval
+)
+returns setof postroom.claimed_job
+language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+begin
+  perform postroom.hold_claim(held_job, held_token);
+  return query
+  select c.* from jobs j cross join lateral postroom.claim_fresh(j.worker_id, j.org_id, job_ids, new_token, served, most, lease) as c
+  where j.id = held_job;
+end
+$$;
+grant execute on function postroom.claim_children to postroom_ledger, postroom_tenant;
+
 -- Locks jobs and their guards until the transaction ends, and returns those that nobody else has locked. What serves all orgs waits for
 -- nobody: a tenant may hold a row for as long as its handler runs.
 create or replace function postroom.lock_free(of_jobs uuid[]) returns setof uuid

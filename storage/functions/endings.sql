@@ -223,15 +223,21 @@ $$;
 grant execute on function postroom.leave_claims to postroom_ledger;
 
 -- Makes a held job succeeded inside the holder's own transaction, so that its domain rows and its settlement commit
--- together. Returns the jobs that waited for its concurrency key. Raises PR002 for an output that is no object, a cost below zero, and a
--- time that Python could not read: whoever reads the audit log would fail.
-create or replace function postroom.settle_held(held_job uuid, held_token uuid, job_output jsonb, cost bigint, began_at timestamptz)
-returns table (job_id uuid, job_type text, queue text)
+-- together. Returns the jobs that waited for its concurrency key or that a hook has put in place ('woken'), and of these and of `fresh`, the jobs
+-- that the transaction has enqueued, those that are claimed for the same worker under the new token ('born', postroom.claim_fresh). Raises
+-- PR002 for an output that is no object, a cost below zero, and a time that Python could not read: whoever reads the audit log would fail.
+create or replace function postroom.settle_held(
+  held_job uuid, held_token uuid, job_output jsonb, cost bigint, began_at timestamptz,
+  fresh uuid[] default '{}', new_token uuid default null, served text[] default '{}', most integer default 0, lease interval default '60 seconds'
+)
+returns table (what text, job_id uuid, job_type text, queue text, born postroom.claimed_job)
 language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
 #variable_conflict use_column
 declare
   start timestamptz;
   refused text;
+  of_worker uuid;
+  of_org uuid;
 begin
   perform postroom.hold_claim(held_job, held_token);
   refused := case
@@ -243,12 +249,21 @@ begin
     raise exception '%', refused using errcode = 'PR002';
   end if;
   -- A job that succeeded has a start in its audit log: a caller that does not say when it began has begun by now.
-  select coalesce(settle_held.began_at, clock_timestamp()) into start from jobs where id = held_job and state = 'claimed';
-  return query
-  select w.job_id, w.job_type, w.queue
-  from postroom.leave_claims(array[held_job], array[held_token], began_ats => array[start], outputs => array[job_output],
-    costs => array[cost], details => array['{}'::jsonb]) as w
-  where w.what = 'woken';
+  select j.worker_id, j.org_id, case when j.state = 'claimed' then coalesce(settle_held.began_at, clock_timestamp()) end
+  into of_worker, of_org, start from jobs j where j.id = held_job;
+  for what, job_id, job_type, queue in
+    select w.* from postroom.leave_claims(array[held_job], array[held_token], began_ats => array[start], outputs => array[job_output],
+      costs => array[cost], details => array['{}'::jsonb]) as w
+    where w.what = 'woken'
+  loop
+    fresh := fresh || job_id;
+    return next;
+  end loop;
+  if most > 0 and fresh <> '{}' then
+    return query
+    select 'born', c.job_id, c.job_type::text, c.queue::text, c
+    from postroom.claim_fresh(of_worker, of_org, fresh, new_token, served, most, lease) as c;
+  end if;
 end
 $$;
 grant execute on function postroom.settle_held to postroom_ledger, postroom_tenant;

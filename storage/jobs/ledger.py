@@ -1,18 +1,29 @@
 """Enqueues, claims, settles and cancels jobs, and renews leases; statements over many jobs take arrays."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from operator import attrgetter
-from typing import Any
 from uuid import UUID, uuid4
 
 from psycopg.types.json import Jsonb
 
-from domain.jobs.job import ActorType, ClaimedJob, Enqueued, Hint, JsonObject, NewJob, Origin, State
+from domain.jobs.job import ClaimedJob, Enqueued, Hint, JsonObject, NewJob, Origin, State
 from domain.jobs.lifecycle import MOST_REFUSED_SUSPECTS, SUSPECT_REST, CloseGate, Settlement
-from domain.jobs.scheduling.backlog_demand import BacklogKey, Cursors, Demand
+from domain.jobs.scheduling.backlog_demand import Cursors, Demand
 from domain.orgs.privacy.redaction import redact_document, redact_text
+from storage.jobs.answers import (
+    CLAIM_COLUMNS,
+    NO_SLOTS,
+    SETTLE_COLUMNS,
+    ClaimResult,
+    Settled,
+    Slots,
+    read_claims,
+    read_settled,
+    read_settlement,
+)
 from storage.jobs.requests import Requests, as_parameters, as_requests
 from storage.postgres.arrays import array, column
 from storage.postgres.database import TenantTransaction, Transaction
@@ -30,23 +41,6 @@ OVER = frozenset({"expired", "canceled"})
 ENQUEUE_COLUMNS = ("job_id", "job_type", "queue", "created", "publish")
 """Of the answer to an enqueue of many."""
 
-JOB_COLUMNS = ClaimedJob._fields[2:]
-"""What a claim says of a job, besides its token and its origin."""
-
-CLAIM_COLUMNS = ("answer", "refused_id", "backlog", "since", *JOB_COLUMNS, *Origin._fields, "called")
-"""Of a claim's answer, in the order in which the statement gives them: none is moved."""
-
-JOB_AT = CLAIM_COLUMNS.index(JOB_COLUMNS[0])
-ORIGIN_AT = JOB_AT + len(JOB_COLUMNS)
-
-PUBLISHED = frozenset({"woken", "child"})
-"""What a settlement answers of jobs whose hints the caller publishes."""
-
-SETTLE_COLUMNS = ("what", "job_id", "job_type", "queue")
-
-ACTORS = {kind.value: kind for kind in ActorType}
-"""Looked up once per claimed job; the enumeration itself takes ten times as long to answer."""
-
 
 @dataclass(frozen=True, slots=True)
 class Worker:
@@ -56,29 +50,6 @@ class Worker:
     node_id: UUID
     hostname: str
     pid: int
-
-
-@dataclass(frozen=True, slots=True)
-class ClaimResult:
-    """What became of a list of hints."""
-
-    jobs: tuple[ClaimedJob, ...]
-    refused: Mapping[UUID, str]
-    """Jobs that were queued and not claimed: early, gated, serial, freeing, locked, suspect; or `OVER`, to be ended."""
-    cursors: Cursors
-    """How far each backlog was claimed, for the next claims of this process."""
-
-
-@dataclass(frozen=True, slots=True)
-class Settled:
-    """What became of settlements."""
-
-    refused: tuple[UUID, ...]
-    """The job of each settlement whose claim was lost, and of which nothing was written."""
-    hints: tuple[Hint, ...]
-    """Children, and jobs that waited for a concurrency key, to be published."""
-    locked: frozenset[UUID] = frozenset()
-    """Jobs that somebody else has locked, and of which nothing was written; only when nobody was waited for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,25 +141,7 @@ def claim(  # noqa: PLR0913 - what a process says of itself and of what it wants
         suspects_rest=SUSPECT_REST,
         most_suspect=MOST_REFUSED_SUSPECTS,
     )
-    return _read_claims(rows, token, list(demand))
-
-
-def _read_claims(rows: Sequence[tuple[Any, ...]], token: UUID, keys: Sequence[BacklogKey]) -> ClaimResult:
-    """The answer of claim_jobs: rows of `CLAIM_COLUMNS`."""
-    jobs: list[ClaimedJob] = []
-    refused: dict[UUID, str] = {}
-    cursors: dict[BacklogKey, datetime] = {}
-    for row in rows:
-        if row[0] == "claimed":
-            origin = Origin(ACTORS[row[ORIGIN_AT]], *row[ORIGIN_AT + 1 : -1])
-            jobs.append(ClaimedJob(token, origin, *row[JOB_AT:ORIGIN_AT]))
-            continue
-        answer, refused_id, backlog, since = row[:JOB_AT]
-        if answer == "cursor":
-            cursors[keys[backlog - 1]] = since
-        else:
-            refused[refused_id] = answer
-    return ClaimResult(tuple(jobs), refused, cursors)
+    return read_claims(rows, token, list(demand))
 
 
 def end_unclaimed(tx: Transaction, job_ids: Sequence[UUID]) -> None:
@@ -203,8 +156,12 @@ def settle(
     *,
     hint_timeout: timedelta = timedelta(seconds=30),
     burst: int = 20,
+    slots: Slots = NO_SLOTS,
 ) -> Settled:
-    """Write what became of jobs, of those whose claims still hold, and enqueue their children as `enqueue` does."""
+    """Write what became of jobs, of those whose claims still hold, and enqueue their children as `enqueue` does.
+
+    Of these, and of what hooks put in place, jobs that nothing keeps back are claimed for the `slots`.
+    """
     # All writers lock jobs by their ids: two that settle the same ones must not wait for each other.
     settlements = sorted(settlements, key=attrgetter("job_id.int"))
     rows = tx.tuples(
@@ -228,9 +185,10 @@ def settle(
         children=column([s.children for s in settlements]),
         hint_timeout=hint_timeout,
         burst=burst,
+        born_by=slots.worker_id,
+        **slots.as_parameters(),
     )
-    refused = tuple(job_id for what, job_id, *_ in rows if what == "refused")
-    return Settled(refused, tuple(Hint(*named) for what, *named in rows if what in PUBLISHED))
+    return read_settled(rows, slots)
 
 
 def _gate(gate: CloseGate) -> JsonObject:
@@ -252,6 +210,7 @@ def settle_free(
     *,
     hint_timeout: timedelta = timedelta(seconds=30),
     burst: int = 20,
+    slots: Slots = NO_SLOTS,
 ) -> Settled:
     """As `settle`, for those jobs that nobody else has locked, in the caller's transaction."""
     asked = [settlement.job_id for settlement in settlements]
@@ -259,7 +218,7 @@ def settle_free(
     free = [settlement for settlement in settlements if settlement.job_id not in locked]
     if not free:
         return Settled((), (), locked)
-    return replace(settle(tx, free, hint_timeout=hint_timeout, burst=burst), locked=locked)
+    return replace(settle(tx, free, hint_timeout=hint_timeout, burst=burst, slots=slots), locked=locked)
 
 
 def record_starts(tx: Transaction, starts: Sequence[tuple[UUID, UUID, datetime]]) -> frozenset[UUID]:
@@ -328,23 +287,44 @@ def cancel_requested(tx: Transaction, job_id: UUID, token: UUID) -> str | None:
     return reason
 
 
-def settle_held(
-    tx: Transaction, job: ClaimedJob, output: JsonObject, cost_microcents: int, *, began_at: datetime
-) -> Asked[tuple[Hint, ...]]:
-    """Make a held job succeeded in the caller's transaction; answers hints of jobs that waited for its key."""
+def settle_held(  # noqa: PLR0913 - what a success consists of
+    tx: Transaction,
+    job: ClaimedJob,
+    output: JsonObject,
+    cost_microcents: int,
+    *,
+    began_at: datetime,
+    fresh: Sequence[Hint] = (),
+    slots: Slots = NO_SLOTS,
+) -> Asked[Settled]:
+    """Make a held job succeeded in the caller's transaction; its hints are of jobs that waited for the job's end.
+
+    Of these, and of the `fresh` jobs that the transaction has enqueued, some are claimed for the `slots`.
+    """
     return tx.leave(
         "settle_held",
-        _hints,
+        partial(read_settlement, slots),
         job_id=job.job_id,
         token=job.token,
         output=Jsonb(redact_document(output)),
         cost=cost_microcents,
         began_at=began_at,
+        fresh=array(hint.job_id for hint in fresh),
+        **slots.as_parameters(),
     )
 
 
-def _hints(rows: Sequence[Row]) -> tuple[Hint, ...]:
-    return tuple(Hint(row.job_id, row.job_type, row.queue) for row in rows)
+def claim_children(tx: Transaction, job: ClaimedJob, fresh: Sequence[Hint], slots: Slots) -> Settled:
+    """Claim for the `slots` some of the jobs that a held job has enqueued in the caller's transaction."""
+    rows = tx.tuples(
+        "claim_children",
+        SETTLE_COLUMNS,
+        job_id=job.job_id,
+        token=job.token,
+        fresh=array(hint.job_id for hint in fresh),
+        **slots.as_parameters(),
+    )
+    return read_settled(rows, slots)
 
 
 def record_progress(tx: Transaction, job: ClaimedJob, document: JsonObject) -> bool:

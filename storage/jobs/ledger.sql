@@ -206,7 +206,8 @@ cross join lateral postroom.leave_claims(q.ids, '{}', states => array_fill('canc
 -- name: settle_jobs
 -- Writes what becomes of jobs, each named by its id and claim token. What is the same for all jobs is not given: an empty array stands
 -- for successes without an output, for zeros, and for no children. Returns the jobs whose claims were lost, and of those to be published
--- the ones that waited for a concurrency key and the children. The children of a job whose claim was lost are not enqueued.
+-- the ones that waited for a concurrency key and the children. The children of a job whose claim was lost are not enqueued. Of all these, the
+-- ones that are claimed for the worker at once ('born', postroom.claim_fresh) come once more, with all the runner needs.
 with parents as materialized (
   select id, token, children from unnest((select %(job_ids)s::uuid[]), (select %(tokens)s::uuid[]), (select %(children)s::jsonb[]))
     as p (id, token, children)
@@ -223,21 +224,41 @@ children as materialized (
   select e.* from born b
   cross join lateral postroom.enqueue_jobs(b.requests, true, %(hint_timeout)s::interval, %(burst)s) as e
   where b.requests is not null
+),
+left_claims as materialized (
+  select * from postroom.leave_claims(
+    %(job_ids)s::uuid[], %(tokens)s::uuid[], %(states)s::text[], %(run_ats)s::timestamptz[], %(attempt_deltas)s::smallint[],
+    %(loss_deltas)s::smallint[], %(started_ats)s::timestamptz[], %(outputs)s::jsonb[], %(errors)s::jsonb[], %(costs)s::bigint[],
+    %(reasons)s::text[], %(details)s::jsonb[], %(suspects)s::boolean[],
+    return_deltas => %(return_deltas)s::smallint[], gates => %(gates)s::jsonb[])
+),
+claimed as materialized (
+  select c from (
+    select array_agg(job_id) as ids
+    from (select job_id from children where publish union all select job_id from left_claims where what = 'woken') as put_in_place
+  ) as p
+  cross join lateral postroom.claim_fresh(%(born_by)s, null, p.ids, %(born_token)s, %(born_queues)s::text[], %(born_most)s, %(born_lease)s) as c
+  -- In a sub-select, for the planner must not see whether there are slots: it would plan each settlement anew.
+  where (select %(born_most)s::int) > 0 and p.ids is not null
 )
 -- First, for a claim that has been left cannot be found held any more.
-select 'child' as what, job_id, job_type, queue from children where publish
+select 'child' as what, job_id as settled_id, job_type as settled_type, queue as settled_queue, (null::postroom.claimed_job).* from children where publish
 union all
-select what, job_id, job_type, queue
-from postroom.leave_claims(
-  %(job_ids)s::uuid[], %(tokens)s::uuid[], %(states)s::text[], %(run_ats)s::timestamptz[], %(attempt_deltas)s::smallint[],
-  %(loss_deltas)s::smallint[], %(started_ats)s::timestamptz[], %(outputs)s::jsonb[], %(errors)s::jsonb[], %(costs)s::bigint[],
-  %(reasons)s::text[], %(details)s::jsonb[], %(suspects)s::boolean[],
-  return_deltas => %(return_deltas)s::smallint[], gates => %(gates)s::jsonb[])
+select what, job_id, job_type, queue, (null::postroom.claimed_job).* from left_claims
+union all
+select 'born', (c).job_id, (c).job_type, (c).queue, (c).* from claimed
 
 -- name: settle_held
--- Makes a held job succeeded in the transaction of its handler, and returns the jobs that waited for its concurrency key.
-select job_id, job_type, queue
-from postroom.settle_held(%(job_id)s, %(token)s, %(output)s, %(cost)s, %(began_at)s)
+-- Makes a held job succeeded in the transaction of its handler. Returns the jobs that waited for its concurrency key, and of `fresh` and these
+-- the ones that are claimed at once, as settle_jobs does.
+select what, job_id as settled_id, job_type as settled_type, queue as settled_queue, (born).*
+from postroom.settle_held(%(job_id)s, %(token)s, %(output)s, %(cost)s, %(began_at)s,
+  %(fresh)s, %(born_token)s, %(born_queues)s::text[], %(born_most)s, %(born_lease)s)
+
+-- name: claim_children
+-- Claims some of the jobs that a handler's transaction has enqueued, for the worker of the handler's own job.
+select 'born' as what, c.job_id as settled_id, c.job_type as settled_type, c.queue as settled_queue, c.*
+from postroom.claim_children(%(job_id)s, %(token)s, %(fresh)s, %(born_token)s, %(born_queues)s::text[], %(born_most)s, %(born_lease)s) as c
 
 -- name: look_at_claim
 -- Why a held job should stop, or NULL; an error when the claim is lost.

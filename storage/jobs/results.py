@@ -1,12 +1,12 @@
-"""Who waits for the result of a job, and what the ledger knows of it."""
+"""The jobs that foreign clients name, who waits for the result of one, and what the ledger knows of it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from domain.jobs.job import State
+from domain.jobs.job import Hint, State
 from domain.jobs.results import LARGEST_OUTPUT, JobResult
 from storage.postgres.database import Transaction
 
@@ -19,6 +19,14 @@ class DueResult:
     task_id: str
     """The id by which the client asks."""
     result: JobResult
+
+
+def find_hints(tx: Transaction, job_ids: Sequence[UUID]) -> Mapping[UUID, Hint]:
+    """Hints of those of the jobs that the ledger has."""
+    if not job_ids:
+        return {}
+    rows = tx.raw("select id, job_type, queue from jobs where id = any (%(ids)s::uuid[])", {"ids": list(job_ids)})
+    return {row.id: Hint(row.id, row.job_type, row.queue) for row in rows}
 
 
 def ask_for(tx: Transaction, asked: Sequence[tuple[UUID, str]], *, is_sent: bool) -> frozenset[UUID]:

@@ -8,6 +8,7 @@ import psycopg
 from sqlalchemy import Connection
 
 from domain.jobs.failures import Forbidden, Gone
+from domain.jobs.job import Hint
 from storage.postgres.execution import ConnectionLost, Row, Statement, fetch, fetch_together, translated
 from storage.postgres.queries import statement
 from storage.postgres.sessions import CLEAN, Entry, commit, restore_settings
@@ -54,6 +55,9 @@ class Transaction:
         """Wrap a connection that is inside a transaction."""
         self._connection = connection
         self._after_commit: list[Callable[[], object]] = []
+        self.hints: list[Hint] = []
+        """Of jobs that the transaction has enqueued, and that are to be published after the commit."""
+        self._publish: Callable[[Sequence[Hint]], object] = list
 
     def run(self, name: str, /, **parameters: object) -> Sequence[Row]:
         """Run a statement file of `storage` and return its rows."""
@@ -111,10 +115,18 @@ class Transaction:
         """Call this once the transaction has committed; never when it is rolled back (promise P5)."""
         self._after_commit.append(call)
 
+    def publish(self, hints: Sequence[Hint], publish: Callable[[Sequence[Hint]], object]) -> None:
+        """Publish these after the commit, with all others of the transaction, when the calls that wait were made."""
+        self.hints += hints
+        self._publish = publish
+
     def committed(self) -> None:
         """Make the calls that waited for the commit."""
         for call in self._after_commit:
             call()
+        if self.hints:
+            self._publish(tuple(self.hints))
+            self.hints.clear()
 
 
 class TenantTransaction(Transaction):

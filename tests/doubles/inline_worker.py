@@ -19,7 +19,9 @@ from celery.concurrency.solo import TaskPool
 from kombu.message import Message
 
 from domain.jobs.job import ClaimedJob, Hint
+from domain.jobs.queues import Queue
 from domain.jobs.scheduling.backlog_demand import Demand
+from engine.broker.births import Births
 from engine.broker.hints import Message as Headers
 from engine.broker.hints import demand_message, hint_message
 from engine.catalogue import Job
@@ -47,9 +49,10 @@ Passed = Callable[[Station], object]
 class InlinePool(TaskPool):  # type: ignore[misc] # Celery ships no types
     """Celery's pool without threads and children: a batch runs where it is handed in."""
 
-    def __init__(self, deadly: tuple[type[BaseException], ...], passed: Passed) -> None:
+    def __init__(self, deadly: tuple[type[BaseException], ...], passed: Passed, slots: int) -> None:
         """An exception that is `deadly` ends the process: it passes through, where a pool would report a lost child."""
         super().__init__()
+        self.limit = slots
         self.reports: list[Report] = []
         self._passed = passed
         self._apply = partial(apply_target, propagate=deadly)
@@ -118,17 +121,34 @@ class InlineWorker:
     controller = None
 
     def __init__(
-        self, process: Runtime, deadly: tuple[type[BaseException], ...] = (), passed: Passed = lambda _: None
+        self,
+        process: Runtime,
+        deadly: tuple[type[BaseException], ...] = (),
+        passed: Passed = lambda _: None,
+        *,
+        serves: Sequence[str] = (),
+        slots: int = 1,
     ) -> None:
-        """`process` must be installed as this process's runtime."""
-        self._passed = passed
+        """`process` must be installed as this process's runtime. What its jobs enqueue in queues that it `serves` may
+        be born claimed; then it needs slots beside that of the job that runs.
+        """
+        self._passed, self._serves = passed, serves
         app.set_current()  # as a worker command does; another app of the test process may have been current
-        self.app, self.hub, self.pool, self.channel = app, EventLoop(passed), InlinePool(deadly, passed), Channel()
+        self.app, self.hub, self.pool, self.channel = (
+            app,
+            EventLoop(passed),
+            InlinePool(deadly, passed, slots),
+            Channel(),
+        )
         self.ledger_loop = LedgerLoop(process)
         self.ledger_loop.attach(self)
 
     def ask_for(self, _messages: int) -> None:
         """There is one message."""
+
+    def served_queues(self) -> Sequence[str]:
+        """What it was made to serve; the jobs of all other queues come by hints."""
+        return self._serves
 
     def run(self, hint: Hint) -> str:
         """Take the job that a hint names through the loop, the pool and the tracer; returns what became of it.
@@ -183,6 +203,17 @@ class InlineWorker:
         finally:
             signals.task_prerun.disconnect(enters)
             signals.task_postrun.disconnect(leaves)
+
+
+def bearing_worker(
+    process: Runtime, deadly: tuple[type[BaseException], ...] = (), passed: Passed = lambda _: None
+) -> InlineWorker:
+    """A worker with slots for what its jobs enqueue, which the broker has brought nothing for."""
+    seconds = count()
+    process.births = Births(process.worker.worker_id, process.lease.length, lambda: float(next(seconds)))
+    worker = InlineWorker(process, deadly, passed, serves=[queue.value for queue in Queue], slots=4)
+    worker.hub.run()
+    return worker
 
 
 def claim_job(process: Runtime, job_id: UUID) -> ClaimedJob:

@@ -229,7 +229,7 @@ class LedgerMachine(RuleBasedStateMachine):
         held = self.model.jobs[job.job_id].token == job.token
         try:
             with self.store.ledger() as tx:
-                woken = self.verbs.settle_held(tx, job, {}, 0, began_at=datetime.now(UTC)).answer
+                woken = self.verbs.settle_held(tx, job, {}, 0, began_at=datetime.now(UTC)).answer.hints
         except ClaimLost:
             assert not held
         else:

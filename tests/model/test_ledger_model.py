@@ -16,7 +16,8 @@ from psycopg import Connection
 
 from domain.jobs.lifecycle import Settlement
 from storage.jobs import ledger, recovery
-from storage.jobs.ledger import ClaimResult, Moved, Settled
+from storage.jobs.answers import ClaimResult, Settled
+from storage.jobs.ledger import Moved
 from storage.postgres.database import Database, Transaction
 from tests.model.ledger_fixture import LedgerFixture, Verbs
 from tests.model.ledger_machine import LedgerMachine

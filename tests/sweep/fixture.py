@@ -26,7 +26,7 @@ from engine.runtime import Runtime, install
 from engine.worker.lease import renew
 from settings import Settings
 from tests.doubles.factories import pass_time
-from tests.doubles.inline_worker import InlineWorker, Station
+from tests.doubles.inline_worker import InlineWorker, Station, bearing_worker
 from tests.doubles.mail_environment import OWNER, environment_at
 from tests.servers.servers import TEMPLATE, SessionServers, temporary_database
 from tests.sweep.boundaries import DEADLY, OUTRUNNING, Died, Point, Watch
@@ -66,6 +66,8 @@ class Trial:
     database: Connection[Any]
     job_id: UUID
     job_type: Job[Any]
+    bears: bool = False
+    """Whether the processes have slots for what their jobs enqueue."""
     hints: deque[Hint] = field(default_factory=deque)
     demand: deque[tuple[str, Demand]] = field(default_factory=deque)
     """What the relay asks for out of the backlog, with its queue."""
@@ -153,7 +155,8 @@ class Trial:
             if watch is not None:
                 watch.station = station
 
-        return InlineWorker(process, deadly=(Died,), passed=passed).run(hint)
+        begin = bearing_worker if self.bears else InlineWorker
+        return begin(process, deadly=(Died,), passed=passed).run(hint)
 
     def open_jobs(self) -> int:
         """How many jobs have no final state."""
@@ -169,7 +172,7 @@ class Trial:
 
     def _check_that_nothing_is_held(self, process: Runtime) -> None:
         row = self.database.execute(
-            "select state from jobs where id = %s and worker_id = %s", (self.job_id, process.worker.worker_id)
+            "select state from jobs where worker_id = %s", (process.worker.worker_id,)
         ).fetchone()
         if row is not None:
             self.end = f"left {row[0]} by a living process ({self.end})"
@@ -225,6 +228,7 @@ class Fixture:
     snapshot: Snapshot
     job_id: UUID
     job_type: Job[Any]
+    bears: bool
 
     @contextmanager
     def trial(self) -> Iterator[Trial]:
@@ -232,7 +236,7 @@ class Fixture:
         self.snapshot.put_back()
         self.outside.bring_back(TOKENS)
         empty_broker(self.settings.broker_url.get_secret_value())
-        yield Trial(self.outside, self.settings, self.snapshot.owner, self.job_id, self.job_type)
+        yield Trial(self.outside, self.settings, self.snapshot.owner, self.job_id, self.job_type, self.bears)
 
 
 def empty_broker(broker_url: str) -> None:
@@ -261,4 +265,4 @@ def prepared(servers: SessionServers, outside: Outside, broker_url: str, scenari
             relay.feed()
             settings = env.process.settings  # a scenario may have changed them
         outside.keep()
-        yield Fixture(outside, settings, keep(database), job_id, job_type)
+        yield Fixture(outside, settings, keep(database), job_id, job_type, scenario.bears)

@@ -122,6 +122,8 @@ class Scenario:
     prepare: Prepare
     attempt_ends: str = "succeeded"
     """How the attempt ends to which things happen; a job that is snoozed then succeeds in a later one."""
+    bears: bool = False
+    """Whether what the job enqueues is born claimed, and runs in the same process."""
 
     def __str__(self) -> str:
         """As the report and the tests name it."""
@@ -140,6 +142,8 @@ def scenarios_of(job_type: Job[Any]) -> Iterator[Scenario]:
         yield Scenario(
             job_type.name, variant, prepare, "queued" if (job_type.name, variant) in SNOOZED else "succeeded"
         )
+        if (job_type.name, variant) in BEARING:
+            yield Scenario(job_type.name, f"{variant}-bearing", prepare, bears=True)
     if not named:
         yield Scenario(job_type.name, "golden", by_golden_payload(job_type))
 
@@ -276,6 +280,10 @@ SCENARIOS: dict[str, dict[str, Prepare]] = {
 
 for found in pkgutil.iter_modules(prepared.__path__, f"{prepared.__name__}."):
     SCENARIOS |= getattr(import_module(found.name), "SCENARIOS", {})
+
+BEARING = frozenset({("gmail.ingest", "unseen_letter"), ("workflows.advance", "begun")})
+"""Scenarios that are swept once more by workers in which the children are born claimed: by a handler's settlement, and
+by the loop's, whose hooks put jobs in place."""
 
 SNOOZED = frozenset({("gmail.backfill", "first_page"), ("gmail.backfill", "page_between")})
 """Scenarios of an attempt that ends before its job: after a page that orders messages the job waits for them."""

@@ -14,7 +14,7 @@ from domain.jobs.job import Hint
 from engine.runtime import Runtime, install
 from engine.worker.lease import renew
 from settings import Settings
-from tests.doubles.inline_worker import InlineWorker
+from tests.doubles.inline_worker import InlineWorker, bearing_worker
 from tests.sweep.boundaries import Point, Watch
 from tests.sweep.fixture import Trial
 from tests.sweep.instrumentation import WatchedDatabase, WatchedPublisher
@@ -34,7 +34,7 @@ def kill_at(trial: Trial, point: Point) -> None:
     The trial's `end` says how the process ended.
     """
     receiving, sending = _context.Pipe(duplex=False)
-    arguments = (trial.settings, trial.hint, None if point.outside else point, sending)
+    arguments = (trial.settings, trial.hint, None if point.outside else point, sending, trial.bears)
     child: ForkServerProcess = _context.Process(target=live_and_die, args=arguments)
     watch = Watch(point, die=lambda: os.kill(child.pid or 0, signal.SIGKILL))
     trial.outside.watch = watch if point.outside else None
@@ -54,7 +54,7 @@ def kill_at(trial: Trial, point: Point) -> None:
     child.close()
 
 
-def live_and_die(settings: Settings, hint: Hint, point: Point | None, sending: Connection) -> None:
+def live_and_die(settings: Settings, hint: Hint, point: Point | None, sending: Connection, bears: bool) -> None:
     """What the process does; it reports each station that its job comes to."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     watch = Watch(point, die=lambda: os.kill(os.getpid(), signal.SIGKILL))
@@ -65,4 +65,5 @@ def live_and_die(settings: Settings, hint: Hint, point: Point | None, sending: C
     install(process)
     renew(process)
     with WatchedDatabase(watch).watching():
-        InlineWorker(process, passed=sending.send).run(hint)
+        begin = bearing_worker if bears else InlineWorker
+        begin(process, passed=sending.send).run(hint)

@@ -151,6 +151,14 @@ create table jobs (
   -- would lock the table against everybody to do so, and the space is needed again. An operator may change these.
   autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05, autovacuum_vacuum_cost_limit = 2000, vacuum_truncate = false
 );
+-- What a worker is told of a job that it has claimed, in the order of ClaimedJob and Origin (domain/jobs/job.py).
+create type postroom.claimed_job as (
+  job_id uuid, job_type postroom.job_type, queue postroom.queue, org_id uuid, project_id uuid, payload postroom.payload,
+  payload_version postroom.payload_version, attempt smallint, max_attempts postroom.max_attempts, losses smallint, deadline postroom.deadline,
+  created_at postroom.created_at, started boolean, suspect boolean, returns integer, retry_base_s integer, retry_cap_s integer,
+  actor_type postroom.actor_type, actor_id postroom.actor_id, request_id postroom.request_id, correlation_id postroom.correlation_id,
+  traceparent postroom.traceparent
+);
 create index jobs_next_check on jobs (next_check_at) where next_check_at is not null;
 create index jobs_backlog on jobs (queue, priority desc, org_id, backlog_since, id) where backlog_since is not null;
 create index jobs_parked on jobs (parked_by, priority desc, run_at, id) where parked_by is not null;

@@ -89,7 +89,7 @@ class Consumer:
     """Celery's, as far as the loop knows it."""
 
     connection_errors = (ConnectionError,)
-    app, hostname = celery, "worker@test"
+    app, hostname, served_queues = celery, "worker@test", staticmethod(lambda: ["default"])
     event_dispatcher: Any = None
 
     def __init__(self) -> None:

@@ -6,9 +6,11 @@ import psycopg
 
 from domain.jobs.job import Origin
 from storage.jobs import ledger
+from tests.doubles import probe_jobs
 from tests.doubles.factories import make_org
 from tests.doubles.probe_jobs import Noop, Turn
-from tests.fleet.fleet import END_WITHIN_S, Fleet
+from tests.doubles.probes import bearing_jobs
+from tests.fleet.fleet import END_WITHIN_S, QUIET_OPTIONS, Fleet
 from tests.waiting import eventually
 
 FLOOD = 3000
@@ -66,6 +68,31 @@ def test_a_tenants_flood_delays_another_tenants_job_by_a_window_only(fleet: Flee
     assert fleet.wait_for_end(several) == {"succeeded": 40}
     assert max(overtaken_by(fleet, job_id) for job_id in several) <= OVERTAKEN
     end_the_flood(fleet)
+
+
+def test_an_org_that_floods_with_children_delays_another_orgs_job_by_a_window_only(fleet: Fleet) -> None:
+    """What is born claimed takes slots that nobody waits for, and none of the others."""
+    included = f"{probe_jobs.__name__},{bearing_jobs.__name__}"
+    fleet.worker(options=(*QUIET_OPTIONS[:-1], included)).ready()
+    other = another_org(fleet)
+    fleet.enqueue_many([bearing_jobs.Branching(generations=7).job(org_id=fleet.org)])
+    eventually(lambda: started(fleet) >= 300, within=END_WITHIN_S, describe="the flood to be worked at")
+    for _ in range(5):
+        [alone] = fleet.enqueue_many([Noop().job(org_id=other)])
+        assert fleet.wait_for_end([alone]) == {"succeeded": 1}
+        assert overtaken_by(fleet, alone) <= OVERTAKEN
+    assert fleet.ask("select count(*) from jobs where finished_at is null")[0][0], "the flood was over"
+    # Whoever still runs enqueues children that nobody has canceled.
+    eventually(lambda: not cancel_waiting(fleet), within=END_WITHIN_S, describe="the flood to end")
+    fleet.check()
+
+
+def cancel_waiting(fleet: Fleet) -> int:
+    """Cancel what waits; returns how many jobs were not over."""
+    rest = [row[0] for row in fleet.ask("select id from jobs where finished_at is null")]
+    with fleet.client.database.ledger() as tx:
+        ledger.cancel(tx, rest, "the test has seen enough", by=Origin())
+    return len(rest)
 
 
 def test_the_higher_priority_overtakes_a_backlog_of_the_same_tenant(fleet: Fleet) -> None:

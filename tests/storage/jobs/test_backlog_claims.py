@@ -15,8 +15,9 @@ from domain.jobs.lifecycle import MOST_REFUSED_SUSPECTS, SUSPECT_REST, Settlemen
 from domain.jobs.scheduling.backlog_demand import BacklogKey
 from settings import Settings
 from storage.jobs import gates, ledger, recovery, relay
+from storage.jobs.answers import ClaimResult
 from storage.jobs.gates import Gate
-from storage.jobs.ledger import ClaimResult, Worker
+from storage.jobs.ledger import Worker
 from storage.postgres.database import Database
 from storage.postgres.queries import statement
 from tests.doubles.factories import HINT_TIMEOUT, LEASE, make_job_type, make_org, make_worker

@@ -11,6 +11,7 @@ from psycopg import Connection
 from domain.jobs.job import ClaimedJob, Origin, State
 from domain.jobs.lifecycle import Settlement
 from storage.jobs import ledger, recovery, relay
+from storage.jobs.answers import ClaimResult
 from storage.postgres.database import Database
 from tests.doubles.factories import (
     LEASE,
@@ -39,7 +40,7 @@ def enqueue(store: Database, org: UUID, count: int, job_type: str = "probe.one",
     return [enqueue_one(store, org, job_type, payload={"account_id": "a"}, **given) for _ in range(count)]
 
 
-def claim(store: Database, job_ids: Sequence[UUID]) -> ledger.ClaimResult:
+def claim(store: Database, job_ids: Sequence[UUID]) -> ClaimResult:
     with store.ledger() as tx:
         return ledger.claim(tx, job_ids, make_worker(store).worker_id, lease=LEASE)
 

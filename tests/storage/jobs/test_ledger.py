@@ -11,6 +11,7 @@ from domain.jobs.job import Done, NewJob, Origin, Snooze, State
 from domain.jobs.lifecycle import MAX_LOSSES, Settlement, settlement_of
 from domain.jobs.retry import STANDARD
 from storage.jobs import effects, gates, ledger, recovery, relay, retention
+from storage.jobs.answers import Settled
 from storage.jobs.gates import Gate
 from storage.jobs.requests import as_requests
 from storage.postgres.database import Database
@@ -46,7 +47,7 @@ def events_of(database: Connection, job_id: UUID) -> list[str]:
     return [str(row[0]) for row in rows]
 
 
-def finish(store: Database, job_id: UUID, token: UUID, state: State = State.SUCCEEDED) -> ledger.Settled:
+def finish(store: Database, job_id: UUID, token: UUID, state: State = State.SUCCEEDED) -> Settled:
     error = {"code": "x", "reason": "x"} if state in {State.FAILED, State.DEAD} else None
     with store.ledger() as tx:
         return ledger.settle(tx, [Settlement(job_id, token, state, output={"n": 1}, error=error)])

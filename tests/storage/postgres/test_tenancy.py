@@ -295,6 +295,7 @@ FOR_TENANTS = {
     "cancel_node_jobs",
     "cancel_wake",
     "carries_secret",  # pure
+    "claim_children",
     "commitments_of",
     "conclude_doubt",
     "current_org",

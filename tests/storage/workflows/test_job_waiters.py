@@ -12,7 +12,7 @@ from domain.jobs.job import ClaimedJob, Done
 from domain.jobs.lifecycle import settlement_of
 from domain.jobs.retry import STANDARD
 from storage.jobs import ledger
-from storage.jobs.ledger import Settled
+from storage.jobs.answers import Settled
 from storage.postgres.database import Transaction
 from tests.doubles.inline_worker import claim_job
 from tests.workflows.workflow_runs import Workflows

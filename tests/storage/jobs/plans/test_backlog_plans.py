@@ -17,6 +17,7 @@ from domain.jobs.job import NewJob
 from domain.jobs.lifecycle import MOST_REFUSED_SUSPECTS, SUSPECT_REST
 from settings import Settings
 from storage.jobs import ledger
+from storage.jobs.answers import Slots
 from storage.jobs.relay import LAST_ID
 from storage.postgres.database import Database
 from storage.postgres.queries import statement
@@ -90,6 +91,7 @@ def asked(owner: Connection, waiting: str, batch: int = BATCH) -> dict[str, dict
     settling = {"job_ids": ids, "tokens": tokens, "hint_timeout": HINT_TIMEOUT, "burst": 20} | {
         name: [value] * batch for name, value in each.items()
     }
+    settling |= Slots(20, ["default"], uuid4(), uuid4(), LEASE).as_parameters() | {"born_by": uuid4()}
     met: dict[str, dict[str, dict[str, Any]]] = {
         "backlog": {
             "claim_jobs": claiming | demand | {"counts": [BATCH], "cursors": []},

@@ -9,7 +9,7 @@ from psycopg import Connection, RawCursor
 from domain.jobs.job import NewJob
 from domain.jobs.lifecycle import MOST_REFUSED_SUSPECTS, SUSPECT_REST, Settlement
 from domain.jobs.scheduling.backlog_demand import BacklogKey
-from storage.jobs import ledger
+from storage.jobs import answers, ledger
 from storage.jobs import relay as relay_statements
 from storage.jobs.ledger import Worker
 from storage.postgres.database import Database, Transaction
@@ -74,7 +74,7 @@ def test_a_plan_is_kept(store: Database, org: UUID, call: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "columns"), [("claim_jobs", ledger.CLAIM_COLUMNS), ("settle_jobs", ledger.SETTLE_COLUMNS)]
+    ("name", "columns"), [("claim_jobs", answers.CLAIM_COLUMNS), ("settle_jobs", answers.SETTLE_COLUMNS)]
 )
 def test_the_rows_of_a_batch_come_in_the_order_in_which_they_are_read(
     database: Connection, name: str, columns: tuple[str, ...]
@@ -83,5 +83,6 @@ def test_the_rows_of_a_batch_come_in_the_order_in_which_they_are_read(
     text, names = numbered(statement(name))
     suspects = {"alone": False, "suspects_rest": SUSPECT_REST, "most_suspect": MOST_REFUSED_SUSPECTS}
     given = {"token": uuid4(), "worker_id": uuid4(), "lease": LEASE, "hint_timeout": LEASE, "burst": 20} | suspects
+    given |= answers.NO_SLOTS.as_parameters() | {"born_by": uuid4()}
     answer = RawCursor(database).execute(text, [given.get(one, []) for one in names])
     assert tuple(column.name for column in answer.description or ()) == columns

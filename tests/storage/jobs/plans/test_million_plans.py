@@ -14,6 +14,7 @@ from psycopg import Connection
 from psycopg.types.json import Jsonb
 
 from domain.jobs.job import SYSTEM_ORG
+from storage.jobs.answers import Slots
 from storage.jobs.relay import LAST_ID
 from storage.postgres.queries import statement
 from tests.servers.servers import SessionServers
@@ -23,6 +24,7 @@ from tests.storage.jobs.plans.million import JOBS, million_url
 BIG = {"jobs", "audit_entries", "idempotency_keys"}
 LEASE, HINT_TIMEOUT = timedelta(seconds=60), timedelta(seconds=30)
 NOBODY = UUID(int=0)
+SLOTS = Slots(20, ["default"], uuid4(), uuid4(), LEASE).as_parameters()
 
 
 @pytest.fixture(scope="module")
@@ -93,8 +95,14 @@ def settling(million: Connection) -> dict[str, Any]:
         "outputs": None, "errors": None, "costs": 0, "reasons": None, "details": None, "suspects": None,
         "return_deltas": 0, "gates": None, "children": None,
     }  # fmt: skip
-    publishing = {"hint_timeout": HINT_TIMEOUT, "burst": 20}
+    publishing = {"hint_timeout": HINT_TIMEOUT, "burst": 20} | SLOTS | {"born_by": uuid4()}
     return {"job_ids": ids, "tokens": tokens} | publishing | {name: [value] * len(ids) for name, value in each.items()}
+
+
+def bearing(million: Connection) -> dict[str, Any]:
+    """A handler's transaction claims what it has enqueued: as if published in this transaction."""
+    million.execute("update jobs set published_at = now() where id = any (%s)", (column(million, "id", PUBLISHED),))
+    return one_held(million) | SLOTS | {"fresh": column(million, "id", PUBLISHED)}
 
 
 def canceling(million: Connection) -> dict[str, Any]:
@@ -131,6 +139,7 @@ HOT: dict[str, tuple[dict[str, Any] | Callable[[Connection], dict[str, Any]], st
     "claim_jobs": (claiming, "jobs_backlog"),
     "start_jobs": (starting, "jobs_pkey"),
     "settle_jobs": (settling, "jobs_pkey"),
+    "claim_children": (bearing, "jobs_pkey"),
     "cancel_jobs": (
         canceling,
         "jobs_pkey",
