@@ -89,4 +89,4 @@ def _shown(row: Mapping[str, Any]) -> FoundThing:
         (named,) = look.route.ids
         path = f"/v1{look.route.path.format(**{named: row['id']})}"
         command = f"{look.area} {look.command} {row['id']}"
-    return FoundThing(**row | {"ids": ids, "path": path, "command": command})
+    return FoundThing(**{**row, "ids": ids, "path": path, "command": command})

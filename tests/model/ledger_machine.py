@@ -20,7 +20,6 @@ from storage.jobs import effects, gates, job_views, ledger
 from storage.jobs.gates import Gate
 from storage.jobs.ledger import Worker
 from tests.doubles.factories import pass_time, relay_once
-from tests.doubles.waiting_causes import causes_of
 from tests.invariants import check_ledger, find_gaps
 from tests.model.ledger_fixture import LedgerFixture, Verbs, settlement
 from tests.model.ledger_model import ENDS, HELD, KINDS, LEASE, LedgerModel
@@ -37,6 +36,7 @@ from tests.model.ledger_strategies import (
     SPANS,
     asked_for,
 )
+from tests.model.waiting_causes import causes_of
 
 QUEUES = sorted({kind.queue for kind in KINDS.values()})
 

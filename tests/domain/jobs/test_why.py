@@ -24,7 +24,7 @@ from domain.jobs.monitoring.job_facts import (
     NodeWait,
 )
 from domain.jobs.monitoring.why import LONGEST_REASON, MOST_COUNTED, WaitCause, why
-from tests.doubles.waiting_causes import causes_of
+from tests.model.waiting_causes import causes_of
 
 NOW = datetime(2026, 11, 29, 12, tzinfo=UTC)
 BEFORE, AFTER = NOW - timedelta(minutes=9), NOW + timedelta(minutes=9)
