@@ -102,9 +102,9 @@ class IdBounds(NamedTuple):
 class WalkStatements(NamedTuple):
     """The statements that look at jobs, or at letters, in the order of their ids."""
 
-    match: str
-    count: str
-    reach: str
+    matched: str
+    counted: str
+    reached: str
 
 
 OF_JOBS = WalkStatements("match_jobs", "count_jobs", "reach_of_jobs")
@@ -147,7 +147,7 @@ def match(
     most_looked_at: int = MOST_LOOKED_AT,
 ) -> Matched:
     """The next of them after a place; looks at a bounded number of rows."""
-    rows = tx.run(_walk(verb).match, **_asked(wanted, place), most=most_looked_at, limit=limit)
+    rows = tx.run(_walk(verb).matched, **_asked(wanted, place), most=most_looked_at, limit=limit)
     after_id = rows[-1].subject_id if len(rows) == limit else _next_id(tx, verb, wanted, place, most_looked_at)
     return Matched(rows, after_id)
 
@@ -160,7 +160,7 @@ def count(
     is_more = True
     while is_more and looks < MOST_LOOKS:
         place = Place(after_id, now, now)
-        rows = tx.run(_walk(verb).count, **_asked(wanted, place), most=most_looked_at)
+        rows = tx.run(_walk(verb).counted, **_asked(wanted, place), most=most_looked_at)
         following = _next_id(tx, verb, wanted, place, most_looked_at)
         matched, looks, is_more = matched + rows[0].matched, looks + 1, following is not None
         after_id = following or after_id
@@ -189,7 +189,7 @@ def _asked(wanted: BulkFilter, place: Place) -> dict[str, object]:
 def _next_id(tx: Transaction, verb: BulkVerb, wanted: BulkFilter, place: Place, most: int) -> UUID | None:
     """After which id the next look begins; None when there are no more."""
     bounds = place.bounds(wanted.since)
-    rows = tx.run(_walk(verb).reach, after_id=bounds.after_id, upto=bounds.upto, most=most)
+    rows = tx.run(_walk(verb).reached, after_id=bounds.after_id, upto=bounds.upto, most=most)
     if rows:
         return UUID(str(rows[0].reached))
     return place.end if bounds.upto == place.end else None
