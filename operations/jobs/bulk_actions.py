@@ -8,9 +8,10 @@ from datetime import datetime
 from typing import Annotated, Any, ClassVar
 from uuid import UUID
 
-from pydantic import AwareDatetime, Field
+from pydantic import Field
 
 from domain.clean_text import UNSTORABLE, clean_text, texts_of
+from domain.jobs.contract import Instant
 from domain.jobs.failures import Conflict, Invalid
 from domain.jobs.job import SYSTEM_ORG, JsonObject, State
 from domain.jobs.queues import Queue
@@ -47,8 +48,8 @@ JobTypes = Annotated[list[str] | None, Field(max_length=100, description="Only t
 States = Annotated[list[State] | None, Field(max_length=len(State), description="Only jobs in these states.")]
 OfQueue = Annotated[Queue | None, Field(description="Only this queue.")]
 ErrorCode = Annotated[str | None, Field(max_length=200, description="Only jobs whose error has this code.")]
-Since = Annotated[AwareDatetime | None, Field(description="Only jobs, or letters, created then or later.")]
-Before = Annotated[AwareDatetime | None, Field(description="Only jobs, or letters, created earlier than that.")]
+Since = Annotated[Instant | None, Field(description="Only jobs, or letters, created then or later.")]
+Before = Annotated[Instant | None, Field(description="Only jobs, or letters, created earlier than that.")]
 Account = Annotated[UUID | None, Field(description="Only jobs about this account.")]
 Fields = Annotated[
     list[str] | None,

@@ -99,6 +99,18 @@ class IdBounds(NamedTuple):
     since_id: UUID
 
 
+class WalkStatements(NamedTuple):
+    """The statements that look at jobs, or at letters, in the order of their ids."""
+
+    matched: str
+    counted: str
+    reached: str
+
+
+OF_JOBS = WalkStatements("match_jobs", "count_jobs", "reach_of_jobs")
+OF_LETTERS = WalkStatements("match_letters", "count_letters", "reach_of_letters")
+
+
 class Place(NamedTuple):
     """Where a bulk action is among jobs or letters: in the order of their ids, of those that there were once."""
 
@@ -135,7 +147,7 @@ def match(
     most_looked_at: int = MOST_LOOKED_AT,
 ) -> Matched:
     """The next of them after a place; looks at a bounded number of rows."""
-    rows = tx.run(f"match_{_kind(verb)}", **_asked(wanted, place), most=most_looked_at, limit=limit)
+    rows = tx.run(_walk(verb).matched, **_asked(wanted, place), most=most_looked_at, limit=limit)
     after_id = rows[-1].subject_id if len(rows) == limit else _next_id(tx, verb, wanted, place, most_looked_at)
     return Matched(rows, after_id)
 
@@ -148,15 +160,15 @@ def count(
     is_more = True
     while is_more and looks < MOST_LOOKS:
         place = Place(after_id, now, now)
-        rows = tx.run(f"count_{_kind(verb)}", **_asked(wanted, place), most=most_looked_at)
+        rows = tx.run(_walk(verb).counted, **_asked(wanted, place), most=most_looked_at)
         following = _next_id(tx, verb, wanted, place, most_looked_at)
         matched, looks, is_more = matched + rows[0].matched, looks + 1, following is not None
         after_id = following or after_id
     return matched, not is_more
 
 
-def _kind(verb: BulkVerb) -> str:
-    return "letters" if verb.is_of_letters else "jobs"
+def _walk(verb: BulkVerb) -> WalkStatements:
+    return OF_LETTERS if verb.is_of_letters else OF_JOBS
 
 
 def _asked(wanted: BulkFilter, place: Place) -> dict[str, object]:
@@ -177,7 +189,7 @@ def _asked(wanted: BulkFilter, place: Place) -> dict[str, object]:
 def _next_id(tx: Transaction, verb: BulkVerb, wanted: BulkFilter, place: Place, most: int) -> UUID | None:
     """After which id the next look begins; None when there are no more."""
     bounds = place.bounds(wanted.since)
-    rows = tx.run(f"reach_of_{_kind(verb)}", after_id=bounds.after_id, upto=bounds.upto, most=most)
+    rows = tx.run(_walk(verb).reached, after_id=bounds.after_id, upto=bounds.upto, most=most)
     if rows:
         return UUID(str(rows[0].reached))
     return place.end if bounds.upto == place.end else None

@@ -65,7 +65,7 @@ def test_a_waiting_job_is_canceled_and_done_with_another_payload(
 ) -> None:
     waiting = enqueue_one(process.database, org, "probe_jobs.ending", payload={"word": "bug"}, idempotency_key="one")
     mended = answer(JOBS, "mend", waiting, "--patch", '{"word": "well"}')
-    states = dict(database.execute("select id, state from jobs").fetchall())
+    states: dict[UUID, str] = dict(database.execute("select id, state from jobs").fetchall())
     assert states == {waiting: "canceled", UUID(mended["job_id"]): "queued"}
     assert database.execute("select job_id from idempotency_keys where key = 'one'").fetchall() == [
         (UUID(mended["job_id"]),)
