@@ -11,6 +11,7 @@ from storage.orgs.access import operators
 from storage.postgres.database import Database
 from tests.gateway.serving import HttpAnswer, ask
 
+HASH = "$argon2id$v=19$m=19456,t=2,p=1$c2FsdHNhbHQ$aGFzaA"
 TOKEN = re.compile(rb'name="token" value="([0-9a-f]+)"')
 
 
@@ -47,6 +48,9 @@ class SignedBrowser:
 def signed_cookie(store: Database, role: OperatorRole, *org_ids: UUID) -> str:
     """The cookie of a new operator's session."""
     with store.ledger() as tx:
-        operator_id, _ = operators.add(tx, f"{uuid4().hex[:8]}@example.org", role, org_ids or None, by="operator:test")
-        secret = operators.begin_session(tx, operator_id)
+        operator_id, link = operators.add(
+            tx, f"{uuid4().hex[:8]}@example.org", role, org_ids or None, by="operator:test"
+        )
+        assert operators.use_link(tx, link, HASH) == operator_id
+        secret = operators.begin_session(tx, operator_id, HASH)
     return f"postroom={secret}"
