@@ -88,7 +88,7 @@ def area_page(request: Request, visitor: Visitor, name: str) -> Response:
         if first is not None and (command == LIST or not first.positional):
             return operation_page(request, visitor, name, command)
     frame = frame_of(request, visitor)
-    steps = [_step(frame, one, {}) for one in area.operations if sees(visitor, one)]
+    steps = [step_to(frame, one, {}) for one in area.operations if sees(visitor, one)]
     return page("area.html", frame=frame, area=area, steps=steps)
 
 
@@ -117,7 +117,7 @@ def operation_page(request: Request, visitor: Visitor, area: str, command: str) 
         trouble=trouble,
         needs_org=failure is NEEDS_ORG,
         done=_done(request, operation),
-        values_href=_values_href(request, frame, operation) if answer is not None else None,
+        values_href=values_href(request, frame, operation) if answer is not None else None,
         **_shown(request, frame, operation, answer, typed),
     )
 
@@ -260,7 +260,7 @@ def _steps_of_list(frame: Frame, operation: AnyOperation, typed: Mapping[str, st
     """What can be done from a list: whatever is about none of its lines."""
     names = set(operation.record.model_fields)
     return [
-        _step(frame, one, {name: typed[name] for name in one.positional if name in typed})
+        step_to(frame, one, {name: typed[name] for name in one.positional if name in typed})
         for one in _others(frame, operation)
         if operation.command == LIST and one.command != SHOW and not (one.positional and set(one.positional) <= names)
     ]
@@ -272,7 +272,7 @@ def _steps_of_thing(frame: Frame, operation: AnyOperation, answer: object, typed
         return []
     known = {**typed, **document_of(answer)}
     return [
-        _step(frame, one, {name: known[name] for name in one.positional}, known.get("org_id"))
+        step_to(frame, one, {name: known[name] for name in one.positional}, known.get("org_id"))
         for one in _others(frame, operation)
         if set(one.positional) <= known.keys() and (one.positional or not operation.positional)
     ]
@@ -284,7 +284,7 @@ def _others(frame: Frame, operation: AnyOperation) -> Sequence[AnyOperation]:
     return [one for one in found if one is not operation and one.command != LIST and sees(frame.visitor, one)]
 
 
-def _step(frame: Frame, operation: AnyOperation, given: Mapping[str, object], org_id: object = None) -> Step:
+def step_to(frame: Frame, operation: AnyOperation, given: Mapping[str, object], org_id: object = None) -> Step:
     href = frame.things.page(operation, given, org_id if operation.org != "never" else None)
     words = in_words(operation.command)
     return Step(words[:1].upper() + words[1:], href, operation.text, operation.command in TAKES_AWAY)
@@ -323,7 +323,7 @@ def _with(address: str, more: Mapping[str, str]) -> str:
     return f"{address}{'&' if '?' in address else '?'}{urlencode(more)}"
 
 
-def _values_href(request: Request, frame: Frame, operation: AnyOperation) -> str | None:
+def values_href(request: Request, frame: Frame, operation: AnyOperation) -> str | None:
     """Where the values are, of which the page has the shapes; None where it has none, or they are shown already."""
     is_shown = bool(request.query_params.get(VALUES)) or not frame.visitor.role.includes(SEES_VALUES)
     return None if is_shown or not operation.record.values else _with(frame.path, {VALUES: "yes"})

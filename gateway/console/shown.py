@@ -168,7 +168,7 @@ def _within(value: dict[str, Any] | list[Any], kinds: set[object], things: Thing
     """What lies within a record: other records, or a document of any shape."""
     models = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)]
     if is_line or len(models) != 1:
-        return _document(value)
+        return in_json(value)
     (kind,) = models
     number = f"{len(value):,} {'entry' if len(value) == 1 else 'entries'}"
     if isinstance(value, dict):
@@ -177,7 +177,8 @@ def _within(value: dict[str, Any] | list[Any], kinds: set[object], things: Thing
     return Shown("lines", number, table=Table(columns_of(kind), lines), left_out=max(0, len(value) - MOST_LINES))
 
 
-def _document(value: dict[str, Any] | list[Any]) -> Shown:
+def in_json(value: dict[str, Any] | list[Any]) -> Shown:
+    """A document of any shape."""
     text = json.dumps(value, indent=2, ensure_ascii=False)
     number = len(value)
     what = (

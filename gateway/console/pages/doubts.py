@@ -1,0 +1,70 @@
+"""Effects in doubt: what was asked of whom, what was seen of it, and a person's word on each."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from domain.instants import written
+from domain.jobs.effects import Strategy
+from gateway.console.frame import CURSOR, sees
+from gateway.console.pages import HandPage, Look
+from gateway.console.pages.facts import address_of_next
+from operations.approvals.effects import UnknownEffectView, list_effects, rule_effect
+from operations.pages import Window
+
+SHOWN = 20
+"""Effects on a page: each has a form."""
+ASKED: Mapping[Strategy, str] = {
+    Strategy.NATIVE_KEY: "The provider was called with a key by which it does the same call once; it forgets a key after a time.",
+    Strategy.FIND: "The provider was called, and then asked whether the call had happened.",
+    Strategy.IDEMPOTENT: "The provider was called; twice would be the same as once.",
+    Strategy.AT_MOST_ONCE: "The provider was called once and cannot be asked; twice would be worse than never.",
+}
+"""What each strategy did before it gave up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """An effect, and the pages of its job and letter."""
+
+    effect: UnknownEffectView
+    asked: str
+    asked_at: str
+    since: str
+    job_href: str | None
+    letter_href: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class DoubtsPage:
+    """What the page of effects in doubt shows."""
+
+    doubts: Sequence[Doubt]
+    may_rule: bool
+    next_href: str | None
+    looked_back_to: str | None
+
+
+def fill(look: Look) -> DoubtsPage:
+    """The newest effects in doubt, of the org that was chosen or of all."""
+    found = look.ask(list_effects, window=Window(SHOWN, look.request.query_params.get(CURSOR)))
+    return DoubtsPage(
+        [_doubt(look, one) for one in found.items],
+        sees(look.frame.visitor, rule_effect),
+        address_of_next(look, found.next_cursor),
+        written(found.looked_back_to) if found.looked_back_to else None,
+    )
+
+
+def _doubt(look: Look, one: UnknownEffectView) -> Doubt:
+    address, beside = look.frame.things.address, {"org_id": one.org_id}
+    return Doubt(
+        one,
+        ASKED[Strategy(one.strategy)],
+        written(one.asked_at),
+        written(one.since),
+        address("job_id", str(one.job_id), beside),
+        address("letter_id", str(one.letter_id), beside) if one.letter_id else None,
+    )
+
+
+DOUBTS = HandPage(path="effects", title="Effects in doubt", shown=DoubtsPage, fill=fill, needs=list_effects)
