@@ -286,6 +286,7 @@ def _others(frame: Frame, operation: AnyOperation) -> Sequence[AnyOperation]:
 
 
 def step_to(frame: Frame, operation: AnyOperation, given: Mapping[str, object], org_id: object = None) -> Step:
+    """A link to an operation about the thing that is named by these parameters."""
     href = frame.things.page(operation, given, org_id if operation.org != "never" else None)
     words = in_words(operation.command)
     return Step(words[:1].upper() + words[1:], href, operation.text, operation.command in TAKES_AWAY)

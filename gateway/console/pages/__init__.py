@@ -7,6 +7,7 @@ the visitor's name. It takes the address of a derived page, or one of its own. T
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from http import HTTPStatus
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any, Generic, ParamSpec, TypeVar
@@ -18,9 +19,9 @@ from domain.orgs.access.operators import CONSOLE
 from gateway.console.derived import Listing, listing_of
 from gateway.console.frame import FRAME_FIELDS, Frame, Shortcut, frame_of, reading_call, reads_of, sees
 from gateway.console.rendering import page
-from gateway.console.things import AnyOperation
+from gateway.console.things import ORG, AnyOperation
 from gateway.console.troubles import ConsoleRoute
-from gateway.console.visitors import Signed, Visitor
+from gateway.console.visitors import ConsoleForm, Signed, Visitor, Writing
 from operations.operation import Operation, Record
 from operations.pages import Page
 
@@ -56,6 +57,10 @@ class Look:
         return self.frame.things.page(operation, given)
 
 
+def _never(_shown: object) -> bool:
+    return False
+
+
 @dataclass(frozen=True, kw_only=True)
 class HandPage(Generic[Shown]):
     """A page by hand. Its template gets `frame`, `here` and `shown`: what `fill` returns, a frozen dataclass."""
@@ -67,6 +72,10 @@ class HandPage(Generic[Shown]):
     fill: Callable[[Look], Shown]
     asks: tuple[str, ...] = ()
     """The fields of its query. With another one it is refused."""
+    take: Callable[[Look, Mapping[str, str]], Response] | None = None
+    """Answers a form of the page's own, in the place of the derived one."""
+    is_refused: Callable[[Any], object] = _never
+    """Whether it shows why it shows nothing of what was asked for."""
     needs: AnyOperation | None = None
     """The operation without which the page is nothing: whoever may not call it may not see the page."""
     key: str = ""
@@ -86,19 +95,25 @@ class HandPage(Generic[Shown]):
         """What the navigation marks as the current page."""
         return self.path.partition("/")[0]
 
-    def answer(self, request: Request, visitor: Visitor) -> Response:
-        """The page for a visitor; in a thread of the console's, for it reads."""
+    def answer(self, request: Request, visitor: Visitor, form: Mapping[str, str] | None = None) -> Response:
+        """The page for a visitor, or what it answers to a form; in a thread of the console's, for it reads."""
         if self.needs is not None and not sees(visitor, self.needs):
             raise Forbidden(f"an operator of the role {visitor.role.value} and this scope may not see {self.title}")
         for name in request.query_params:
             if name not in {*self.asks, *FRAME_FIELDS}:
                 raise Invalid(name, f"is no field of this page: it has {', '.join(self.asks) or 'none'}")
         asked = {name: value for name in self.asks if (value := request.query_params.get(name))}
-        look = Look(request, frame_of(request, visitor), asked)
-        around = {"frame": look.frame, "here": self.here, "title": self.title}
+        look = Look(request, frame_of(request, visitor, (form or {}).get(ORG)), asked)
         if self.needs is not None and look.frame.needs_org(self.needs):
-            return page("pages/choose.html", **around)
-        return page(self.template, **around, shown=self.fill(look))
+            return page("pages/choose.html", frame=look.frame, here=self.here, title=self.title)
+        if form is not None and self.take is not None:
+            return self.take(look, form)
+        shown = self.fill(look)
+        return self.page(look, shown, HTTPStatus.UNPROCESSABLE_ENTITY if self.is_refused(shown) else HTTPStatus.OK)
+
+    def page(self, look: Look, shown: Shown, status: int = HTTPStatus.OK) -> Response:
+        """The page of what is shown."""
+        return page(self.template, status, frame=look.frame, here=self.here, title=self.title, shown=shown)
 
 
 @cache
@@ -119,6 +134,8 @@ def router() -> APIRouter:
     made = APIRouter(prefix=CONSOLE, route_class=ConsoleRoute, include_in_schema=False)
     for one in pages():
         made.add_api_route(f"/{one.path}".rstrip("/"), _endpoint(one), methods=["GET"])
+        if one.take is not None:
+            made.add_api_route(f"/{one.path}", _form_endpoint(one), methods=["POST"])
     return made
 
 
@@ -127,3 +144,10 @@ def _endpoint(shown: HandPage[Any]) -> Callable[..., Any]:
         return await reads_of(request).do(request, visitor.operator_id, lambda: shown.answer(request, visitor))
 
     return show
+
+
+def _form_endpoint(shown: HandPage[Any]) -> Callable[..., Any]:
+    async def take(request: Request, visitor: Writing, form: ConsoleForm) -> Response:
+        return await reads_of(request).do(request, visitor.operator_id, lambda: shown.answer(request, visitor, form))
+
+    return take

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from gateway.console.derived import Listing
 from gateway.console.frame import CURSOR
 from gateway.console.pages import HandPage, Look
-from gateway.console.pages.facts import Deed, Fact, Listed, at, deed_of, id_of, listed
+from gateway.console.pages.facts import Deed, Fact, at, deed_of, id_of
 from gateway.console.shown import TONES, Shown, in_json
 from gateway.console.things import AnyOperation
 from operations.jobs.bulk_actions import (
@@ -31,7 +32,7 @@ class BulkPage:
     patch: Shown | None
     numbers: Sequence[tuple[str, int]]
     facts: Sequence[Fact]
-    skipped: Listed
+    skipped: Listing
     deeds: Sequence[Deed]
 
 
@@ -54,7 +55,7 @@ def fill(look: Look) -> BulkPage:
             Fact("Pace", f"{action.per_minute:,} jobs a minute at most"),
             *([Fact("Finished", f"{at(action.finished_at)} UTC")] if action.finished_at else []),
         ],
-        skipped=listed(look, list_skipped_jobs, skipped),
+        skipped=look.table(list_skipped_jobs, skipped),
         deeds=[deed_of(look, possible, bulk_id=bulk_id)] if possible and look.may(possible) else [],
     )
 

@@ -12,7 +12,7 @@ from gateway.console.frame import sees
 from gateway.console.pages import HandPage, Look
 from gateway.console.pages.facts import Fact
 from gateway.console.pages.letter import FATES
-from gateway.console.pages.waterfall import in_cents
+from gateway.console.shown import money
 from operations.jobs.bulk_actions import BulkPreview, preview_bulk_action, start_bulk_action
 from operations.operation import checked
 
@@ -58,7 +58,7 @@ def fill(look: Look) -> PreviewPage:
         found=found,
         sample=_sample(look, found) if found else (),
         effects=[(FATES[fate], number) for fate, number in found.effects.items()] if found else (),
-        cost=in_cents(found.cost_microcents) if found else "",
+        cost=money(found.cost_microcents) if found and found.cost_microcents else "",
         typed=typed,
         fields=start,
         may_start=sees(look.frame.visitor, start_bulk_action),

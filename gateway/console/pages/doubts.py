@@ -5,16 +5,16 @@ from dataclasses import dataclass
 
 from domain.instants import written
 from domain.jobs.effects import Strategy
+from gateway.console.derived import Listing
 from gateway.console.frame import CURSOR, sees
 from gateway.console.pages import HandPage, Look
-from gateway.console.pages.facts import address_of_next
 from operations.approvals.effects import UnknownEffectView, list_effects, rule_effect
 from operations.pages import Window
 
 SHOWN = 20
 """Effects on a page: each has a form."""
 ASKED: Mapping[Strategy, str] = {
-    Strategy.NATIVE_KEY: "The provider was called with a key by which it does the same call once; it forgets a key after a time.",
+    Strategy.NATIVE_KEY: "The provider was called with a key by which it does a call once; it forgets keys.",
     Strategy.FIND: "The provider was called, and then asked whether the call had happened.",
     Strategy.IDEMPOTENT: "The provider was called; twice would be the same as once.",
     Strategy.AT_MOST_ONCE: "The provider was called once and cannot be asked; twice would be worse than never.",
@@ -40,8 +40,7 @@ class DoubtsPage:
 
     doubts: Sequence[Doubt]
     may_rule: bool
-    next_href: str | None
-    looked_back_to: str | None
+    listing: Listing
 
 
 def fill(look: Look) -> DoubtsPage:
@@ -50,8 +49,7 @@ def fill(look: Look) -> DoubtsPage:
     return DoubtsPage(
         [_doubt(look, one) for one in found.items],
         sees(look.frame.visitor, rule_effect),
-        address_of_next(look, found.next_cursor),
-        written(found.looked_back_to) if found.looked_back_to else None,
+        look.table(list_effects, found),
     )
 
 

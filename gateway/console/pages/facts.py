@@ -1,20 +1,15 @@
 """What several pages by hand show: facts with a state, and deeds by a button, as a curl and at a terminal."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
-from urllib.parse import urlencode
 from uuid import UUID
 
-from domain.instants import written
 from domain.jobs.failures import Invalid
 from gateway.console.derived import Step, step_to
-from gateway.console.frame import CURSOR, DONE, sees
 from gateway.console.pages import Look
-from gateway.console.shown import TONES, Line, Shown, columns_of, document_of, line_of
-from gateway.console.things import AnyOperation, look_of
+from gateway.console.shown import TONES, Shown
+from gateway.console.things import AnyOperation
 from operations.operation import Route
-from operations.pages import Page
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,27 +53,6 @@ def deed_of(look: Look, operation: AnyOperation, **given: object) -> Deed:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """A page of a list: its columns and lines, the next page, and how far back it looked."""
-
-    columns: Sequence[str]
-    lines: Sequence[Line]
-    next_href: str | None
-    looked_back_to: str | None
-
-
-def listed(look: Look, operation: AnyOperation, found: Page[Any]) -> Listed:
-    """What a list has answered, each line with the page of its thing."""
-    shows, things = look_of(operation.area, operation.record), look.frame.things
-    seen = shows is not None and sees(look.frame.visitor, shows)
-    lines = [
-        line_of(one, things, things.page_of(shows, document_of(one)) if shows and seen else None) for one in found.items
-    ]
-    reached = written(found.looked_back_to) if found.looked_back_to else None
-    return Listed(columns_of(operation.record), lines, address_of_next(look, found.next_cursor), reached)
-
-
 def id_of(asked: Mapping[str, str], name: str) -> UUID:
     """The id that a page was asked for; raises `Invalid` for another text, and without one."""
     try:
@@ -90,11 +64,3 @@ def id_of(asked: Mapping[str, str], name: str) -> UUID:
 def at(said: object) -> str:
     """A time of a JSON document, to the second."""
     return str(said)[:19].replace("T", " ")
-
-
-def address_of_next(look: Look, cursor: str | None) -> str | None:
-    """The same page from a cursor on; None without one."""
-    if cursor is None:
-        return None
-    others = [(name, value) for name, value in look.request.query_params.multi_items() if name not in {CURSOR, DONE}]
-    return f"{look.request.url.path}?{urlencode([*others, (CURSOR, cursor)], errors='replace')}"

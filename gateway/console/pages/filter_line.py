@@ -50,28 +50,29 @@ class JobLook:
 def read_line(line: str, now: datetime) -> JobLook:
     """What a line asks for; raises `Invalid` with the word that is none."""
     given: dict[str, Any] = {}
-    org = None
     for word in line.split():
+        name, colon, value = word.partition(":")
         if word.startswith(PAYLOAD) and "=" in word:
             given.setdefault("payload", []).append(word.removeprefix(PAYLOAD))
-            continue
-        name, colon, value = word.partition(":")
-        if not colon or not value or name not in NAMES:
+        elif not colon or not value or name not in NAMES:
             raise Invalid(LINE, f"{word[:60]} {USE}")
-        if NAMES[name] in given:
+        elif NAMES[name] in given:
             raise Invalid(LINE, f"{name}: is said twice")
-        match name:
-            case "state":
-                given["state"] = sorted(set(_states(value)))
-            case "queue":
-                given["queue"] = _one_of(Queue, "queue", value)
-            case "since" | "before":
-                given[name] = _time(name, value, now)
-            case "org":
-                org = value
-            case _:
-                given[NAMES[name]] = value
-    return JobLook(given, org)
+        else:
+            given[NAMES[name]] = _value(name, value, now)
+    return JobLook(given, given.pop("org", None))
+
+
+def _value(name: str, value: str, now: datetime) -> object:
+    match name:
+        case "state":
+            return sorted(set(_states(value)))
+        case "queue":
+            return _one_of(Queue, "queue", value)
+        case "since" | "before":
+            return _time(name, value, now)
+        case _:
+            return value
 
 
 def written_line(asked: Mapping[str, str]) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from domain.jobs.failures import Gone
 from gateway.console.pages import HandPage, Look
+from gateway.console.pages.facts import Fact
 from gateway.console.shown import in_words
 from gateway.console.things import SHOW, operation_of
 from operations.search import LOOKS, FoundThing, search
@@ -18,8 +19,8 @@ class Result:
     said: str
     at: str
     href: str | None
-    others: Sequence[tuple[str, str, str | None]]
-    """What belongs to it: the name, the id, and the page of each."""
+    others: Sequence[Fact]
+    """What belongs to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +49,13 @@ def fill(look: Look) -> SearchPage:
 def _result(look: Look, one: FoundThing) -> Result:
     beside = {"org_id": one.org_id}
     others = [
-        (in_words(name), value, look.frame.things.address(name, value, beside)) for name, value in one.ids.items()
+        Fact(in_words(name), value, look.frame.things.address(name, value, beside)) for name, value in one.ids.items()
     ]
     known = LOOKS.get(one.kind)
     shows = known and (operation_of(known.area, SHOW) or known)
     href = look.frame.things.page(shows, {shows.positional[0]: one.id}, one.org_id) if shows else None
     if href is None:
-        href = next((address for _, _, address in others if address), None)
+        href = next((other.href for other in others if other.href), None)
     return Result(in_words(one.kind), one.said, f"{one.at:%Y-%m-%d %H:%M} UTC" if one.at else "", href, others)
 
 

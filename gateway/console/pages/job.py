@@ -16,8 +16,8 @@ from gateway.console.frame import VALUES
 from gateway.console.pages import HandPage, Look
 from gateway.console.pages.facts import Deed, Fact, at, deed_of, id_of
 from gateway.console.pages.letter import event_fact
-from gateway.console.pages.waterfall import Attempt, attempts_of, drawn, in_cents
-from gateway.console.shown import TONES, Entry, Shown, entries_of, in_json
+from gateway.console.pages.waterfall import Attempt, attempts_of, drawn
+from gateway.console.shown import TONES, Entry, Shown, entries_of, in_json, money
 from gateway.console.things import AnyOperation
 from operations.jobs.dead_letters import read_dead_letter
 from operations.jobs.jobs import (
@@ -50,6 +50,15 @@ SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
+class JobError:
+    """What went wrong, and what to do about it."""
+
+    code: str
+    reason: str
+    advice: str
+
+
+@dataclass(frozen=True, slots=True)
 class JobPage:
     """What the page of a job shows."""
 
@@ -62,8 +71,7 @@ class JobPage:
     is_live: bool
     facts: Sequence[Entry]
     documents: Mapping[str, Shown]
-    error: Mapping[str, str]
-    """`code`, `reason` and `advice`; empty without an error."""
+    error: JobError | None
     letter_href: str | None
     lineage: Sequence[Fact]
     attempts: Sequence[Attempt]
@@ -114,7 +122,7 @@ def fill(look: Look) -> JobPage:
         lineage=_lineage(look, view),
         attempts=attempts,
         picture=drawn(attempts, now) if attempts else None,
-        cost=in_cents(int(row.get("cost_microcents") or 0)),
+        cost=money(int(row["cost_microcents"])) if row.get("cost_microcents") else "",
         effects=[_effect(one) for one in known.get("effects") or []],
         children=_children(look, job_id, timeline),
         children_href=look.href(list_children, job_id=job_id),
@@ -132,12 +140,12 @@ def _documents(view: JobView | None) -> Mapping[str, Shown]:
     return {name: in_json(value) for name, value in found.items()}
 
 
-def _error(view: JobView | None, letter: Mapping[str, Any]) -> Mapping[str, str]:
+def _error(view: JobView | None, letter: Mapping[str, Any]) -> JobError | None:
     error = (view.error if view else None) or letter.get("error")
     if not error:
-        return {}
+        return None
     advice = letter.get("plan") if letter.get("state") == "open" else ADVICE.get(view.state if view else "", "")
-    return {"code": str(error.get("code", "")), "reason": str(error.get("reason", "")), "advice": str(advice or "")}
+    return JobError(str(error.get("code", "")), str(error.get("reason", "")), str(advice or ""))
 
 
 def _lineage(look: Look, view: JobView | None) -> Sequence[Fact]:

@@ -12,9 +12,10 @@ from domain.jobs.job import State
 from domain.jobs.monitoring.history import LENGTHS, Step
 from domain.jobs.replays.bulk_filter import BulkVerb
 from gateway.console.charts import Chart, Series
+from gateway.console.derived import Listing
+from gateway.console.derived import Step as Link
 from gateway.console.frame import CURSOR
 from gateway.console.pages import HandPage, Look
-from gateway.console.pages.facts import Listed, listed
 from gateway.console.pages.filter_line import LINE, JobLook, read_line, written_line
 from gateway.console.things import ORG, Things
 from operations.jobs.bulk_actions import preview_bulk_action
@@ -27,10 +28,19 @@ CHART_BY_DEFAULT = timedelta(days=1)
 STEPS = ((timedelta(hours=4), Step.MINUTE), (timedelta(days=3), Step.TEN_MINUTES), (timedelta(days=60), Step.HOUR))
 """Up to which range a chart has each step; a longer one has days."""
 QUICK = (
-    ("all", ""), ("unfinished", "state:unfinished"), ("running", "state:claimed,running"), ("troubled", "state:troubled"),
-    ("dead", "state:dead"), ("last hour", "since:1h"), ("last day", "since:1d"),
+    ("all", ""), ("unfinished", "state:unfinished"), ("running", "state:claimed,running"),
+    ("troubled", "state:troubled"), ("dead", "state:dead"), ("last hour", "since:1h"), ("last day", "since:1d"),
 )  # fmt: skip
 """Filters that are a press away."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quick:
+    """A filter that is a press away."""
+
+    words: str
+    href: str
+    is_chosen: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,17 +49,17 @@ class JobsPage:
 
     line: str
     trouble: str | None
-    quick: Sequence[tuple[str, str, bool]]
+    quick: Sequence[Quick]
     chart: Chart | None
     no_chart: str
-    listed: Listed | None
-    verbs: Sequence[tuple[str, str]]
+    listing: Listing | None
+    verbs: Sequence[Link]
 
 
 def fill(look: Look) -> JobsPage:
     """The jobs that the line asks for, the newest first."""
     line = look.asked.get(LINE, written_line(look.asked)).strip()
-    quick = [(words, _address(look, one), one == line) for words, one in QUICK]
+    quick = [Quick(words, _address(look, one), one == line) for words, one in QUICK]
     now = datetime.now(UTC)
     try:
         wanted = read_line(line, now)
@@ -62,7 +72,7 @@ def fill(look: Look) -> JobsPage:
         reason = refusal.reason if refusal.field == LINE else f"{refusal.field}: {refusal.reason}"
         return JobsPage(line, reason, quick, None, "", None, ())
     chart, no_chart = _chart(look, wanted, now)
-    return JobsPage(line, None, quick, chart, no_chart, listed(look, list_jobs, found), _verbs(look, wanted))
+    return JobsPage(line, None, quick, chart, no_chart, look.table(list_jobs, found), _verbs(look, wanted))
 
 
 def _of_org(look: Look, wanted: JobLook) -> Look:
@@ -98,11 +108,13 @@ def _chart(look: Look, wanted: JobLook, now: datetime) -> tuple[Chart | None, st
         Series("failed", [one.failed for one in points], "bad"),
         Series("canceled", [one.canceled for one in points], "soft"),
     ]
-    title = f"Jobs that ended{f', of {given["job_type"]}' if types else ''}"
-    return Chart(title, "bars", [one.at for one in points], LENGTHS[step], series, since, before), ""
+    of_type = f", of {types[0]}" if types else ""
+    return Chart(
+        f"Jobs that ended{of_type}", "bars", [one.at for one in points], LENGTHS[step], series, since, before
+    ), ""
 
 
-def _verbs(look: Look, wanted: JobLook) -> Sequence[tuple[str, str]]:
+def _verbs(look: Look, wanted: JobLook) -> Sequence[Link]:
     """What can be done to all jobs that match: for the states that are asked for."""
     states = frozenset(map(State, wanted.parameters.get("state", ())))
     possible = [verb for verb in (BulkVerb.RETRY, BulkVerb.CANCEL) if states <= verb.states]
@@ -111,7 +123,12 @@ def _verbs(look: Look, wanted: JobLook) -> Sequence[tuple[str, str]]:
     org = [(ORG, str(look.frame.org_id))] if look.frame.org_id else []
     base = f"{look.frame.base}/{preview_bulk_action.area}/{preview_bulk_action.command}"
     return [
-        (verb.value, f"{base}?{urlencode([('verb', verb.value), *wanted.typed, *org], errors='replace')}")
+        Link(
+            f"{verb.value.capitalize()} …",
+            f"{base}?{urlencode([('verb', verb.value), *wanted.typed, *org], errors='replace')}",
+            preview_bulk_action.text,
+            verb is BulkVerb.CANCEL,
+        )
         for verb in possible
     ]
 

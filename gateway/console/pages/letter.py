@@ -9,8 +9,7 @@ from domain.orgs.privacy.redaction import redact_document
 from gateway.console.derived import values_href
 from gateway.console.pages import HandPage, Look
 from gateway.console.pages.facts import Deed, Fact, at, deed_of, id_of
-from gateway.console.pages.waterfall import in_cents
-from gateway.console.shown import TONES, Shown, in_json
+from gateway.console.shown import TONES, Shown, in_json, money
 from gateway.console.things import AnyOperation
 from operations.jobs.dead_letters import (
     DeadLetterView,
@@ -109,11 +108,11 @@ def plan_said(found: ReplayPlanView) -> Plan:
         found.refused,
         [Fact(one.key, FATES[one.fate], state=one.fate.value) for one in found.effects],
         [
-            Fact(one.name, f"kept{', saves ' + in_cents(one.saves_microcents) if one.saves_microcents else ''}"
+            Fact(one.name, f"kept{', saves ' + money(one.saves_microcents) if one.saves_microcents else ''}"
                  if one.is_reused else "is done anew")
             for one in found.steps
         ],
-        in_cents(found.saves_microcents),
+        money(found.saves_microcents) if found.saves_microcents else "",
     )  # fmt: skip
 
 

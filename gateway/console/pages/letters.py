@@ -1,15 +1,14 @@
 """Dead letters: in groups by what went wrong, with what can be done to all of a group at once."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from domain.instants import written
 from domain.jobs.failures import Invalid
 from domain.jobs.replays.bulk_filter import BulkVerb
+from gateway.console.derived import Listing, Step, step_to
 from gateway.console.frame import CURSOR
 from gateway.console.pages import HandPage, Look
-from gateway.console.pages.facts import Listed, listed
-from gateway.console.things import AnyOperation
 from operations.jobs.bulk_actions import preview_bulk_action
 from operations.jobs.dead_letters import LetterGroup, LetterState, list_dead_letters, list_letter_groups
 from operations.pages import Window
@@ -40,9 +39,9 @@ class LettersPage:
     chosen: str
     """Which group is shown; empty for all."""
     everything_href: str
-    listed: Listed
-    verbs: Sequence[tuple[str, str]]
-    """What can be done to all that are listed: the word, and the page of its preview."""
+    listing: Listing
+    verbs: Sequence[Step]
+    """What can be done to all that are listed: the preview of each."""
 
 
 def fill(look: Look) -> LettersPage:
@@ -62,7 +61,7 @@ def fill(look: Look) -> LettersPage:
         states=list(LetterState),
         chosen=" of ".join(only[name] for name in ("error_code", "job_type") if name in only),
         everything_href=look.href(list_dead_letters),
-        listed=listed(look, list_dead_letters, found),
+        listing=look.table(list_dead_letters, found),
         verbs=_verbs(look, only) if state is LetterState.OPEN and found.items else [],
     )
 
@@ -72,11 +71,13 @@ def _group(look: Look, one: LetterGroup, only: dict[str, str]) -> Group:
     return Group(one, written(one.first_at), written(one.last_at), look.href(list_dead_letters, **named), named == only)
 
 
-def _verbs(look: Look, only: dict[str, str]) -> Sequence[tuple[str, str]]:
-    operation: AnyOperation = preview_bulk_action
-    if not look.may(operation):
+def _verbs(look: Look, only: dict[str, str]) -> Sequence[Step]:
+    if not look.may(preview_bulk_action):
         return []
-    return [(verb.value, look.href(operation, verb=verb.value, **only)) for verb in ALL_OF_THEM]
+    steps = ((verb, step_to(look.frame, preview_bulk_action, {"verb": verb.value, **only})) for verb in ALL_OF_THEM)
+    return [
+        replace(step, words=f"{verb.value.capitalize()} …", takes_away=verb is BulkVerb.DISCARD) for verb, step in steps
+    ]
 
 
 LETTERS = HandPage(

@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from markupsafe import Markup
+
+from gateway.console.shown import lasting, money
 
 WIDTH, LEFT, RIGHT, ROW, TOP = 900, 190, 84, 22, 20
 """Of the picture, in units of its own: names are on the left, lengths on the right, times above."""
@@ -33,6 +35,10 @@ class Span:
     until: datetime | None
     microcents: int = 0
 
+    def lasted(self, now: datetime) -> str:
+        """How long it took, in words."""
+        return lasting(((self.until or now) - self.since).total_seconds())
+
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
@@ -53,7 +59,7 @@ class Attempt:
     @property
     def cost(self) -> str:
         """What its steps have cost."""
-        return in_cents(sum(one.microcents for one in self.parts))
+        return money(microcents) if (microcents := sum(one.microcents for one in self.parts)) else ""
 
     def spans(self, now: datetime) -> Sequence[Span]:
         """What the row of the attempt shows."""
@@ -66,7 +72,7 @@ class Attempt:
 
     def lasted(self, name: str, now: datetime) -> str:
         """How long a part of it took, in words; empty where it had none."""
-        return next((in_time(one.until - one.since) for one in self.spans(now) if one.name == name and one.until), "")
+        return next((one.lasted(now) for one in self.spans(now) if one.name == name), "")
 
 
 def attempts_of(
@@ -134,8 +140,8 @@ def drawn(attempts: Sequence[Attempt], now: datetime) -> Markup:
     rows: list[tuple[str, str, Sequence[Span]]] = []
     for attempt in attempts:
         spans = attempt.spans(now)
-        rows.append((attempt.name, in_time((spans[-1].until or now) - spans[-1].since), spans))
-        rows += [(f"· {one.name}", in_time((one.until or now) - one.since), [one]) for one in attempt.parts]
+        rows.append((attempt.name, spans[-1].lasted(now), spans))
+        rows += [(f"· {one.name}", one.lasted(now), [one]) for one in attempt.parts]
     rows = rows[-MOST_ROWS:]
     times = [one for _, _, spans in rows for span in spans for one in (span.since, span.until or now)]
     first, last = min(times), max(times)
@@ -143,10 +149,12 @@ def drawn(attempts: Sequence[Attempt], now: datetime) -> Markup:
     said = "; ".join(f"{one.name} {one.end}, {one.lasted('ran', now) or one.lasted('waited', now)}" for one in attempts)
     return Markup(
         '<svg class="waterfall" role="img" viewBox="0 0 {} {}" aria-label="Attempts over time: {}">'
-        '<text class="below" x="{}" y="12">{:%Y-%m-%d %H:%M:%S} UTC</text><text class="below end" x="{}" y="12">+{}</text>'
+        '<text class="below" x="{}" y="12">{:%Y-%m-%d %H:%M:%S} UTC</text><text class="below end"'
+        ' x="{}" y="12">+{}</text>'
         "{}</svg>"
     ).format(
-        WIDTH, TOP + ROW * len(rows) + 4, said[:2000], LEFT, first, WIDTH - RIGHT, in_time(last - first),
+        WIDTH, TOP + ROW * len(rows) + 4, said[:2000], LEFT, first, WIDTH - RIGHT,
+        lasting((last - first).total_seconds()),
         Markup().join(lines),
     )  # fmt: skip
 
@@ -163,30 +171,10 @@ def _row(at: int, row: tuple[str, str, Sequence[Span]], first: datetime, last: d
             Markup(
                 '<rect class="{}" x="{:.1f}" y="{}" width="{:.1f}" height="{}" rx="3"><title>{}: {}</title></rect>'
             ).format(one.tone, min(left, WIDTH - RIGHT - NARROWEST), y + 4, wide, ROW - 9, one.name,
-                     in_time((one.until or now) - one.since))
+                     one.lasted(now))
         )  # fmt: skip
     parts.append(Markup('<text class="end" x="{}" y="{}">{}</text>').format(WIDTH, y + 14, length))
     return Markup().join(parts)
-
-
-def in_time(span: timedelta) -> str:
-    """A length of time as people say it: `12 ms`, `3.2 s`, `4 min 5 s`, `2 h 10 min`, `3 d 4 h`."""
-    seconds = max(span.total_seconds(), 0)
-    if seconds < 1:
-        return f"{seconds * 1000:.0f} ms"
-    if seconds < 60:  # noqa: PLR2004 - a minute
-        return f"{seconds:.1f} s"
-    for unit, below, length in (("min", "s", 60), ("h", "min", 3600), ("d", "h", 86_400)):
-        if seconds < length * (60 if length < 3600 else 24) or unit == "d":  # noqa: PLR2004 - an hour
-            whole, rest = divmod(seconds, length)
-            part = rest // {"min": 1, "h": 60, "d": 3600}[unit]
-            return f"{whole:.0f} {unit} {part:.0f} {below}" if part else f"{whole:.0f} {unit}"
-    return ""
-
-
-def in_cents(microcents: int) -> str:
-    """Money in cents, of which an amount is a millionth each; empty for nothing."""
-    return f"{microcents / 1_000_000:,.3g} ¢" if microcents else ""
 
 
 def _time(said: str | datetime) -> datetime:

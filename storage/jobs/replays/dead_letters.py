@@ -93,7 +93,7 @@ def get(tx: Transaction, letter_id: UUID) -> DeadLetter | None:
     return _first(tx.raw(query, {"id": letter_id}))
 
 
-def listed(
+def listed(  # noqa: PLR0913 - one parameter per filter
     tx: Transaction,
     *,
     state: str | None = "open",

@@ -16,7 +16,7 @@ def test_letters_are_grouped_by_what_went_wrong(admin: SignedBrowser, process: R
     first, second = (die(process, org, probe_jobs.ending, word="transient") for _ in range(2))
     doubtful = die(process, org, probe_jobs.effectful, **DOUBT)
     text = admin.text("/deadletters")
-    assert re.search(r"transient</bdi></a></td>.*?probe_jobs\.ending.*?letters\">2<", text, re.S)
+    assert re.search(r"transient</bdi></a></td>.*?probe_jobs\.ending.*?letters\">2<", text, re.DOTALL)
     assert all(f"…{str(one)[-8:]}" in text for one in (first, second, doubtful))
     group = admin.text("/deadletters?error_code=uncertain&job_type=probe_jobs.effectful")
     assert f"…{str(doubtful)[-8:]}" in group
