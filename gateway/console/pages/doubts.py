@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from domain.instants import written
 from domain.jobs.effects import Strategy
 from gateway.console.derived import Listing
 from gateway.console.frame import CURSOR, sees
 from gateway.console.pages import HandPage, Look
+from gateway.console.pages.facts import at
 from operations.approvals.effects import UnknownEffectView, list_effects, rule_effect
 from operations.pages import Window
 
@@ -58,8 +58,8 @@ def _doubt(look: Look, one: UnknownEffectView) -> Doubt:
     return Doubt(
         one,
         ASKED[Strategy(one.strategy)],
-        written(one.asked_at),
-        written(one.since),
+        at(one.asked_at),
+        at(one.since),
         address("job_id", str(one.job_id), beside),
         address("letter_id", str(one.letter_id), beside) if one.letter_id else None,
     )

@@ -9,6 +9,7 @@ from domain.jobs.replays.bulk_filter import BulkVerb
 from gateway.console.derived import Listing, Step, step_to
 from gateway.console.frame import CURSOR
 from gateway.console.pages import HandPage, Look
+from gateway.console.pages.facts import at
 from operations.jobs.bulk_actions import preview_bulk_action
 from operations.jobs.dead_letters import LetterGroup, LetterState, list_dead_letters, list_letter_groups
 from operations.pages import Window
@@ -68,7 +69,7 @@ def fill(look: Look) -> LettersPage:
 
 def _group(look: Look, one: LetterGroup, only: dict[str, str]) -> Group:
     named = {"error_code": one.error_code, "job_type": one.job_type}
-    return Group(one, written(one.first_at), written(one.last_at), look.href(list_dead_letters, **named), named == only)
+    return Group(one, at(one.first_at), at(one.last_at), look.href(list_dead_letters, **named), named == only)
 
 
 def _verbs(look: Look, only: dict[str, str]) -> Sequence[Step]:

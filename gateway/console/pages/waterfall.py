@@ -65,7 +65,7 @@ class Attempt:
         """What the row of the attempt shows."""
         known = [
             ("waited", "soft", self.waited_since, self.claimed_at or now),
-            ("claimed", "warn", self.claimed_at, self.started_at),
+            ("claimed", "claim", self.claimed_at, self.started_at),
             ("ran", self.tone, self.started_at, self.ended_at or now),
         ]
         return [Span(name, tone, since, until) for name, tone, since, until in known if since and until]
@@ -101,6 +101,7 @@ def attempts_of(
             if open_one is not None:
                 end, tone = ENDS[one["event"]]
                 said = data.get("error") if isinstance(data.get("error"), Mapping) else {}
+                tone = "bad" if said else tone
                 reason = str((said or {}).get("reason") or data.get("reason") or data.get("cause") or "")
                 attempts[-1] = replace(open_one, ended_at=at, end=end, tone=tone, reason=reason)
             elif one["event"] == "job.deadlettered" and attempts:
