@@ -87,7 +87,7 @@ def read_replay_plan(
     with call.reading() as tx:
         job = _subject(tx, call, job_id)
         if change is not None and (after := replays.replacement(tx, job, patch=change)):
-            changes = redact(payload_changes(job.payload, after.payload))
+            changes = payload_changes(job.payload, after.payload)
         refused = _refusal(tx, job, mended=mended)
         kept = dead_letters.kept_work(tx, [job])[job.job_id]
     plan = plan_replay(kept, is_mended=mended)
@@ -97,7 +97,7 @@ def read_replay_plan(
         effects=[PlannedEffectView.model_validate(one) for one in plan.effects],
         steps=[PlannedStepView.model_validate(one) for one in plan.steps],
         saves_microcents=plan.saves_microcents,
-        changes=changes,
+        changes=redact(changes),
     )
 
 

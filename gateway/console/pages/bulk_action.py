@@ -41,7 +41,7 @@ def fill(look: Look) -> BulkPage:
     bulk_id = id_of(look.asked, "bulk_id")
     action = look.ask(read_bulk_action, bulk_id)
     skipped = look.ask(list_skipped_jobs, bulk_id, window=Window(SHOWN, look.request.query_params.get(CURSOR)))
-    possible: AnyOperation | None = {"running": abort_bulk_action, "aborted": resume_bulk_action}.get(action.state)  # type: ignore[assignment]  # both take the id
+    possible: AnyOperation | None = {"running": abort_bulk_action, "aborted": resume_bulk_action}.get(action.state)
     return BulkPage(
         action=action,
         tone=TONE.get(action.state, TONES.get(action.state, "")),

@@ -20,8 +20,8 @@ from gateway.console.pages.facts import id_of
 from gateway.console.pages.letter import Plan, plan_said
 from gateway.console.shown import Shown, in_json
 from operations.jobs.bulk_actions import read_patch
-from operations.jobs.dead_letters import read_dead_letter
-from operations.jobs.jobs import read_job, show_job
+from operations.jobs.dead_letters import DeadLetterView, read_dead_letter
+from operations.jobs.jobs import JobView, read_job, show_job
 from operations.jobs.mends import mend_job, read_replay_plan
 
 PREFIX = "field."
@@ -91,7 +91,7 @@ def _form(look: Look, job_id: UUID, form: Mapping[str, str]) -> MendPage:
 
 def _payload(look: Look, job_id: UUID) -> tuple[str, JsonObject]:
     """The type and payload of a job, or of the letter that outlives it: its shape, until somebody asks for values."""
-    found = None
+    found: JobView | DeadLetterView
     try:
         found = look.ask(read_job, job_id)
     except Gone:
