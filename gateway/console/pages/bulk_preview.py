@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 from uuid import UUID, uuid4
 
 from domain.jobs.failures import Invalid
@@ -79,7 +78,11 @@ def _sample(look: Look, found: BulkPreview) -> Sequence[Fact]:
     ]
 
 
+def _is_refused(shown: PreviewPage) -> bool:
+    return shown.trouble is not None or any(one.trouble for one in shown.filter)
+
+
 PREVIEW = HandPage(
     path="bulk/preview", title="Bulk action", shown=PreviewPage, fill=fill, needs=preview_bulk_action,
-    is_refused=attrgetter("trouble"), asks=tuple(preview_bulk_action.parameters.model_fields),
+    is_refused=_is_refused, asks=tuple(preview_bulk_action.parameters.model_fields),
 )  # fmt: skip

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from domain.jobs.failures import Gone
+from domain.jobs.failures import Forbidden, Gone
 from domain.jobs.replays.replay_plan import EffectFate
 from domain.orgs.privacy.redaction import redact_document
 from gateway.console.derived import values_href
@@ -95,10 +95,10 @@ def fill(look: Look) -> LetterPage:
 
 
 def plan_of(look: Look, letter: DeadLetterView) -> Plan | None:
-    """What a replay of a letter's job would do; None where the ledger no longer knows."""
+    """What a replay of a letter's job would do; None where the ledger no longer knows, or may not say so."""
     try:
         return plan_said(look.ask(read_replay_plan, letter.job_id))
-    except Gone:
+    except (Gone, Forbidden):
         return None
 
 

@@ -5,8 +5,11 @@ from uuid import UUID
 
 from psycopg import Connection
 
+from domain.orgs.access.operators import OperatorRole
 from engine.runtime import Runtime
 from tests.doubles import probe_jobs
+from tests.doubles.factories import make_org
+from tests.gateway.console.conftest import SignIn
 from tests.gateway.console.signed import SignedBrowser
 from tests.operations.jobs.test_dead_letters import DOUBT, die
 
@@ -29,6 +32,20 @@ def test_a_letter_says_what_a_replay_would_do(admin: SignedBrowser, process: Run
     assert "needs your word" in text
     assert "It would be refused now" in text
     assert "/console/deadletters/discard?letter_id=" in text
+
+
+def test_an_operator_of_some_orgs_sees_their_letters_and_no_other(
+    sign_in: SignIn, process: Runtime, org: UUID, database: Connection
+) -> None:
+    own, foreign = (
+        die(process, one, probe_jobs.ending, word="transient") for one in (org, make_org(database, "the others"))
+    )
+    browser = sign_in(OperatorRole.SUPPORT, org)
+    text = browser.text("/deadletters")
+    assert f"…{str(own)[-8:]}" in text
+    assert f"…{str(foreign)[-8:]}" not in text
+    assert "a passing trouble" in browser.text(f"/deadletters/show?letter_id={own}")
+    assert "there is no dead letter" in browser.text(f"/deadletters/show?letter_id={foreign}", 404)
 
 
 def test_a_mend_is_typed_shown_as_a_difference_and_done(
