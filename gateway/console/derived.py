@@ -88,7 +88,7 @@ def area_page(request: Request, visitor: Visitor, name: str) -> Response:
         if first is not None and (command == LIST or not first.positional):
             return operation_page(request, visitor, name, command)
     frame = frame_of(request, visitor)
-    steps = [_step(frame, one, {}) for one in area.operations if sees(visitor, one)]
+    steps = [step_to(frame, one, {}) for one in area.operations if sees(visitor, one)]
     return page("area.html", frame=frame, area=area, steps=steps)
 
 
@@ -117,7 +117,7 @@ def operation_page(request: Request, visitor: Visitor, area: str, command: str) 
         trouble=trouble,
         needs_org=failure is NEEDS_ORG,
         done=_done(request, operation),
-        values_href=_values_href(request, frame, operation) if answer is not None else None,
+        values_href=values_href(request, frame, operation) if answer is not None else None,
         **_shown(request, frame, operation, answer, typed),
     )
 
@@ -127,7 +127,7 @@ def _shown(
 ) -> dict[str, Any]:
     """What the template of a list or a look says of the answer."""
     if operation.is_list:
-        listing = _listing(request, frame, operation, answer) if isinstance(answer, Page) else None
+        listing = listing_of(request, frame, operation, answer) if isinstance(answer, Page) else None
         return {"listing": listing, "steps": _steps_of_list(frame, operation, typed)}
     entries = entries_of(answer, frame.things) if isinstance(answer, Record) else []
     return {"entries": entries, "steps": _steps_of_thing(frame, operation, answer, typed)}
@@ -245,7 +245,8 @@ def _refuse_unknown(operation: AnyOperation, request: Request) -> None:
             )
 
 
-def _listing(request: Request, frame: Frame, operation: AnyOperation, answer: Page[Any]) -> Listing:
+def listing_of(request: Request, frame: Frame, operation: AnyOperation, answer: Page[Any]) -> Listing:
+    """What a list has answered, each line with the page of its thing."""
     look = look_of(operation.area, operation.record)
     seen = look is not None and sees(frame.visitor, look)
     lines = [
@@ -264,7 +265,7 @@ def _steps_of_list(frame: Frame, operation: AnyOperation, typed: Mapping[str, st
     """What can be done from a list: whatever is about none of its lines."""
     names = set(operation.record.model_fields)
     return [
-        _step(frame, one, {name: typed[name] for name in one.positional if name in typed})
+        step_to(frame, one, {name: typed[name] for name in one.positional if name in typed})
         for one in _others(frame, operation)
         if operation.command == LIST and one.command != SHOW and not (one.positional and set(one.positional) <= names)
     ]
@@ -276,7 +277,7 @@ def _steps_of_thing(frame: Frame, operation: AnyOperation, answer: object, typed
         return []
     known = {**typed, **document_of(answer)}
     return [
-        _step(frame, one, {name: known[name] for name in one.positional}, known.get("org_id"))
+        step_to(frame, one, {name: known[name] for name in one.positional}, known.get("org_id"))
         for one in _others(frame, operation)
         if set(one.positional) <= known.keys() and (one.positional or not operation.positional)
     ]
@@ -288,7 +289,8 @@ def _others(frame: Frame, operation: AnyOperation) -> Sequence[AnyOperation]:
     return [one for one in found if one is not operation and one.command != LIST and sees(frame.visitor, one)]
 
 
-def _step(frame: Frame, operation: AnyOperation, given: Mapping[str, object], org_id: object = None) -> Step:
+def step_to(frame: Frame, operation: AnyOperation, given: Mapping[str, object], org_id: object = None) -> Step:
+    """A link to an operation about the thing that is named by these parameters."""
     href = frame.things.page(operation, given, org_id if operation.org != "never" else None)
     words = in_words(operation.command)
     return Step(words[:1].upper() + words[1:], href, operation.text, operation.command in TAKES_AWAY)
@@ -327,7 +329,7 @@ def _with(address: str, more: Mapping[str, str]) -> str:
     return f"{address}{'&' if '?' in address else '?'}{urlencode(more)}"
 
 
-def _values_href(request: Request, frame: Frame, operation: AnyOperation) -> str | None:
+def values_href(request: Request, frame: Frame, operation: AnyOperation) -> str | None:
     """Where the values are, of which the page has the shapes; None where it has none, or they are shown already."""
     is_shown = bool(request.query_params.get(VALUES)) or not frame.visitor.role.includes(SEES_VALUES)
     return None if is_shown or not operation.record.values else _with(frame.path, {VALUES: "yes"})

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from uuid import UUID
 
 from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen
+from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import from_json
 
@@ -74,8 +75,26 @@ def with_trouble(fields: Sequence[Field], failure: Failure) -> tuple[list[Field]
 
 def values_of(operation: AnyOperation, typed: Mapping[str, str]) -> dict[str, object]:
     """What was typed, as the parameters' model takes it; an empty input is not given. Raises `Invalid` by field."""
+    return read_inputs(operation.parameters, typed)
+
+
+def inputs_of(model: type[BaseModel], typed: Mapping[str, str], now: Mapping[str, str]) -> list[Field]:
+    """The inputs of a document that is to be changed: an empty one leaves the field as it is, which is `now`."""
+    made = [
+        (_field(name, field, typed.get(name), is_argument=False, is_filter=True), now.get(name))
+        for name, field in model.model_fields.items()
+    ]
+    return [
+        replace(one, is_required=False, default="", value=typed.get(one.name, ""),
+                words=" ".join(filter(None, (one.words, f"Now {said}." if said else "Not set now."))))
+        for one, said in made
+    ]  # fmt: skip
+
+
+def read_inputs(model: type[BaseModel], typed: Mapping[str, str]) -> dict[str, object]:
+    """What was typed, as a model takes it; an empty input is not given. Raises `Invalid` by field."""
     given: dict[str, object] = {}
-    for name, field in operation.parameters.model_fields.items():
+    for name, field in model.model_fields.items():
         text = typed.get(name, "")
         if text.strip():
             given[name] = _value(name, field, text)

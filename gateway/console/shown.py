@@ -156,6 +156,20 @@ def in_words(name: str) -> str:
     return name.replace("_", " ").replace("-", " ")
 
 
+def lasting(seconds: float) -> str:
+    """How long something lasts, in the largest unit that it has."""
+    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= length:
+            return f"{seconds / length:.3g} {unit}"
+    return f"{seconds:.3g} s"
+
+
+def money(microcents: float) -> str:
+    """Millionths of a US cent as dollars."""
+    dollars = microcents / 100_000_000
+    return f"${dollars:,.2f}" if dollars >= 1 or not dollars else f"${dollars:.4f}"
+
+
 def in_prose(text: str) -> Markup:
     """Words of a declaration, in which what stands between back quotes is code."""
     parts = text.split("`")
@@ -168,7 +182,7 @@ def _within(value: dict[str, Any] | list[Any], kinds: set[object], things: Thing
     """What lies within a record: other records, or a document of any shape."""
     models = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)]
     if is_line or len(models) != 1:
-        return _document(value)
+        return in_json(value)
     (kind,) = models
     number = f"{len(value):,} {'entry' if len(value) == 1 else 'entries'}"
     if isinstance(value, dict):
@@ -177,7 +191,8 @@ def _within(value: dict[str, Any] | list[Any], kinds: set[object], things: Thing
     return Shown("lines", number, table=Table(columns_of(kind), lines), left_out=max(0, len(value) - MOST_LINES))
 
 
-def _document(value: dict[str, Any] | list[Any]) -> Shown:
+def in_json(value: dict[str, Any] | list[Any]) -> Shown:
+    """A document of any shape."""
     text = json.dumps(value, indent=2, ensure_ascii=False)
     number = len(value)
     what = (

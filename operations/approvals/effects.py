@@ -29,8 +29,11 @@ class UnknownEffectView(Record):
     strategy: Strategy
     job_type: str | None
     job_id: UUID
-    since: datetime
-    reason: str | None
+    asked_at: datetime = Field(description="When the job first set out to do it.")
+    since: datetime = Field(description="Since when nobody knows: the last look at the provider proved nothing.")
+    reason: str | None = Field(description="What that look saw.")
+    job_state: str | None
+    letter_id: UUID | None = Field(description="The dead letter of its job.")
 
 
 class RuledEffect(Record):

@@ -139,7 +139,7 @@ def preview_bulk_action(  # noqa: PLR0913 - one parameter per filter
 ) -> BulkPreview:
     """Look at what a bulk action would do: to how many at least, whom it would skip and why, and what it would cost."""
     wanted = _filter(call, verb, job_type, state, queue, error_code, since, before, account_id, payload)
-    change = None if patch is None else _object(patch)
+    change = None if patch is None else read_patch(patch)
     check_patch(verb, change)
     _check_texts("patch", change)
     with _looking(call) as tx:
@@ -318,7 +318,8 @@ def _by_reason(refused: dict[UUID, str]) -> list[BulkRefusal]:
     return [BulkRefusal(reason=why, jobs=jobs, example=examples[why]) for why, jobs in counts.most_common()]
 
 
-def _object(text: str) -> JsonObject:
+def read_patch(text: str) -> JsonObject:
+    """A merge patch that a query says; raises `Invalid`."""
     try:
         found: Any = json.loads(text)
     except (ValueError, RecursionError):

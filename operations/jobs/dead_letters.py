@@ -24,6 +24,7 @@ DEAD_LETTERS = Area(
     "deadletters", "Look at what died, replay it, or discard it. A letter goes by its own id or by its job's."
 )
 MENDED = "the cause is mended"
+MOST_GROUPS = 100
 
 
 class LetterState(StrEnum):
@@ -53,6 +54,18 @@ class DeadLetterLine(Record):
     resolved_by: str | None
     created_at: datetime
     resolved_at: datetime | None
+
+
+class LetterGroup(Record):
+    """Open dead letters of one job type with one code of errors."""
+
+    plural: ClassVar = "groups"
+    error_code: str
+    job_type: str
+    letters: int
+    orgs: int = Field(description="Of so many orgs.")
+    first_at: datetime
+    last_at: datetime
 
 
 class DeadLetterView(DeadLetterLine):
@@ -87,17 +100,31 @@ def list_dead_letters(
     window: Window,
     *,
     state: Annotated[LetterState, Field(description="Only this state.")] = LetterState.OPEN,
+    job_type: Annotated[str | None, Field(max_length=100, description="Only this job type.")] = None,
+    error_code: Annotated[
+        str | None, Field(max_length=200, description="Only letters whose error has this code.")
+    ] = None,
 ) -> Page[DeadLetterLine]:
     """List dead letters, the newest first."""
     asked = None if state is LetterState.ALL else state.value
     with call.reading() as tx:
-        found = dead_letters.listed(tx, state=asked, after=window.after(LetterPosition), limit=window.limit)
+        found = dead_letters.listed(
+            tx, state=asked, job_type=job_type, code=error_code, after=window.after(LetterPosition), limit=window.limit
+        )
     return window.page(
         found.rows,
         DeadLetterLine.model_validate,
         lambda letter: LetterPosition(letter.created_at, letter.letter_id),
         reached=found.reached,
     )
+
+
+@DEAD_LETTERS.look("groups", Route("GET", "/dead-letter-groups"), org="optional", looks_back=True)
+def list_letter_groups(call: Call) -> Page[LetterGroup]:
+    """List the groups of open dead letters by the code of their error and their job type, the largest first."""
+    with call.reading() as tx:
+        rows = dead_letters.grouped(tx, limit=MOST_GROUPS)
+    return Page([LetterGroup.model_validate(row) for row in rows], None, rows[0].reached if rows else None)
 
 
 @DEAD_LETTERS.look("show", Route("GET", "/dead-letters/{letter_id}"))

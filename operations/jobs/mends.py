@@ -12,6 +12,7 @@ from domain.jobs.replays.replay_plan import EffectFate, plan_replay
 from domain.orgs.privacy.redaction import redact
 from operations.call import Call
 from operations.jobs import replays
+from operations.jobs.bulk_actions import read_patch
 from operations.jobs.dead_letters import MENDED, rulings_of
 from operations.jobs.jobs import JOBS
 from operations.operation import Reason, Record, Route
@@ -49,6 +50,7 @@ class ReplayPlanView(Record):
     """What a replay would do. What the job did not come to is not known."""
 
     plural: ClassVar = "replay_plans"
+    values: ClassVar = ("changes.before", "changes.after")
     job_id: UUID
     refused: str | None = Field(description="Why it would be refused now.")
     effects: list[PlannedEffectView] = Field(
@@ -57,6 +59,9 @@ class ReplayPlanView(Record):
     )
     steps: list[PlannedStepView]
     saves_microcents: int = Field(description="What the steps have cost that a replay reuses.")
+    changes: list[JsonObject] = Field(
+        description="With a patch: each field that would differ, its path, before and after."
+    )
 
 
 @JOBS.look("replay-plan", Route("GET", "/jobs/{job_id}/replay-plan"))
@@ -65,10 +70,24 @@ def read_replay_plan(
     job_id: UUID,
     *,
     mended: Annotated[bool, Field(description="With another payload, which does all steps anew.")] = False,
+    patch: Annotated[
+        str | None,
+        Field(
+            max_length=65_536, description="A JSON merge patch of the payload as a text of JSON: what it would change."
+        ),
+    ] = None,
 ) -> ReplayPlanView:
-    """Look at what a retry, a replay or a mend of a job would do with the effects and steps that the ledger keeps."""
+    """Look at what a retry, a replay or a mend of a job would do with the effects and steps that the ledger keeps.
+
+    A patch that would be refused is refused, with the field and the reason.
+    """
+    change = None if patch is None else read_patch(patch)
+    mended = mended or change is not None
+    changes: list[JsonObject] = []
     with call.reading() as tx:
         job = _subject(tx, call, job_id)
+        if change is not None and (after := replays.replacement(tx, job, patch=change)):
+            changes = payload_changes(job.payload, after.payload)
         refused = _refusal(tx, job, mended=mended)
         kept = dead_letters.kept_work(tx, [job])[job.job_id]
     plan = plan_replay(kept, is_mended=mended)
@@ -78,6 +97,7 @@ def read_replay_plan(
         effects=[PlannedEffectView.model_validate(one) for one in plan.effects],
         steps=[PlannedStepView.model_validate(one) for one in plan.steps],
         saves_microcents=plan.saves_microcents,
+        changes=redact(changes),
     )
 
 

@@ -2,7 +2,7 @@
 -- Effects of which nobody knows whether they happened, between two positions, the newest doubt first. Many may be unknown since one moment:
 -- a statement leaves a thousand to a person at once. A tiebreak that stays orders them.
 select k.org_id, k.key, k.mode as strategy, coalesce(j.job_type, l.job_type) as job_type, k.job_id, k.unknown_since as since,
-  k.error_ref ->> 'reason' as reason, k.tiebreak
+  k.error_ref ->> 'reason' as reason, k.first_seen_at as asked_at, j.state as job_state, l.id as letter_id, k.tiebreak
 from (
   select *, md5(org_id::text || key)::uuid as tiebreak from idempotency_keys
   where kind = 'effect' and unknown_since <= %(at)s and unknown_since >= %(reached)s

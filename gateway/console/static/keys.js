@@ -21,7 +21,8 @@
 
   const deeds = {
     "?": () => document.getElementById("keys")?.showModal(),
-    "/": () => document.querySelector("main .filters input:not([type=hidden]), main .filters select")?.focus(),
+    "/": () => document.getElementById("search")?.focus(),
+    f: () => document.querySelector("main :is(.filters, .line) :is(input:not([type=hidden]), select)")?.focus(),
     j: () => move(1),
     k: () => move(-1),
     x: () => current()?.querySelector("input[type=checkbox]")?.click(),

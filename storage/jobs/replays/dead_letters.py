@@ -75,6 +75,9 @@ class LetterPosition(NamedTuple):
 MOST_LOOKED_AT = 20_000
 """How many letters a page looks at for those in one state; open ones have an index of their own."""
 
+MOST_OPEN = 5_000
+"""Open letters that are looked at for their groups."""
+
 COLUMNS = ("id", *(field.name for field in fields(DeadLetter) if field.name != "letter_id"))
 SELECT = f"select {', '.join(COLUMNS)} from dead_letters"  # noqa: S608 - the names of a class's fields
 
@@ -90,10 +93,12 @@ def get(tx: Transaction, letter_id: UUID) -> DeadLetter | None:
     return _first(tx.raw(query, {"id": letter_id}))
 
 
-def listed(
+def listed(  # noqa: PLR0913 - one parameter per filter
     tx: Transaction,
     *,
     state: str | None = "open",
+    job_type: str | None = None,
+    code: str | None = None,
     after: LetterPosition | None = None,
     limit: int,
     most_looked_at: int = MOST_LOOKED_AT,
@@ -103,13 +108,19 @@ def listed(
     A tenant's transaction lists the letters of its org, the ledger's those of all.
     """
     start = {"at": after.at if after else LAST_TIME, "last_id": after.letter_id if after else UUID(int=0)}
-    if state == "open":
+    if state == "open" and job_type is None and code is None:
         found = tx.run("list_open_letters", **start, limit=limit + 1)
         return Looked([_letter(row) for row in found], None)
     rows = tx.run("look_back_at_dead_letters", **start, most=most_looked_at)
     reached = rows[0].reached if rows else None
-    found = tx.run("list_dead_letters", **start, state=state, reached=reached or FIRST_TIME, limit=limit + 1)
+    wanted = {"state": state, "job_type": job_type, "code": code, "reached": reached or FIRST_TIME}
+    found = tx.run("list_dead_letters", **start, **wanted, limit=limit + 1)
     return Looked([_letter(row) for row in found], reached)
+
+
+def grouped(tx: Transaction, *, limit: int, most_looked_at: int = MOST_OPEN) -> Sequence[Row]:
+    """The newest open letters by their errors' codes and job types, the largest groups first."""
+    return tx.run("group_open_letters", most=most_looked_at, limit=limit)
 
 
 def lock(tx: Transaction, ids: Sequence[UUID], *, waits: bool = True) -> Sequence[DeadLetter]:

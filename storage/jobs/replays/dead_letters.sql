@@ -9,11 +9,26 @@ where state = 'open' and (created_at, id) < (%(at)s, %(last_id)s)
 order by created_at desc, id desc limit %(limit)s
 
 -- name: list_dead_letters
--- Dead letters in a state, or in any, between two positions, the newest first.
+-- Dead letters in a state, or in any, of a job type and a code of errors where these are named, between two positions, the newest first.
 select * from dead_letters
 where (created_at, id) < (%(at)s, %(last_id)s)
   and created_at >= %(reached)s and (%(state)s::text is null or state = %(state)s)
+  and (%(job_type)s::text is null or job_type = %(job_type)s) and (%(code)s::text is null or error ->> 'code' = %(code)s)
 order by created_at desc, id desc limit %(limit)s
+
+-- name: group_open_letters
+-- The newest open dead letters by the code of their error and their job type: of each group how many, of how many orgs, and since when.
+-- `reached` is how far back they were looked at, where there are more.
+with looked as (
+  select error ->> 'code' as error_code, job_type, org_id, created_at, row_number() over (order by created_at desc, id desc) as nth
+  from (
+    select error, job_type, org_id, created_at, id from dead_letters where state = 'open' order by created_at desc, id desc limit %(most)s + 1
+  ) as newest
+)
+select coalesce(error_code, '') as error_code, job_type, count(*) as letters, count(distinct org_id) as orgs, min(created_at) as first_at,
+  max(created_at) as last_at, (select created_at from looked where nth = %(most)s + 1) as reached
+from looked where nth <= %(most)s
+group by 1, 2 order by letters desc, last_at desc, 1, 2 limit %(limit)s
 
 -- name: look_back_at_dead_letters
 -- How far a look at so many of them reaches; no row when that is to the end.

@@ -16,22 +16,20 @@ from beat_schedule import EVERY
 from commands import doctor
 from commands.doctor import (
     ask_workers,
-    audit_check,
     beat_check,
     broker_check,
     clock_check,
     examine,
-    gate_check,
     limits_check,
-    push_check,
+    of_ledger,
     queue_checks,
     seal_check,
-    watch_check,
 )
 from commands.people_checks import people_check
 from domain.jobs.gate_causes import Cause
 from engine.beat import tick, tick_payload
 from engine.runtime import Runtime
+from operations import health
 from sandbox.servers.child_process import ChildProcess, Command
 from sandbox.servers.free_port import find_free_port
 from sandbox.servers.valkey_server import ValkeyServer
@@ -51,6 +49,11 @@ from tests.doubles.mail_factories import connect_account
 from tests.house.reading import ROOT
 from tests.servers.python_processes import spawn_python
 from tests.waiting import eventually
+
+audit_check = of_ledger(health.audit_check)
+gate_check = of_ledger(health.gate_check)
+push_check = of_ledger(health.push_check)
+watch_check = of_ledger(health.watch_check)
 
 
 def wrong(checks: Sequence[Check]) -> set[str]:

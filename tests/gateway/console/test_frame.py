@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from uuid import UUID
 
 import pytest
 from psycopg import Connection
@@ -54,8 +55,9 @@ def test_a_theme_is_kept_and_leads_back_into_the_console_only(admin: SignedBrows
         ("/nothing", 404, "there is no page nothing"),
         ("/jobs/nothing", 404, "there is no page jobs/nothing"),
         ("/jobs/show/of/it", 404, "there is no page jobs/show"),
-        ("/jobs/show?job_id=01a228ff-0000-7000-8000-000000000000", 404, "there is no job"),
-        ("/jobs?colour=red", 422, "is no filter of this page"),
+        (f"/jobs/show?job_id={UUID(int=7)}", 404, "there is no job"),
+        ("/reminders?colour=red", 422, "is no filter of this page"),
+        ("/jobs?colour=red", 422, "is no field of this page"),
         ("/jobs?cursor=x", 422, "is no cursor of this list"),
         ("/jobs?of_org=x", 422, "is no id of an org"),
     ],

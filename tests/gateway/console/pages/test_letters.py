@@ -1,0 +1,90 @@
+"""Dead letters: groups, one letter with its plan, the mend with its diff, and what is done to all of a group."""
+
+import re
+from uuid import UUID
+
+from psycopg import Connection
+
+from domain.orgs.access.operators import OperatorRole
+from engine.runtime import Runtime
+from tests.doubles import probe_jobs
+from tests.doubles.factories import make_org
+from tests.gateway.console.conftest import SignIn
+from tests.gateway.console.signed import SignedBrowser
+from tests.operations.jobs.test_dead_letters import DOUBT, die
+
+
+def test_letters_are_grouped_by_what_went_wrong(admin: SignedBrowser, process: Runtime, org: UUID) -> None:
+    assert "No job is dead" in admin.text("/deadletters")
+    first, second = (die(process, org, probe_jobs.ending, word="transient") for _ in range(2))
+    doubtful = die(process, org, probe_jobs.effectful, **DOUBT)
+    text = admin.text("/deadletters")
+    assert re.search(r"transient</bdi></a></td>.*?probe_jobs\.ending.*?letters\">2<", text, re.DOTALL)
+    assert all(f"…{str(one)[-8:]}" in text for one in (first, second, doubtful))
+    group = admin.text("/deadletters?error_code=uncertain&job_type=probe_jobs.effectful")
+    assert f"…{str(doubtful)[-8:]}" in group
+    assert f"…{str(first)[-8:]}" not in group
+    assert "/console/bulk/preview?verb=replay&amp;job_type=probe_jobs.effectful&amp;error_code=uncertain" in group
+
+
+def test_a_letter_says_what_a_replay_would_do(admin: SignedBrowser, process: Runtime, org: UUID) -> None:
+    text = admin.text(f"/deadletters/show?letter_id={die(process, org, probe_jobs.effectful, **DOUBT)}")
+    assert "needs your word" in text
+    assert "It would be refused now" in text
+    assert "/console/deadletters/discard?letter_id=" in text
+
+
+def test_an_operator_of_some_orgs_sees_their_letters_and_no_other(
+    sign_in: SignIn, process: Runtime, org: UUID, database: Connection
+) -> None:
+    own, foreign = (
+        die(process, one, probe_jobs.ending, word="transient") for one in (org, make_org(database, "the others"))
+    )
+    browser = sign_in(OperatorRole.SUPPORT, org)
+    text = browser.text("/deadletters")
+    assert f"…{str(own)[-8:]}" in text
+    assert f"…{str(foreign)[-8:]}" not in text
+    assert "a passing trouble" in browser.text(f"/deadletters/show?letter_id={own}")
+    assert "there is no dead letter" in browser.text(f"/deadletters/show?letter_id={foreign}", 404)
+
+
+def test_a_mend_is_typed_shown_as_a_difference_and_done(
+    admin: SignedBrowser, process: Runtime, org: UUID, database: Connection
+) -> None:
+    job_id = die(process, org, probe_jobs.ending, word="transient")
+    assert "Now text(9)." in admin.text(f"/jobs/mend?job_id={job_id}")
+    typed = {"job_id": str(job_id), "reason": "a test"}
+    nothing = admin.post("/jobs/mend", typed)
+    assert (nothing.status, b"nothing is changed" in nothing.body) == (422, True)
+    odd = admin.post("/jobs/mend", typed | {"patch": '{"word": 5}'})
+    assert (odd.status, b'id="field-field.word-trouble"' in odd.body) == (422, True)
+    asked = admin.post("/jobs/mend?show_values=yes", typed | {"field.word": "well"})
+    assert asked.status == 200
+    assert b"<del><bdi>transient</bdi></del>" in asked.body
+    assert b"<ins><bdi>well</bdi></ins>" in asked.body
+    assert database.execute("select count(*) from jobs where replay_of is not null").fetchone() == (0,)
+    done = admin.post("/jobs/mend", typed | {"patch": '{"word": "well"}', "confirmed": "yes"})
+    assert done.status in {200, 303}
+    assert database.execute("select payload ->> 'word' from jobs where replay_of = %s", (job_id,)).fetchone() == (
+        "well",
+    )
+
+
+def test_all_of_a_group_are_previewed_and_replayed(
+    admin: SignedBrowser, process: Runtime, org: UUID, database: Connection
+) -> None:
+    for _ in range(2):
+        die(process, org, probe_jobs.ending, word="transient")
+    asked = {"verb": "replay", "job_type": "probe_jobs.ending", "error_code": "transient"}
+    text = admin.text("/bulk/preview?verb=replay&job_type=probe_jobs.ending&error_code=transient")
+    assert "Replay 2 jobs?" in text
+    assert "none would be skipped" in text
+    started = admin.post("/bulk/start", asked | {"reason": "a test", "confirmed": "yes"})
+    (bulk_id,) = database.execute("select id from bulk_actions").fetchone() or (None,)
+    assert started.status in {200, 303}
+    shown = admin.text(f"/bulk/show?bulk_id={bulk_id}")
+    assert "running" in shown
+    assert f"/console/bulk/abort?bulk_id={bulk_id}" in shown
+    wrong = admin.text("/bulk/preview?verb=replay&state=running", 422)
+    assert "replay is not done to running jobs" in wrong
+    assert "There is nothing to do" in admin.text("/bulk/preview?verb=cancel&job_type=probe_jobs.noop")
