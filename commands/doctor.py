@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -15,9 +15,7 @@ from commands.clients_queues import clients_queues_checks
 from commands.people_checks import console_check, people_check
 from commands.settings_checks import extras_checks, one_broker_check, settings_checks
 from domain.jobs.failures import Failure, Invalid
-from domain.jobs.gate_causes import Cause
 from domain.jobs.queues import BrokerNames, Queue
-from domain.notifications.alerts.due import is_long
 from engine.broker.broker_use import diagnose_use
 from engine.broker.connection_errors import CONNECTION_ERRORS
 from engine.broker.publisher import transport_options
@@ -27,37 +25,18 @@ from engine.counting import beat_ticks
 from engine.runtime import Runtime, runtime
 from observability import logs
 from observability.connection_diagnosis import diagnosis_of
+from operations.health import LEDGER_CHECKS, Looking
 from settings import Settings
-from storage.jobs import gates, refusals
-from storage.jobs.audit_log import exports
-from storage.mail.accounts import accounts, pushes
-from storage.models.money import model_calls
-from storage.notifications import alerts
 from storage.orgs.secrets import other_keys
 from storage.postgres.execution import DatabaseError
 from storage.postgres.readiness import Check, database_checks, installation_checks, not_answered
 
 LARGEST_CLOCK_DIFFERENCE_S = 5.0
 """Jobs go by the database's clock, logs and providers' tokens by the machine's; one that is this far off is broken."""
-WATCH_RENEWAL = timedelta(days=2)
-"""Watches are renewed daily: one that missed two renewals is in trouble, though it lasts for seven days."""
-PUSHES_WITHIN = timedelta(days=1)
-"""They are counted by day: yesterday's and today's."""
 INSPECTION_S = 2.0
 NAMES = "worker names"
-ANSWERS_WITHIN = timedelta(hours=1)
-MOST_UNUSABLE = 10
-"""Answers of an hour that cannot be used; fewer are what some mail brings about. It takes half of all calls, too: a
-model or a release that the vendor's requests no longer fit shows in nearly each of them."""
 MOST_NAMED = 3
 START_BEAT = "start one, better two: celery -A tasks beat"
-
-EXPORTED_WITHIN = timedelta(hours=26)
-"""An export a day, and time to make it: a shorter retention alarms nobody between two of them."""
-
-REFUSED_WITHIN = timedelta(hours=1)
-ALERT_LOST_WITHIN = timedelta(hours=1)
-"""An alert that could not be delivered raises no other; this is where it is seen."""
 
 
 class AskingApp(Celery):  # type: ignore[misc] # Celery ships no types
@@ -120,22 +99,25 @@ def _of_the_database(process: Runtime) -> Sequence[Check]:
     ]
 
 
+def of_ledger(check: Callable[[Looking], Check]) -> Callable[[Runtime], Check]:
+    """A check of what the console shows, too, for a process."""
+
+    def examine_ledger(process: Runtime) -> Check:
+        with process.database.ledger() as tx:
+            return check(Looking(tx, process.settings, process.clock()))
+
+    return examine_ledger
+
+
 def _ledger_checks() -> Sequence[tuple[str, Callable[[Runtime], Check]]]:
     """What only the ledger knows, by name."""
     return (
         ("clock", clock_check),
         ("sealed tokens", seal_check),
         ("beat", beat_check),
-        ("pushes", push_check),
-        ("watches", watch_check),
-        ("model answers", answers_check),
-        ("gates", gate_check),
         ("people", people_check),
         ("console", console_check),
-        ("providers", provider_check),
-        ("refused messages", refusal_check),
-        ("alerts", alert_check),
-        ("audit log", audit_check),
+        *((name, of_ledger(check)) for name, check in LEDGER_CHECKS),
     )
 
 
@@ -215,88 +197,6 @@ def model_check(process: Runtime) -> Check:
     return Check("model key", ok=True, finding="set")
 
 
-def answers_check(process: Runtime) -> Check:
-    """Whether what the language model says can be used."""
-    with process.database.ledger() as tx:
-        found = model_calls.count_unusable(tx, within=ANSWERS_WITHIN)
-    finding = f"{found.unusable} of {found.calls} of the last hour could not be used"
-    if found.unusable < MOST_UNUSABLE or found.unusable * 2 < found.calls:
-        return Check("model answers", ok=True, finding=finding)
-    remedy = (
-        "see that POSTROOM_CLASSIFY_MODEL, POSTROOM_CLASSIFY_FIRST_MODEL and POSTROOM_DRAFT_MODEL name models that do"
-        " what is asked of them"
-    )
-    finding += f"; the vendor refused the latest: {found.latest}" if found.latest else ""
-    return Check("model answers", ok=False, finding=finding, remedy=remedy)
-
-
-def gate_check(process: Runtime) -> Check:
-    """Which gates somebody has closed; they are nothing wrong, and the likeliest reason why jobs wait."""
-    with process.database.ledger() as tx:
-        paused = [gate for gate in gates.closed(tx) if gate.cause is Cause.PAUSE]
-    if not paused:
-        return Check("gates", ok=True, finding="nobody has closed one")
-    named = "; ".join(f"{gate.scope} {gate.key}".strip() + f": {gate.reason}" for gate in paused[:MOST_NAMED])
-    more = f"; and {len(paused) - MOST_NAMED} more" if len(paused) > MOST_NAMED else ""
-    return Check("gates", ok=True, finding=f"{len(paused)} closed, whose jobs wait: {named}{more}")
-
-
-def provider_check(process: Runtime) -> Check:
-    """Whether a provider refuses all calls for so long that a person should look: a refused key, spent credit."""
-    with process.database.ledger() as tx:
-        parked = [park for park in alerts.parked_providers(tx) if is_long(park)]
-    if not parked:
-        return Check("providers", ok=True, finding="none refuses calls")
-    finding = "; ".join(f"{park.provider} until {park.until:%Y-%m-%d %H:%M} UTC: {park.reason}" for park in parked)
-    remedy = (
-        "mend the key, the credit or the model's name, start the workers anew, and open the gate:"
-        f" celery -A tasks gates open provider {parked[0].provider} --cause slow_down"
-        " (docs/howto/mend-a-parked-provider.md)"
-    )
-    return Check("providers", ok=False, finding=finding, remedy=remedy)
-
-
-def refusal_check(process: Runtime) -> Check:
-    """Whether messages of Celery's clients were refused lately: their clients may never hear of it."""
-    with process.database.ledger() as tx:
-        lately, kept = (alerts.count_refusals(tx, within=within) for within in (REFUSED_WITHIN, refusals.KEPT_FOR))
-    finding = f"{lately} of the last hour, {kept} of the last {refusals.KEPT_FOR.days} days, which are kept"
-    remedy = "mend the client that sends them: celery -A tasks jobs refused" if lately else ""
-    return Check("refused messages", ok=not lately, finding=finding, remedy=remedy)
-
-
-def alert_check(process: Runtime) -> Check:
-    """Whether alerts go to somebody, and arrived lately."""
-    with process.database.ledger() as tx:
-        lost = alerts.undelivered(tx, within=ALERT_LOST_WITHIN)
-    if lost:
-        remedy = "see why: celery -A tasks jobs list --job-type deadletter.send_alert; then mend POSTROOM_ALERT_URL"
-        return Check("alerts", ok=False, finding=f"{lost} could not be delivered", remedy=remedy)
-    if not process.settings.alert_url.get_secret_value():
-        return Check("alerts", ok=True, finding="only logged and audited: POSTROOM_ALERT_URL is not set")
-    return Check("alerts", ok=True, finding="they are delivered")
-
-
-def audit_check(process: Runtime) -> Check:
-    """Whether the audit log leaves as its setting says: it does not before it is exported and counted."""
-    seconds = process.settings.audit_retention_s
-    if seconds is None:
-        return Check("audit log", ok=True, finding="kept for ever: POSTROOM_AUDIT_RETENTION_S is not set")
-    keep_for = timedelta(seconds=seconds)
-    with process.database.ledger() as tx:
-        found = exports.measure(tx, keep_for=keep_for)
-    if found.since is not None and process.clock() - found.since > max(keep_for, EXPORTED_WITHIN):
-        until = f"after {found.since:%Y-%m-%d %H:%M} UTC" if found.is_exported else "at all"
-        finding = f"nothing was exported {until}, so the log grows beyond POSTROOM_AUDIT_RETENTION_S"
-        remedy = "run, daily: celery -A tasks audit export --to DIRECTORY"
-        return Check("audit log", ok=False, finding=finding, remedy=remedy)
-    if found.is_uncounted:
-        finding = "exported entries past their time wait to be counted for the metrics"
-        remedy = "give a worker a metrics port: POSTROOM_METRICS_PORT"
-        return Check("audit log", ok=False, finding=finding, remedy=remedy)
-    return Check("audit log", ok=True, finding="exported within its time")
-
-
 def clock_check(process: Runtime) -> Check:
     """How far this machine's clock is from the database's, which is the one that counts."""
     with process.database.ledger() as tx:
@@ -342,34 +242,6 @@ def beat_check(process: Runtime) -> Check:
     if ticks.is_silent:
         return Check("beat", ok=True, finding=f"silent since {seen}, while gates keep its jobs from running")
     return Check("beat", ok=True, finding=f"ticks; the last time at {seen}")
-
-
-def push_check(process: Runtime) -> Check:
-    """Which pushes were acknowledged and thrown away lately; each mailbox is looked at by the schedule, too."""
-    since = (process.clock() - PUSHES_WITHIN).date()
-    with process.database.ledger() as tx:
-        found = pushes.refused_since(tx, since)
-    if not found:
-        return Check("pushes", ok=True, finding=f"none was thrown away since {since}")
-    counted: Counter[str] = Counter()
-    for row in found:
-        counted[row.reason] += row.count
-    named = ", ".join(f"{count} as {reason}" for reason, count in counted.most_common())
-    return Check("pushes", ok=True, finding=f"thrown away since {since}: {named}")
-
-
-def watch_check(process: Runtime) -> Check:
-    """Whether the watch of every active mailbox was renewed in time."""
-    with process.database.ledger() as tx:
-        silent = accounts.without_watch(tx, process.clock(), renewal=WATCH_RENEWAL)
-    if not silent:
-        return Check("watches", ok=True, finding="those of all active mailboxes were renewed in time")
-    names = ", ".join(account.email for account in silent[:5]) + (", …" if len(silent) > 5 else "")  # noqa: PLR2004 - a few say enough
-    remedy = (
-        "enqueue gmail.renew_watch for them, or see why it fails:"
-        " celery -A tasks jobs list --job-type gmail.renew_watch"
-    )
-    return Check("watches", ok=False, finding=f"{len(silent)} without a fresh watch: {names}", remedy=remedy)
 
 
 def _checked(name: str, check: Callable[[], Check]) -> Check:

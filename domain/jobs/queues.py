@@ -24,6 +24,18 @@ class Queue(StrEnum):
     """Poison jobs, and the task that raises their alert."""
 
 
+OLDEST_DUE_S: Mapping[Queue, int] = {
+    Queue.CRITICAL: 30,
+    Queue.DEFAULT: 300,
+    Queue.NOTIFICATIONS: 120,
+    Queue.PLANNING: 900,
+    Queue.EXPORTS: 1_800,
+    Queue.MAINTENANCE: 3_600,
+    Queue.DEADLETTER: 600,
+}
+"""The objectives: for how many seconds the oldest due job of a queue may wait (docs/howto/watch-the-fleet.md)."""
+
+
 class JobCategory(StrEnum):
     """What kind of work a job type is: how long its keys are kept and how its jobs are watched follow from it."""
 

@@ -127,7 +127,7 @@ def _shown(
 ) -> dict[str, object]:
     """What the template of a list or a look says of the answer."""
     if operation.is_list:
-        listing = _listing(request, frame, operation, answer) if isinstance(answer, Page) else None
+        listing = listing_of(request, frame, operation, answer) if isinstance(answer, Page) else None
         return {"listing": listing, "steps": _steps_of_list(frame, operation, typed)}
     entries = entries_of(answer, frame.things) if isinstance(answer, Record) else []
     return {"entries": entries, "steps": _steps_of_thing(frame, operation, answer, typed)}
@@ -241,7 +241,8 @@ def _refuse_unknown(operation: AnyOperation, request: Request) -> None:
             )
 
 
-def _listing(request: Request, frame: Frame, operation: AnyOperation, answer: Page[Any]) -> Listing:
+def listing_of(request: Request, frame: Frame, operation: AnyOperation, answer: Page[Any]) -> Listing:
+    """What a list has answered, each line with the page of its thing."""
     look = look_of(operation.area, operation.record)
     seen = look is not None and sees(frame.visitor, look)
     lines = [

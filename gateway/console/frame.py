@@ -27,7 +27,7 @@ THEMES = ("light", "dark")
 MOST_ORGS = 200
 """Orgs to choose from; of more than these, the id is typed."""
 KEYS = {
-    "accounts": "m", "approvals": "a", "audit": "l", "deadletters": "d", "effects": "f", "gates": "q", "jobs": "j",
+    "accounts": "m", "approvals": "a", "audit": "l", "deadletters": "d", "effects": "f", "jobs": "j",
     "orgs": "t", "reminders": "r", "schedules": "s", "workflows": "w", "notifications": "n",
 }  # fmt: skip
 """The letter after `g` that leads to an area."""

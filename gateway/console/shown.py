@@ -156,6 +156,20 @@ def in_words(name: str) -> str:
     return name.replace("_", " ").replace("-", " ")
 
 
+def lasting(seconds: float) -> str:
+    """How long something lasts, in the largest unit that it has."""
+    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= length:
+            return f"{seconds / length:.3g} {unit}"
+    return f"{seconds:.3g} s"
+
+
+def money(microcents: float) -> str:
+    """Millionths of a US cent as dollars."""
+    dollars = microcents / 100_000_000
+    return f"${dollars:,.2f}" if dollars >= 1 or not dollars else f"${dollars:.4f}"
+
+
 def in_prose(text: str) -> Markup:
     """Words of a declaration, in which what stands between back quotes is code."""
     parts = text.split("`")

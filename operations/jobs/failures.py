@@ -43,11 +43,6 @@ class FailureGroup(Record):
     note: str | None
     marked_by: str | None
     marked_at: datetime | None
-
-
-class FailureGroupView(FailureGroup):
-    """A kind of failure, with the newest jobs that ended by it."""
-
     job_ids: list[UUID] = Field(description="The newest 20, the newest first. Some may be past their retention.")
 
 
@@ -66,11 +61,11 @@ def list_failure_groups(
 
 
 @FAILURES.look("show", FLEET)
-def show_failure_group(call: Call, fingerprint: str) -> FailureGroupView:
+def show_failure_group(call: Call, fingerprint: str) -> FailureGroup:
     """Show a kind of failure, and the newest jobs that ended by it."""
     with call.reading() as tx:
         found = failure_groups.read(tx, fingerprint)
-    return FailureGroupView.model_validate(found)
+    return FailureGroup.model_validate(found)
 
 
 @FAILURES.deed("mark", FLEET, events=("failure.marked",), many=True)
@@ -83,11 +78,11 @@ def mark_failure_group(
         str | None,
         Field(pattern=WORDS, max_length=1000, description="What is known of it, such as a link to a report."),
     ] = None,
-) -> FailureGroupView:
+) -> FailureGroup:
     """Say that a kind of failure is known, or mended, or new again; the note takes the place of the one before."""
     if note is not None and redact_text(note) != note:
         raise Invalid("note", WITHOUT_SECRET)
     with call.writing() as tx:
         marked = failure_groups.mark(tx, fingerprint, state=state.value, note=note, by=call.name)
         call.audit(tx, SYSTEM_ORG, {"fingerprint": fingerprint, "state": state.value, "note": note})
-    return FailureGroupView.model_validate(marked)
+    return FailureGroup.model_validate(marked)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import Annotated, ClassVar
 from uuid import UUID
 
@@ -25,6 +26,9 @@ FLEET = OperatorsOnly("what waits in a queue is of all orgs, and an API key is o
 BY_DEFAULT = timedelta(hours=1)
 OF_ORG_BY_DEFAULT = timedelta(days=1)
 MOST_TYPES = 100
+MOST_SUMS = 100
+MOST_SUMMED = 200_000
+"""Hours of an org and a type that are summed: part of a second."""
 
 Since = Annotated[
     AwareDatetime | None, Field(description="From then on, by whole steps; an hour ago by default, of an org a day.")
@@ -95,6 +99,29 @@ class OrgHour(Record):
     microcents: int = Field(description="What the jobs that ended have cost, in millionths of a US cent.")
 
 
+class SummedBy(StrEnum):
+    """What the costs of a range are summed by."""
+
+    ORG = "org"
+    TYPE = "type"
+    DAY = "day"
+
+
+class SummedCost(Record):
+    """What the jobs of one org, of one type or of one day did and cost in a range of time."""
+
+    plural: ClassVar = "sums"
+    org_id: UUID | None = Field(description="Null, but for a sum by org.")
+    job_type: str | None = Field(description="Null, but for a sum by type.")
+    day: datetime | None = Field(description="When the day begins, in UTC. Null, but for a sum by day.")
+    enqueued: int
+    succeeded: int
+    failed: int
+    seconds: float = Field(description="How long the attempts had run, in all.")
+    microcents: int = Field(description="In millionths of a US cent.")
+    reached: datetime | None = Field(description="Older hours were not summed, for there were too many; else null.")
+
+
 @HISTORY.look("jobs", Route("GET", "/history/jobs"), org="optional")
 def list_job_history(
     call: Call,
@@ -160,6 +187,23 @@ def list_org_hours(
         first = floor(in_utc(since or now - OF_ORG_BY_DEFAULT), Step.HOUR)
         asked = {"since": first, "before": before or now, "of_org": call.org_id, "of_type": types and types[0]}
         return window.records(tx, "list_org_hours", OrgHour, **asked)
+
+
+@HISTORY.look("sums", Route("GET", "/history/sums"), org="optional")
+def sum_org_hours(
+    call: Call,
+    *,
+    by: Annotated[SummedBy, Field(description="By `org`, `type` or `day`.")] = SummedBy.TYPE,
+    since: Annotated[AwareDatetime | None, Field(description="From this hour on; a day ago by default.")] = None,
+    before: Before = None,
+) -> Page[SummedCost]:
+    """Sum what orgs' jobs did and cost by org, by type or by day: the 100 dearest, or the 100 newest days."""
+    with call.reading() as tx:
+        now = ledger.read_time(tx)
+        first = floor(in_utc(since or now - OF_ORG_BY_DEFAULT), Step.HOUR)
+        asked = {"since": first, "before": before or now, "of_org": call.org_id, "by": by.value}
+        rows = tx.run("sum_org_hours", **asked, most=MOST_SUMMED, limit=MOST_SUMS)
+    return Page([SummedCost.model_validate(row) for row in rows], None)
 
 
 def _named(job_types: Sequence[str] | None) -> list[str] | None:

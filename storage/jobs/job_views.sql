@@ -139,3 +139,18 @@ with recursive family as (
 select f.id, f.org_id from family f join jobs j on j.id = f.id
 where f.level > 0 and j.finished_at is null and (j.state = 'queued' or j.cancel_requested_at is null)
 order by f.level, f.id limit %(most)s
+
+-- name: list_workers
+-- Processes that run jobs, those with the longest lease first. What each holds is counted among the held jobs that are checked next.
+with held as materialized (
+  select worker_id from (
+    select worker_id, state from jobs where next_check_at < now() + interval '1 hour' order by next_check_at limit 10000
+  ) as c
+  where c.state in ('claimed', 'running')
+)
+select w.id as worker_id, case when w.lease_until > now() then 'active' else 'gone' end as state, w.hostname, w.pid, w.node_id, w.started_at,
+  w.lease_until, (select count(*) from held h where h.worker_id = w.id) as held
+from workers w
+where (w.lease_until, w.id) < (coalesce(%(after_lease_until)s::timestamptz, 'infinity'),
+  coalesce(%(after_worker_id)s::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
+order by w.lease_until desc, w.id desc limit %(limit)s

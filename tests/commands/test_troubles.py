@@ -11,9 +11,16 @@ import psycopg
 import pytest
 from pydantic import SecretStr
 
-from commands.doctor import answers_check, broker_check, examine, model_check, names_check
+from commands.doctor import (
+    broker_check,
+    examine,
+    model_check,
+    names_check,
+    of_ledger,
+)
 from domain.jobs.failures import Forbidden
 from engine.runtime import Runtime
+from operations import health
 from sandbox.servers.child_process import ChildProcess, Command
 from sandbox.servers.free_port import find_free_port
 from sandbox.servers.postgres_server import PostgresServer
@@ -28,6 +35,8 @@ from tests.doubles.mail_factories import make_account
 from tests.house.reading import ROOT
 from tests.servers.python_processes import run_python, spawn_python
 from tests.waiting import eventually
+
+answers_check = of_ledger(health.answers_check)
 
 
 def celery(*words: str, environment: Mapping[str, str], status: int = 1) -> str:

@@ -15,6 +15,7 @@ from fastapi import APIRouter, Request, Response
 
 from domain.jobs.failures import Forbidden, Invalid
 from domain.orgs.access.operators import CONSOLE
+from gateway.console.derived import Listing, listing_of
 from gateway.console.frame import FRAME_FIELDS, Frame, Shortcut, frame_of, reading_call, reads_of, sees
 from gateway.console.rendering import page
 from gateway.console.things import AnyOperation
@@ -26,6 +27,14 @@ from operations.pages import Page
 P = ParamSpec("P")
 Answer = TypeVar("Answer", bound=Record | Page[Any])
 Shown = TypeVar("Shown")
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Words that lead to a page."""
+
+    words: str
+    href: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +51,10 @@ class Look:
         call = reading_call(self.request, self.frame.visitor, self.frame.org_id)
         return operation(call, *arguments, **options)
 
+    def table(self, operation: AnyOperation, answer: Page[Any]) -> Listing:
+        """A list's answer as the derived pages show it."""
+        return listing_of(self.request, self.frame, operation, answer)
+
     def may(self, operation: AnyOperation) -> bool:
         """Whether the visitor may call an operation, here and now: a part of a page is left out where not."""
         return sees(self.frame.visitor, operation) and not self.frame.needs_org(operation)
@@ -49,6 +62,10 @@ class Look:
     def href(self, operation: AnyOperation, **given: object) -> str:
         """The page of an operation."""
         return self.frame.things.page(operation, given)
+
+    def link(self, words: str, operation: AnyOperation, **given: object) -> Link:
+        """A link to it."""
+        return Link(words, self.href(operation, **given))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,11 +85,13 @@ class HandPage(Generic[Shown]):
     """The letter after `g`. A page that has one is named in the navigation before the areas."""
     order: int = 0
     """Where it is named there."""
+    template: str = ""
+    """The file of its template; the one with the name of the module's, unless another is named."""
 
-    @property
-    def template(self) -> str:
-        """The file of its template."""
-        return f"pages/{self.fill.__module__.rpartition('.')[2]}.html"
+    def __post_init__(self) -> None:
+        """Name the template."""
+        own = f"pages/{self.fill.__module__.rpartition('.')[2]}.html"
+        object.__setattr__(self, "template", self.template or own)
 
     @property
     def here(self) -> str:
@@ -88,7 +107,9 @@ class HandPage(Generic[Shown]):
                 raise Invalid(name, f"is no field of this page: it has {', '.join(self.asks) or 'none'}")
         asked = {name: value for name in self.asks if (value := request.query_params.get(name))}
         look = Look(request, frame_of(request, visitor), asked)
-        return page(self.template, frame=look.frame, here=self.here, title=self.title, shown=self.fill(look))
+        needs_org = self.needs is not None and look.frame.needs_org(self.needs)
+        template, shown = ("pages/choose.html", None) if needs_org else (self.template, self.fill(look))
+        return page(template, frame=look.frame, here=self.here, title=self.title, shown=shown)
 
 
 @cache

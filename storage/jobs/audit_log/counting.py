@@ -89,6 +89,12 @@ def add(tx: Transaction, added: Mapping[MetricSeries, float], *, upto: int, coun
     )
 
 
+def counted_at(tx: Transaction) -> datetime | None:
+    """Every event before that time is counted; None while nobody has counted."""
+    at: datetime | None = tx.run("read_counted_at")[0].counted_at
+    return at
+
+
 def measure_queues(tx: Transaction, queues: Sequence[str]) -> Sequence[QueueMeasure]:
     """How many jobs wait or are held in each queue, up to `MOST_MEASURED` of a kind."""
     return [QueueMeasure(*row) for row in tx.run("measure_queues", queues=list(queues), most=MOST_MEASURED)]

@@ -92,6 +92,10 @@ with added as (
 )
 update counting set counted_to = %(upto)s, counted_at = coalesce(%(counted_at)s::timestamptz, counted_at)
 
+-- name: read_counted_at
+-- Before which time every event is counted.
+select counted_at from counting
+
 -- name: measure_queues
 -- How many jobs wait or are held in each queue, and since when the oldest has been due; at most so many are looked at of a kind.
 -- `due` is for the relay to publish, `published` waits for a worker, `backlog` for its turn, `parked` for a gate or key, and `held` is

@@ -16,7 +16,7 @@ on conflict (fingerprint) do update set
 
 -- name: list_failure_groups
 -- Kinds of failure, those that were seen last first.
-select fingerprint, code, job_type, words, first_seen, last_seen, failures, state, note, marked_by, marked_at from failure_groups
+select fingerprint, code, job_type, words, first_seen, last_seen, failures, state, note, marked_by, marked_at, job_ids from failure_groups
 where (%(state)s::text is null or state = %(state)s::text) and (%(code)s::text is null or code = %(code)s::text)
   and (%(job_type)s::text is null or job_type = %(job_type)s::text)
   and (last_seen, fingerprint) < (coalesce(%(after_last_seen)s::timestamptz, 'infinity'), coalesce(%(after_fingerprint)s::text, ''))

@@ -2,8 +2,11 @@
 
 from psycopg import Connection
 
-from commands.doctor import refusal_check
+from commands.doctor import of_ledger
 from engine.runtime import Runtime
+from operations import health
+
+refusal_check = of_ledger(health.refusal_check)
 
 
 def test_refused_messages_are_named_for_an_hour(process: Runtime, database: Connection) -> None:

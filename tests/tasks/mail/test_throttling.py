@@ -6,14 +6,17 @@ from uuid import UUID
 
 import pytest
 
-from commands.doctor import provider_check
+from commands.doctor import of_ledger
 from domain.jobs.gate_causes import Cause
 from domain.jobs.job import SYSTEM_ORG
 from domain.mail.correspondence import EmailState
+from operations import health
 from sandbox.emulator.control import FaultOrder
 from storage.jobs import gates
 from tests.doubles.factories import pass_time
 from tests.doubles.mail_environment import MailEnvironment, connect
+
+provider_check = of_ledger(health.provider_check)
 
 QUESTION = "Could you tell me whether noon on Friday suits you? Please reply."
 

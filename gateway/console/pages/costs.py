@@ -1,0 +1,82 @@
+"""Cost: what orgs' jobs cost over a range, by org, by type and by day."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from gateway.console.charts import Chart, Series
+from gateway.console.pages import HandPage, Look
+from gateway.console.pages.ranges import Chosen, chosen
+from operations.jobs.history import SummedBy, SummedCost, list_org_hours, sum_org_hours
+from operations.orgs.orgs import show_org
+
+DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class CostLine:
+    """What one org, type or day did and cost."""
+
+    name: str
+    href: str
+    sums: SummedCost
+    share: float
+    """Of the dearest line of the table, from 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What the page shows."""
+
+    chosen: Chosen
+    total: int
+    chart: Chart
+    tables: Sequence[tuple[str, Sequence[CostLine]]]
+    """By what is summed, with the lines."""
+    hours_href: str
+    reached: datetime | None
+    """Older hours were not summed: there were too many."""
+
+
+def fill(look: Look) -> Costs:
+    """What the jobs of all orgs, or of the one that was chosen, cost."""
+    kept = chosen(look, by_hour=True)
+    days = look.ask(sum_org_hours, by=SummedBy.DAY, since=kept.since).items
+    by = [SummedBy.ORG, SummedBy.TYPE] if look.frame.org_id is None else [SummedBy.TYPE]
+    tables = [(one.value, _lines(look, look.ask(sum_org_hours, by=one, since=kept.since).items)) for one in by]
+    return Costs(
+        kept,
+        sum(one.microcents for one in days),
+        _chart(days, kept),
+        [*tables, ("day", _lines(look, days))],
+        f"{look.frame.base}/history/costs{f'?of_org={look.frame.org_id}' if look.frame.org_id else ''}",
+        days[0].reached if days else None,
+    )
+
+
+def _lines(look: Look, sums: Sequence[SummedCost]) -> Sequence[CostLine]:
+    most = max((one.microcents for one in sums), default=0) or 1
+    names = dict(look.frame.orgs)
+    lines = []
+    for one in sums:
+        name, href = one.job_type or (one.day.strftime("%Y-%m-%d") if one.day else ""), ""
+        if one.org_id is not None:
+            name = names.get(str(one.org_id), str(one.org_id))
+            href = look.frame.things.page(show_org, {}, one.org_id)
+        lines.append(CostLine(name, href, one, one.microcents / most))
+    return lines
+
+
+def _chart(days: Sequence[SummedCost], kept: Chosen) -> Chart:
+    known = [(one.day, one.microcents / 100_000_000) for one in reversed(days) if one.day is not None]
+    times = [at for at, _ in known]
+    since = min([*times, kept.since])
+    return Chart(
+        "Cost, per day (UTC)", "bars", times, DAY, [Series("cost", [cost for _, cost in known])], since,
+        max([kept.since + kept.length, *(at + DAY for at in times)]), " $",
+    )  # fmt: skip
+
+
+COSTS = HandPage(
+    path="costs", title="Cost", shown=Costs, fill=fill, asks=("range",), needs=list_org_hours, key="c", order=3
+)

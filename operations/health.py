@@ -1,0 +1,213 @@
+"""The health of the fleet: what is wrong by what the ledger knows, and what to do about it."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import ClassVar, NamedTuple
+
+from pydantic import Field
+
+from domain.jobs.gate_causes import Cause
+from domain.jobs.job import SYSTEM_ORG
+from domain.notifications.alerts.due import is_long
+from operations.call import Call
+from operations.operation import Area, OperatorsOnly, Record
+from operations.pages import Page
+from settings import Settings
+from storage.jobs import gates, ledger, refusals
+from storage.jobs.audit_log import counting, events, exports
+from storage.mail.accounts import accounts, pushes
+from storage.models.money import model_calls
+from storage.notifications import alerts
+from storage.postgres.database import Transaction
+from storage.postgres.readiness import Check, installation_checks
+
+HEALTH = Area("health", "See what is wrong with the fleet, and what to do about it.")
+FLEET = OperatorsOnly("the health is that of the fleet, and an API key is of one org")
+MOST_NAMED = 3
+WATCH_RENEWAL = timedelta(days=2)
+"""Watches are renewed daily: one that missed two renewals is in trouble, though it lasts for seven days."""
+PUSHES_WITHIN = timedelta(days=1)
+"""They are counted by day: yesterday's and today's."""
+ANSWERS_WITHIN = timedelta(hours=1)
+MOST_UNUSABLE = 10
+"""Answers of an hour that cannot be used; fewer are what some mail brings about. It takes half of all calls, too: a
+model or a release that the vendor's requests no longer fit shows in nearly each of them."""
+EXPORTED_WITHIN = timedelta(hours=26)
+"""An export a day, and time to make it: a shorter retention alarms nobody between two of them."""
+REFUSED_WITHIN = timedelta(hours=1)
+ALERT_LOST_WITHIN = timedelta(hours=1)
+"""An alert that could not be delivered raises no other; this is where it is seen."""
+COUNTED_WITHIN = timedelta(minutes=2)
+"""A worker counts every few seconds; what is shown of the past is that old."""
+VIOLATED_WITHIN = timedelta(days=1)
+
+
+class Looking(NamedTuple):
+    """By what a check looks: a transaction of the ledger's, the settings, and the time."""
+
+    tx: Transaction
+    settings: Settings
+    now: datetime
+
+
+class HealthFinding(Record):
+    """One thing that must be so, and what was seen of it."""
+
+    plural: ClassVar = "findings"
+    name: str
+    ok: bool
+    finding: str
+    remedy: str = Field(description="What to do about it; empty where nothing is to be done.")
+
+
+@HEALTH.look("list", FLEET)
+def list_health_findings(call: Call) -> Page[HealthFinding]:
+    """List what is so and what is not by what the ledger knows, what is wrong first.
+
+    The broker, beat and the queues' workers are examined by `celery -A tasks doctor`.
+    """
+    with call.reading() as tx:
+        look = Looking(tx, call.settings, ledger.read_time(tx))
+        found = [check(look) for _, check in LEDGER_CHECKS]
+    found += installation_checks(call.database)
+    return Page([HealthFinding.model_validate(one) for one in sorted(found, key=lambda one: one.ok)], None)
+
+
+def counting_check(look: Looking) -> Check:
+    """Whether somebody counts what happens, for metrics, history and kinds of failure."""
+    counted_at = counting.counted_at(look.tx)
+    remedy = "give a worker a metrics port: POSTROOM_METRICS_PORT"
+    if counted_at is None:
+        return Check("counting", ok=False, finding="nothing was ever counted: charts are empty", remedy=remedy)
+    lag = look.now - counted_at
+    finding = f"what happened is counted up to {counted_at:%Y-%m-%d %H:%M:%S} UTC, {lag.total_seconds():.0f} s ago"
+    return Check("counting", ok=lag <= COUNTED_WITHIN, finding=finding, remedy="" if lag <= COUNTED_WITHIN else remedy)
+
+
+def promise_check(look: Looking) -> Check:
+    """Whether the hourly look at the ledger found rows that contradict each other (docs/explanation/promises.md)."""
+    last = next(iter(events.named(look.tx, SYSTEM_ORG, "invariant.violated", limit=1)), None)
+    if last is None or look.now - last.at > VIOLATED_WITHIN:
+        since = "ever" if last is None else f"since {last.at:%Y-%m-%d %H:%M} UTC"
+        return Check("promises", ok=True, finding=f"no row contradicted another {since}, as far as the audit log goes")
+    remedy = "each is a bug: report it with the audit events invariant.violated"
+    finding = f"rows contradicted each other at {last.at:%Y-%m-%d %H:%M} UTC"
+    return Check("promises", ok=False, finding=finding, remedy=remedy)
+
+
+def answers_check(look: Looking) -> Check:
+    """Whether what the language model says can be used."""
+    found = model_calls.count_unusable(look.tx, within=ANSWERS_WITHIN)
+    finding = f"{found.unusable} of {found.calls} of the last hour could not be used"
+    if found.unusable < MOST_UNUSABLE or found.unusable * 2 < found.calls:
+        return Check("model answers", ok=True, finding=finding)
+    remedy = (
+        "see that POSTROOM_CLASSIFY_MODEL, POSTROOM_CLASSIFY_FIRST_MODEL and POSTROOM_DRAFT_MODEL name models that do"
+        " what is asked of them"
+    )
+    finding += f"; the vendor refused the latest: {found.latest}" if found.latest else ""
+    return Check("model answers", ok=False, finding=finding, remedy=remedy)
+
+
+def gate_check(look: Looking) -> Check:
+    """Which gates somebody has closed; they are nothing wrong, and the likeliest reason why jobs wait."""
+    paused = [gate for gate in gates.closed(look.tx) if gate.cause is Cause.PAUSE]
+    if not paused:
+        return Check("gates", ok=True, finding="nobody has closed one")
+    named = "; ".join(f"{gate.scope} {gate.key}".strip() + f": {gate.reason}" for gate in paused[:MOST_NAMED])
+    more = f"; and {len(paused) - MOST_NAMED} more" if len(paused) > MOST_NAMED else ""
+    return Check("gates", ok=True, finding=f"{len(paused)} closed, whose jobs wait: {named}{more}")
+
+
+def provider_check(look: Looking) -> Check:
+    """Whether a provider refuses all calls for so long that a person should look: a refused key, spent credit."""
+    parked = [park for park in alerts.parked_providers(look.tx) if is_long(park)]
+    if not parked:
+        return Check("providers", ok=True, finding="none refuses calls")
+    finding = "; ".join(f"{park.provider} until {park.until:%Y-%m-%d %H:%M} UTC: {park.reason}" for park in parked)
+    remedy = (
+        "mend the key, the credit or the model's name, start the workers anew, and open the gate:"
+        f" celery -A tasks gates open provider {parked[0].provider} --cause slow_down"
+        " (docs/howto/mend-a-parked-provider.md)"
+    )
+    return Check("providers", ok=False, finding=finding, remedy=remedy)
+
+
+def refusal_check(look: Looking) -> Check:
+    """Whether messages of Celery's clients were refused lately: their clients may never hear of it."""
+    lately, kept = (alerts.count_refusals(look.tx, within=within) for within in (REFUSED_WITHIN, refusals.KEPT_FOR))
+    finding = f"{lately} of the last hour, {kept} of the last {refusals.KEPT_FOR.days} days, which are kept"
+    remedy = "mend the client that sends them: celery -A tasks jobs refused" if lately else ""
+    return Check("refused messages", ok=not lately, finding=finding, remedy=remedy)
+
+
+def alert_check(look: Looking) -> Check:
+    """Whether alerts go to somebody, and arrived lately."""
+    lost = alerts.undelivered(look.tx, within=ALERT_LOST_WITHIN)
+    if lost:
+        remedy = "see why: celery -A tasks jobs list --job-type deadletter.send_alert; then mend POSTROOM_ALERT_URL"
+        return Check("alerts", ok=False, finding=f"{lost} could not be delivered", remedy=remedy)
+    if not look.settings.alert_url.get_secret_value():
+        return Check("alerts", ok=True, finding="only logged and audited: POSTROOM_ALERT_URL is not set")
+    return Check("alerts", ok=True, finding="they are delivered")
+
+
+def audit_check(look: Looking) -> Check:
+    """Whether the audit log leaves as its setting says: it does not before it is exported and counted."""
+    seconds = look.settings.audit_retention_s
+    if seconds is None:
+        return Check("audit log", ok=True, finding="kept for ever: POSTROOM_AUDIT_RETENTION_S is not set")
+    keep_for = timedelta(seconds=seconds)
+    found = exports.measure(look.tx, keep_for=keep_for)
+    if found.since is not None and look.now - found.since > max(keep_for, EXPORTED_WITHIN):
+        until = f"after {found.since:%Y-%m-%d %H:%M} UTC" if found.is_exported else "at all"
+        finding = f"nothing was exported {until}, so the log grows beyond POSTROOM_AUDIT_RETENTION_S"
+        remedy = "run, daily: celery -A tasks audit export --to DIRECTORY"
+        return Check("audit log", ok=False, finding=finding, remedy=remedy)
+    if found.is_uncounted:
+        finding = "exported entries past their time wait to be counted for the metrics"
+        remedy = "give a worker a metrics port: POSTROOM_METRICS_PORT"
+        return Check("audit log", ok=False, finding=finding, remedy=remedy)
+    return Check("audit log", ok=True, finding="exported within its time")
+
+
+def push_check(look: Looking) -> Check:
+    """Which pushes were acknowledged and thrown away lately; each mailbox is looked at by the schedule, too."""
+    since = (look.now - PUSHES_WITHIN).date()
+    found = pushes.refused_since(look.tx, since)
+    if not found:
+        return Check("pushes", ok=True, finding=f"none was thrown away since {since}")
+    counted: Counter[str] = Counter()
+    for row in found:
+        counted[row.reason] += row.count
+    named = ", ".join(f"{count} as {reason}" for reason, count in counted.most_common())
+    return Check("pushes", ok=True, finding=f"thrown away since {since}: {named}")
+
+
+def watch_check(look: Looking) -> Check:
+    """Whether the watch of every active mailbox was renewed in time."""
+    silent = accounts.without_watch(look.tx, look.now, renewal=WATCH_RENEWAL)
+    if not silent:
+        return Check("watches", ok=True, finding="those of all active mailboxes were renewed in time")
+    names = ", ".join(account.email for account in silent[:5]) + (", …" if len(silent) > 5 else "")  # noqa: PLR2004 - a few say enough
+    remedy = (
+        "enqueue gmail.renew_watch for them, or see why it fails:"
+        " celery -A tasks jobs list --job-type gmail.renew_watch"
+    )
+    return Check("watches", ok=False, finding=f"{len(silent)} without a fresh watch: {names}", remedy=remedy)
+
+
+LEDGER_CHECKS: Sequence[tuple[str, Callable[[Looking], Check]]] = (
+    ("counting", counting_check),
+    ("promises", promise_check),
+    ("pushes", push_check),
+    ("watches", watch_check),
+    ("model answers", answers_check),
+    ("gates", gate_check),
+    ("providers", provider_check),
+    ("refused messages", refusal_check),
+    ("alerts", alert_check),
+    ("audit log", audit_check),
+)
+"""What the ledger alone knows, by name."""
