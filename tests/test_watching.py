@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from domain.jobs.monitoring.metrics import METRICS, MetricKind
-from domain.jobs.queues import Queue
+from domain.jobs.queues import OLDEST_DUE_S, Queue
 from domain.jobs.scheduling.ticks import LATE_AFTER
 from tests.deployment import DEPLOY, WAYS, objects, read_yaml, services
 from tests.house.reading import ROOT
@@ -79,6 +79,7 @@ def test_every_queue_has_an_objective_and_the_page_says_the_same() -> None:
     assert set(asked) == {queue.value for queue in Queue}
     for queue, (seconds, span) in asked.items():
         assert f"| `{queue}` | {seconds} | {span} |" in OBJECTIVES
+        assert OLDEST_DUE_S[Queue(queue)] == int(seconds)
 
 
 def test_prometheus_scrapes_every_process_of_compose() -> None:

@@ -27,6 +27,8 @@ BY_DEFAULT = timedelta(hours=1)
 OF_ORG_BY_DEFAULT = timedelta(days=1)
 MOST_TYPES = 100
 MOST_SUMS = 100
+MOST_SUMMED = 200_000
+"""Hours of an org and a type that are summed: part of a second."""
 
 Since = Annotated[
     AwareDatetime | None, Field(description="From then on, by whole steps; an hour ago by default, of an org a day.")
@@ -117,6 +119,7 @@ class SummedCost(Record):
     failed: int
     seconds: float = Field(description="How long the attempts had run, in all.")
     microcents: int = Field(description="In millionths of a US cent.")
+    reached: datetime | None = Field(description="Older hours were not summed, for there were too many; else null.")
 
 
 @HISTORY.look("jobs", Route("GET", "/history/jobs"), org="optional")
@@ -198,9 +201,8 @@ def sum_org_hours(
     with call.reading() as tx:
         now = ledger.read_time(tx)
         first = floor(in_utc(since or now - OF_ORG_BY_DEFAULT), Step.HOUR)
-        rows = tx.run(
-            "sum_org_hours", by=by.value, since=first, before=before or now, of_org=call.org_id, limit=MOST_SUMS
-        )
+        asked = {"since": first, "before": before or now, "of_org": call.org_id, "by": by.value}
+        rows = tx.run("sum_org_hours", **asked, most=MOST_SUMMED, limit=MOST_SUMS)
     return Page([SummedCost.model_validate(row) for row in rows], None)
 
 

@@ -31,6 +31,14 @@ Shown = TypeVar("Shown")
 
 
 @dataclass(frozen=True, slots=True)
+class Link:
+    """Words that lead to a page."""
+
+    words: str
+    href: str
+
+
+@dataclass(frozen=True, slots=True)
 class Look:
     """By what a page is filled: its frame, what its address asks for, and operations in the visitor's name."""
 
@@ -55,6 +63,10 @@ class Look:
     def href(self, operation: AnyOperation, **given: object) -> str:
         """The page of an operation."""
         return self.frame.things.page(operation, given)
+
+    def link(self, words: str, operation: AnyOperation, **given: object) -> Link:
+        """A link to it."""
+        return Link(words, self.href(operation, **given))
 
 
 def _never(_shown: object) -> bool:

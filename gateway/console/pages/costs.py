@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from gateway.console.charts import Chart, Series
 from gateway.console.pages import HandPage, Look
@@ -34,11 +34,13 @@ class Costs:
     tables: Sequence[tuple[str, Sequence[CostLine]]]
     """By what is summed, with the lines."""
     hours_href: str
+    reached: datetime | None
+    """Older hours were not summed: there were too many."""
 
 
 def fill(look: Look) -> Costs:
     """What the jobs of all orgs, or of the one that was chosen, cost."""
-    kept = chosen(look)
+    kept = chosen(look, by_hour=True)
     days = look.ask(sum_org_hours, by=SummedBy.DAY, since=kept.since).items
     by = [SummedBy.ORG, SummedBy.TYPE] if look.frame.org_id is None else [SummedBy.TYPE]
     tables = [(one.value, _lines(look, look.ask(sum_org_hours, by=one, since=kept.since).items)) for one in by]
@@ -48,6 +50,7 @@ def fill(look: Look) -> Costs:
         _chart(days, kept),
         [*tables, ("day", _lines(look, days))],
         f"{look.frame.base}/history/costs{f'?of_org={look.frame.org_id}' if look.frame.org_id else ''}",
+        days[0].reached if days else None,
     )
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from gateway.console.derived import Listing
 from gateway.console.forms import Field, fields_of, values_of
-from gateway.console.pages import HandPage, Look
+from gateway.console.pages import HandPage, Link, Look
 from operations.jobs.failures import FailureGroup, FailureState, list_failure_groups, mark_failure_group
 from operations.jobs.jobs import show_job
 from operations.operation import checked
@@ -21,10 +21,10 @@ class Kind:
 
     group: FailureGroup
     href: str
-    jobs: Sequence[tuple[str, str]]
-    """The newest jobs that ended by it: the id and the page of each."""
-    marks: Sequence[tuple[str, str]]
-    """What can be said of it: the state, and the form that says so; none for whoever may not."""
+    jobs: Sequence[Link]
+    """The newest jobs that ended by it, by their ids."""
+    marks: Sequence[Link]
+    """What can be said of it: the states, each with the form that says so; none for whoever may not."""
 
     @property
     def tone(self) -> str:
@@ -60,9 +60,9 @@ def _kind(look: Look, group: FailureGroup) -> Kind:
     return Kind(
         group,
         things.address("fingerprint", group.fingerprint, {}) or "",
-        [(str(one), look.href(show_job, job_id=one)) for one in group.job_ids[:JOBS_SHOWN]],
+        [look.link(str(one), show_job, job_id=one) for one in group.job_ids[:JOBS_SHOWN]],
         [
-            (one.value, look.href(mark_failure_group, fingerprint=group.fingerprint, state=one, note=group.note))
+            look.link(one.value, mark_failure_group, fingerprint=group.fingerprint, state=one, note=group.note)
             for one in marks
         ],
     )

@@ -39,12 +39,12 @@ class Chosen:
         return RANGES[self.name][0]
 
 
-def chosen(look: Look) -> Chosen:
-    """The range that the page's address names; of an org days, for its history is kept by the hour.
+def chosen(look: Look, *, by_hour: bool = False) -> Chosen:
+    """The range that the page's address names; days, where the page is of an org or else of what is kept by the hour.
 
     Raises `Invalid` for one that the page has not.
     """
-    of_org = look.frame.org_id is not None
+    of_org = by_hour or look.frame.org_id is not None
     names = [name for name, (length, _) in RANGES.items() if not of_org or timedelta(days=1) <= length <= KEPT_BY_ORG]
     name = look.asked.get("range", names[0])
     if name not in names:

@@ -10,7 +10,7 @@ from domain.jobs.monitoring.history import Step
 from domain.jobs.queues import OLDEST_DUE_S, Queue
 from gateway.console.charts import Chart
 from gateway.console.derived import Listing
-from gateway.console.pages import HandPage, Look
+from gateway.console.pages import HandPage, Link, Look
 from gateway.console.pages.overview import WAITING, QueueLine, queue_lines
 from gateway.console.pages.ranges import Chosen, chosen, waiting_charts
 from operations.jobs.gates import close_gate, list_gates
@@ -27,7 +27,7 @@ class Workers:
     """What the page shows."""
 
     queues: Sequence[QueueLine]
-    closing: Mapping[str, str]
+    closing: Mapping[str, Link]
     """By queue: the page that says what closing it would keep back; empty for whoever may not."""
     gates: Listing
     workers: Listing
@@ -61,7 +61,8 @@ def fill(look: Look) -> Workers:
     kept = chosen(look)
     cursor = look.request.query_params.get("cursor")
     lines = queue_lines(look)
-    closing = {one.depth.queue.value: f"{look.frame.base}/{CLOSE}?queue={one.depth.queue.value}" for one in lines}
+    names = [one.depth.queue.value for one in lines]
+    closing = {name: Link("Close", f"{look.frame.base}/{CLOSE}?queue={name}") for name in names}
     return Workers(
         lines,
         closing if look.may(close_gate) else {},

@@ -137,12 +137,18 @@ where (%(of_org)s::uuid is null or org_id = %(of_org)s::uuid) and hour >= %(sinc
 order by hour desc, org_id desc, job_type desc limit %(limit)s
 
 -- name: sum_org_hours
--- What jobs did and cost in a range, by org, by type or by day: the dearest first, the days from the newest on.
-select case when %(by)s = 'org' then org_id end as org_id, case when %(by)s = 'type' then job_type end as job_type,
-  case when %(by)s = 'day' then date_trunc('day', hour, 'UTC') end as day, sum(enqueued)::bigint as enqueued, sum(succeeded)::bigint as succeeded,
-  sum(failed)::bigint as failed, sum(seconds) as seconds, sum(microcents)::bigint as microcents
-from org_hours
-where (%(of_org)s::uuid is null or org_id = %(of_org)s::uuid) and hour >= %(since)s and hour < %(before)s
+-- What jobs did and cost in a range, by org, by type or by day: the dearest first, the days from the newest on. Of more hours than `most` the
+-- newest are summed; `reached` says back to which.
+with looked as materialized (
+  select * from org_hours
+  where (%(of_org)s::uuid is null or org_id = %(of_org)s::uuid) and hour >= %(since)s and hour < %(before)s
+  order by hour desc limit %(most)s
+)
+select case when %(by)s::text = 'org' then org_id end as org_id, case when %(by)s::text = 'type' then job_type end as job_type,
+  case when %(by)s::text = 'day' then date_trunc('day', hour, 'UTC') end as day, sum(enqueued)::bigint as enqueued,
+  sum(succeeded)::bigint as succeeded, sum(failed)::bigint as failed, sum(seconds) as seconds, sum(microcents)::bigint as microcents,
+  case when (select count(*) from looked) = %(most)s then (select min(hour) from looked) end as reached
+from looked
 group by 1, 2, 3 order by day desc, sum(microcents) desc, sum(seconds) desc, org_id, job_type limit %(limit)s
 
 -- name: list_job_zones

@@ -50,10 +50,7 @@ from tests.house.reading import ROOT
 from tests.servers.python_processes import spawn_python
 from tests.waiting import eventually
 
-audit_check = of_ledger(health.audit_check)
-gate_check = of_ledger(health.gate_check)
-push_check = of_ledger(health.push_check)
-watch_check = of_ledger(health.watch_check)
+OF_LEDGER = {name: of_ledger(check) for name, check in health.LEDGER_CHECKS}
 
 
 def wrong(checks: Sequence[Check]) -> set[str]:
@@ -209,23 +206,23 @@ def test_a_mailbox_that_no_longer_pushes_is_named(
             accounts.record_watch(tx, made.account_id, expires_at=datetime.now(UTC) + timedelta(days=5))
     if renewed_ago is not None:
         database.execute("update accounts set watch_renewed_at = now() - %s", (renewed_ago,))
-    assert watch_check(process).ok, "it is being set up"
+    assert OF_LEDGER["watches"](process).ok, "it is being set up"
     database.execute("update accounts set status_changed_at = now() - interval '1 hour'")
-    check = watch_check(process)
+    check = OF_LEDGER["watches"](process)
     assert check.ok == ok
     assert ("reader@example.com" in check.finding) != ok
 
 
 def test_pushes_that_were_thrown_away_are_counted_by_their_reason(process: Runtime, database: Connection) -> None:
-    assert push_check(process).finding.startswith("none was thrown away since 20")
+    assert OF_LEDGER["pushes"](process).finding.startswith("none was thrown away since 20")
     with process.database.ledger() as tx:
         for reason in ("unknown_account", "unknown_account", "bad_payload"):
             pushes.count_refused(tx, reason)
-    check = push_check(process)
+    check = OF_LEDGER["pushes"](process)
     assert check.ok
     assert check.finding.endswith(": 2 as unknown_account, 1 as bad_payload")
     database.execute("update refused_pushes set day = day - 3")
-    assert push_check(process).finding.startswith("none")
+    assert OF_LEDGER["pushes"](process).finding.startswith("none")
 
 
 def test_a_worker_makes_its_queues_well(settings: Settings, tmp_path: Path) -> None:
@@ -286,33 +283,33 @@ def test_of_a_storm_of_dead_letters_a_part_is_counted(process: Runtime, database
 def test_an_audit_log_that_no_file_has_is_told_where_it_should_leave(
     process: Runtime, database: Connection, org: UUID
 ) -> None:
-    assert audit_check(process).ok
+    assert OF_LEDGER["audit log"](process).ok
     process.settings = process.settings.model_copy(update={"audit_retention_s": 30 * 86_400.0})
-    assert audit_check(process).ok, "nothing is old enough"
+    assert OF_LEDGER["audit log"](process).ok, "nothing is old enough"
     add_entries(database, org, 5, age=timedelta(days=40))
-    check = audit_check(process)
+    check = OF_LEDGER["audit log"](process)
     assert not check.ok
     assert check.finding
     assert "audit export --to" in check.remedy
     export_all(process.database)
-    assert "nothing was exported after" in audit_check(process).finding
+    assert "nothing was exported after" in OF_LEDGER["audit log"](process).finding
     add_entries(database, org, 5, age=timedelta(days=1))
     export_all(process.database)
-    check = audit_check(process)
+    check = OF_LEDGER["audit log"](process)
     assert "wait to be counted" in check.finding
     assert "POSTROOM_METRICS_PORT" in check.remedy
     count_all(database)
-    assert audit_check(process).ok
+    assert OF_LEDGER["audit log"](process).ok
 
 
 def test_a_gate_that_somebody_closed_is_named(process: Runtime) -> None:
-    assert gate_check(process).finding == "nobody has closed one"
+    assert OF_LEDGER["gates"](process).finding == "nobody has closed one"
     with process.database.ledger() as tx:
         gates.close(tx, Gate("fleet", "", "moving house", None, "ann", Cause.PAUSE))
         for number in range(4):
             gates.close(tx, Gate("queue", f"queue-{number}", "a test", None, "ann", Cause.PAUSE))
         gates.close(tx, Gate("provider", "gmail", "slow down", None, "postroom", Cause.SLOW_DOWN))
-    check = gate_check(process)
+    check = OF_LEDGER["gates"](process)
     assert check.ok
     assert check.finding.startswith("5 closed, whose jobs wait: fleet: moving house; queue queue-0: a test;")
     assert check.finding.endswith("; and 2 more")

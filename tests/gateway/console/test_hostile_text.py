@@ -91,29 +91,25 @@ def typed(hint: object, text: str) -> Any:  # noqa: ANN401, C901, PLR0911 - a va
         return hint.model_construct(**{name: typed(one, text) for name, one in get_type_hints(hint).items()
                                        if name in hint.model_fields})  # fmt: skip
     if hint is Shown:
-        return Shown("text", text, text)
+        return Shown("text", text, text, text)  # it may have others within it, without end
     if isinstance(hint, type) and is_dataclass(hint):
         hints = get_type_hints(hint)
-        # Addresses are made by the console, never of a stranger's text.
-        made = {
-            one.name: "/console/x" if one.name.endswith("href") else typed(hints[one.name], text)
-            for one in fields(hint)
-            if one.init
-        }
-        return hint(**made)
+        return hint(
+            **{
+                # An address is made by the console, and never what somebody wrote.
+                one.name: "/console/x" if one.name.endswith("href") else typed(hints[one.name], text)
+                for one in fields(hint)
+                if one.init
+            }
+        )
     if isinstance(hint, type) and issubclass(hint, Enum):
         return next(iter(hint))
     plain = {bool: True, int: 3, float: 1.5, UUID: uuid4(), datetime: datetime(2026, 11, 1, tzinfo=UTC)}
-    return {**plain, timedelta: timedelta(minutes=1)}.get(hint, text)  # type: ignore[call-overload]
+    return {**plain, timedelta: timedelta(minutes=1)}.get(hint, text)  # type: ignore[call-overload] # a hint is no key of it, or is
 
 
 def pages(operation: Operation[..., Any], text: str) -> Iterator[bytes]:
-    around: dict[str, Any] = {
-        "frame": frame(text),
-        "operation": operation,
-        "name": name_of(operation),
-        "takes_away": False,
-    }
+    around = {"frame": frame(text), "operation": operation, "name": name_of(operation), "takes_away": False}
     things = Things("/console", None)
     record = filled(operation.record, clean_text(text))  # the database keeps no other
     assert isinstance(record, Record)
@@ -121,22 +117,13 @@ def pages(operation: Operation[..., Any], text: str) -> Iterator[bytes]:
         fields_of(operation, dict.fromkeys(operation.parameters.model_fields, text)), Invalid("reason", text)
     )
     listing = Listing(columns_of(operation.record), [line_of(record, things, "/console/x")], None, None)
-    shared: dict[str, Any] = {
-        "steps": [],
-        "done": text,
-        "trouble": text,
-        "fields": fields,
-        "needs_org": False,
-        "values_href": None,
-    }
+    shared = {"steps": [], "done": text, "trouble": text, "fields": fields, "needs_org": False, "values_href": None}
     entries = entries_of(record, things)
-    yield bytes(page("list.html", **around, **shared, listing=listing).body)
-    yield bytes(page("look.html", **around, **shared, entries=entries).body)
-    yield bytes(page("deed.html", **around, fields=fields, trouble=text, org_trouble=text, back="/console").body)
-    yield bytes(
-        page("confirm.html", **around, fields=fields, typed={"a": text}, request_id=uuid4(), back="/console").body
-    )
-    yield bytes(page("result.html", **around, listing=listing, entries=entries).body)
+    yield page("list.html", **around, **shared, listing=listing).body
+    yield page("look.html", **around, **shared, entries=entries).body
+    yield page("deed.html", **around, fields=fields, trouble=text, org_trouble=text, back="/console").body
+    yield page("confirm.html", **around, fields=fields, typed={"a": text}, request_id=uuid4(), back="/console").body
+    yield page("result.html", **around, listing=listing, entries=entries).body
 
 
 def check_words(body: bytes, text: str, name: str) -> None:
@@ -175,7 +162,7 @@ def test_a_long_text_is_cut_and_said_to_be() -> None:
     text = LONG
     for operation in OPERATIONS:
         texts = sum(len(str(one)) > LONGEST_TEXT for one in filled(operation.record, text).__dict__.values())
-        for entry in entries_of(filled(operation.record, text), Things("/console", None)):  # type: ignore[arg-type]  # it is a record
+        for entry in entries_of(filled(operation.record, text), Things("/console", None)):  # type: ignore[arg-type] # each is a record
             assert len(entry.value.whole) + len(entry.value.text) <= 2 * LONGEST_TEXT, (operation.name, texts)
 
 

@@ -108,6 +108,28 @@ def test_an_org_sees_its_own_history_and_cost(client: Client, stranger: Client, 
     assert "job_type: needs an org" in refusal(AREAS.history, "costs", *of_type)
 
 
+def test_costs_are_summed_by_org_type_and_day(client: Client, stranger: Client, database: Connection) -> None:
+    for hours, org, job_type, cost in (
+        (0, client.org_id, "a.b", 7),
+        (1, client.org_id, "a.c", 20),
+        (0, stranger.org_id, "a.b", 100),
+        (30, stranger.org_id, "a.b", 1000),
+    ):
+        values = (AT - timedelta(hours=hours), org, job_type, cost)
+        database.execute("insert into org_hours values (%s, %s, %s, 2, 1, 1, 0, 0, 3.5, %s)", values)
+
+    def sums(*options: object) -> dict[object, object]:
+        by = str(options[1]).replace("type", "job_type").replace("org", "org_id")
+        return {one[by]: one["microcents"] for one in answer(AREAS.history, "sums", *options)}
+
+    assert sums("--by", "type") == {"a.b": 107, "a.c": 20}
+    assert sums("--by", "org") == {str(stranger.org_id): 100, str(client.org_id): 27}
+    week = ("--since", (AT - timedelta(days=7)).isoformat())
+    assert sum(sums("--by", "day", *week).values()) == 1127  # type: ignore[arg-type] # numbers
+    found = client.get("/v1/history/sums?by=type").json["sums"]
+    assert [(one["job_type"], one["microcents"]) for one in found] == [("a.c", 20), ("a.b", 7)]
+
+
 def test_what_waits_in_the_queues_is_shown_as_it_was_last_measured(database: Connection) -> None:
     for minutes, backlog in ((0, 5), (1, 9), (2, 1)):
         database.execute(

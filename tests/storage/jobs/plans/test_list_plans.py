@@ -154,6 +154,14 @@ def a_parent(million: Connection) -> UUID:
 
 ZONES = {"of_type": "probe.rare", "before": NOW, "most": MOST_ZONES}
 A_DAY = {"since": NOW - timedelta(days=1), "before": NOW, "step": timedelta(minutes=1)}
+SUMS = {
+    "of_org": None,
+    "by": "type",
+    "since": NOW - timedelta(days=30),
+    "before": NOW,
+    "most": 200_000,
+    "limit": 100,
+}
 COSTS = {
     "of_org": None,
     "since": NOW - timedelta(days=30),
@@ -189,6 +197,8 @@ LISTS: dict[str, tuple[str, Given, str]] = {
     "history of the queues": ("list_queue_history", A_DAY | {"queues": list(Queue)}, ""),
     "depths of the queues": ("list_queue_depths", {"queues": list(Queue)}, "queue_samples_pkey"),
     "costs of orgs": ("list_org_hours", COSTS, "org_hours_in_order"),
+    "workers": ("list_workers", {"after_lease_until": None, "after_worker_id": None, "limit": 51}, "jobs_next_check"),
+    "sums of costs": ("sum_org_hours", SUMS, ""),
     "kinds of failure": ("list_failure_groups", KINDS, ""),
     "held jobs": ("list_jobs", partial(looked_at, source="held"), "jobs_next_check"),
     "how far jobs reach": ("look_back_at_jobs", NEWEST | EVERYWHERE | {"most": MOST}, "jobs_pkey"),
