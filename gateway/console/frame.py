@@ -39,6 +39,18 @@ def sees(visitor: Visitor, operation: AnyOperation) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class Shortcut:
+    """A page that the navigation names before the areas."""
+
+    path: str
+    title: str
+    key: str
+    """The letter after `g` that leads to it."""
+    needs: AnyOperation | None
+    """The operation without which the page is nothing."""
+
+
+@dataclass(frozen=True, slots=True)
 class Frame:
     """What a page is shown with."""
 
@@ -53,6 +65,7 @@ class Frame:
     org_id: UUID | None = None
     counters: Sequence[Counter] = ()
     """Of the fleet, for whoever is of all orgs."""
+    shortcuts: Sequence[Shortcut] = ()
 
     @property
     def base(self) -> str:
@@ -74,17 +87,21 @@ class Frame:
         return [
             (system, shown)
             for system, names in systems()
-            if (shown := [name for name, operations in names if any(sees(self.visitor, one) for one in operations)])
+            if (shown := [name for name, operations in names if self._is_named(name, operations)])
         ]
+
+    def _is_named(self, area: str, operations: Sequence[AnyOperation]) -> bool:
+        named = {one.path for one in self.shortcuts}
+        return area not in named and any(sees(self.visitor, one) for one in operations)
 
     def key(self, area: str) -> str:
         """The letter that leads to an area; empty for most."""
         return KEYS.get(area, "")
 
     def address(self, area: str) -> str:
-        """The first page of an area, for the org that was chosen."""
+        """The first page of an area, or a page by its path, for the org that was chosen."""
         org = f"?{ORG}={self.org_id}" if self.org_id else ""
-        return f"{self.base}/{area}{org}"
+        return f"{self.base}/{area}".rstrip("/") + org
 
 
 @cache
@@ -107,6 +124,12 @@ def pulse_of(request: Request) -> Pulse:
     """What keeps the numbers of the head."""
     pulse: Pulse = request.app.state.pulse
     return pulse
+
+
+def shortcuts_of(request: Request) -> Sequence[Shortcut]:
+    """The pages that the navigation of this application names first."""
+    shortcuts: Sequence[Shortcut] = request.app.state.shortcuts
+    return shortcuts
 
 
 def chosen_org(visitor: Visitor, said: str | None) -> UUID | None:
@@ -143,6 +166,7 @@ def frame_of(request: Request, visitor: Visitor, said_org: str | None = None) ->
         choices,
         org_id,
         counters_of(pulse_of(request).attention()) if visitor.org_ids is None else (),
+        [one for one in shortcuts_of(request) if one.needs is None or sees(visitor, one.needs)],
     )
 
 

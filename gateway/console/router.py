@@ -8,11 +8,11 @@ from fastapi.responses import RedirectResponse
 
 from domain.jobs.failures import Gone, Invalid
 from domain.orgs.access.operators import CONSOLE, cookie_name, page_after
-from gateway.console import derived, sign_in
-from gateway.console.frame import THEME, THEMES, frame_of, pulse_of, reads_of
+from gateway.console import derived, pages, sign_in
+from gateway.console.frame import THEME, THEMES, pulse_of, reads_of
 from gateway.console.pulse import Pulse, PulseStream
 from gateway.console.reading import ConsoleReads
-from gateway.console.rendering import page, static_answer
+from gateway.console.rendering import static_answer
 from gateway.console.troubles import ConsoleRoute
 from gateway.console.visitors import ConsoleForm, Signed, Writing
 from gateway.http.resources import resources_of
@@ -30,8 +30,9 @@ def add_console(app: FastAPI, settings: Settings) -> Callable[[], None]:
     if not settings.console:
         return _nothing
     reads = ConsoleReads(settings)
-    app.state.console, app.state.pulse = reads, Pulse(reads)
+    app.state.console, app.state.pulse, app.state.shortcuts = reads, Pulse(reads), pages.shortcuts()
     app.include_router(sign_in.router)
+    app.include_router(pages.router())
     app.include_router(router)
 
     def stop() -> None:
@@ -71,16 +72,6 @@ async def choose_theme(request: Request, _visitor: Writing, form: ConsoleForm) -
         secure=request.url.scheme == "https",
     )  # fmt: skip
     return answer
-
-
-@router.get("")
-async def home(request: Request, visitor: Signed) -> Response:
-    """Every area that the visitor sees."""
-    return await reads_of(request).do(
-        request,
-        visitor.operator_id,
-        lambda: page("home.html", frame=frame_of(request, visitor), areas=derived.purposes()),
-    )
 
 
 @router.get("/{area}")

@@ -27,6 +27,7 @@ BY_STRING = {
     "domain.payloads.__init__": "the walk that finds the payload classes",
     "tasks.__init__": "the walk that finds the families",
     "operations.areas": "the walk that finds the areas",
+    "gateway.console.pages.__init__": "the walk that finds the pages by hand",
     "observability.on_demand": "packages of vendors, metrics and traces cost much, and most processes need none",
     "storage.orgs.secrets.sealing": "the ciphers' package costs 6 MiB, and most processes seal nothing",
     "sandbox.servers.wheel_binaries": "looks for an installed package, and imports nothing of ours",

@@ -1,8 +1,11 @@
-"""Names, subjects, errors and payloads of strangers, on each page that is derived: they are words, and nothing else."""
+"""Names, subjects, errors and payloads of strangers, on each page of the console: they are words, and nothing else."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from datetime import UTC, datetime, timedelta
+from enum import Enum
 from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 from uuid import UUID, uuid4
 
 import pytest
@@ -15,6 +18,8 @@ from domain.orgs.access.operators import OperatorRights, OperatorRole
 from gateway.console.derived import Listing, name_of
 from gateway.console.forms import fields_of, with_trouble
 from gateway.console.frame import Frame
+from gateway.console.pages import HandPage
+from gateway.console.pages import pages as pages_by_hand
 from gateway.console.rendering import page
 from gateway.console.shown import LONGEST_TEXT, columns_of, entries_of, line_of
 from gateway.console.things import Things
@@ -67,6 +72,33 @@ def filled(model: type[BaseModel], text: str) -> BaseModel:
     return model.model_construct(**{name: said(field.annotation, text) for name, field in model.model_fields.items()})
 
 
+def typed(hint: object, text: str) -> Any:  # noqa: ANN401, C901, PLR0911 - a value of any type
+    """A value of its type, hostile wherever the type is a text: pages by hand compute with what they show."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return typed(inner[0], text)
+    if origin in {Union, UnionType}:
+        return typed(next(one for one in inner if one is not type(None)), text)
+    if origin is Literal:
+        return inner[0]
+    if origin is tuple and inner[1:] != (...,):
+        return tuple(typed(one, text) for one in inner)
+    if origin in {list, tuple, Sequence, frozenset}:
+        return [typed(inner[0], text)]
+    if origin in {dict, Mapping} or hint is dict:
+        return {typed(inner[0], text): typed(inner[1], text)} if inner else {text: text}
+    if isinstance(hint, type) and issubclass(hint, BaseModel):
+        return hint.model_construct(**{name: typed(one, text) for name, one in get_type_hints(hint).items()
+                                       if name in hint.model_fields})  # fmt: skip
+    if isinstance(hint, type) and is_dataclass(hint):
+        hints = get_type_hints(hint)
+        return hint(**{one.name: typed(hints[one.name], text) for one in fields(hint) if one.init})
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return next(iter(hint))
+    plain = {bool: True, int: 3, float: 1.5, UUID: uuid4(), datetime: datetime(2026, 11, 1, tzinfo=UTC)}
+    return {**plain, timedelta: timedelta(minutes=1)}.get(hint, text)  # type: ignore[call-overload]
+
+
 def pages(operation: Operation[..., Any], text: str) -> Iterator[bytes]:
     around = {"frame": frame(text), "operation": operation, "name": name_of(operation), "takes_away": False}
     things = Things("/console", None)
@@ -85,22 +117,35 @@ def pages(operation: Operation[..., Any], text: str) -> Iterator[bytes]:
     yield page("result.html", **around, listing=listing, entries=entries).body
 
 
+def check_words(body: bytes, text: str, name: str) -> None:
+    tree = LexborHTMLParser(body.decode())
+    scripts = [one.attributes.get("src") or "inline" for one in tree.css("script")]
+    assert all(one.startswith("/console/static/") for one in scripts), name
+    assert len(scripts) == 2, name
+    assert not tree.css(ODD), name
+    assert not tree.css('[href^="javascript"], [action^="javascript"]'), name
+    assert not tree.css("main img"), name
+    assert b"xqzk" not in body
+    assert b"\x00" not in body
+    # Each text is isolated, so that its marks of direction end with it.
+    assert "\u202e" not in text or body.count(b"\xe2\x80\xae") > 0
+
+
 @pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 def test_no_page_says_more_than_words(text: str) -> None:
     for operation in OPERATIONS:
         for body in pages(operation, text):
-            tree = LexborHTMLParser(body.decode())
-            scripts = [one.attributes.get("src") or "inline" for one in tree.css("script")]
-            assert all(one.startswith("/console/static/") for one in scripts), operation.name
-            assert len(scripts) == 2, operation.name
-            assert not tree.css(ODD), operation.name
-            assert not tree.css('[href^="javascript"], [action^="javascript"]'), operation.name
-            assert not tree.css("main img"), operation.name
-            assert b"xqzk" not in body
-            assert b"\x00" not in body
-            # Each text is isolated, so that its marks of direction end with it.
-            assert "\u202e" not in text or body.count(b"\xe2\x80\xae") > 0
+            check_words(body, text, operation.name)
+
+
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+@pytest.mark.parametrize("shown", pages_by_hand(), ids=lambda one: one.path or "overview")
+def test_no_page_by_hand_says_more_than_words(shown: HandPage[Any], text: str) -> None:
+    value = typed(shown.shown, clean_text(text))
+    body = page(shown.template, frame=frame(text), here=shown.here, title=shown.title, shown=value).body
+    check_words(bytes(body), text, shown.path)
 
 
 @pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
