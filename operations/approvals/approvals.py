@@ -60,7 +60,7 @@ class AskingNodeView(BaseModel):
 class ApprovalView(Record):
     """A question to a person, what it is about, and how it ended."""
 
-    values: ClassVar = ("action.parameters", "node.show")
+    values: ClassVar[tuple[str, ...]] = ("action.parameters", "node.show")
     plural: ClassVar = "approvals"
     columns: ClassVar = ("approval_id", "about", "title", "why", "asked_at", "expires_at")
     approval_id: UUID = Field(description="The action's id, or that of the node's wait.")
@@ -113,7 +113,7 @@ class EvidenceView(BaseModel):
 class AskedApprovalView(ApprovalView):
     """A question to a person in words, what led to it, and where it was asked."""
 
-    values: ClassVar = (*ApprovalView.values, "question", "evidence.rationale")
+    values: ClassVar[tuple[str, ...]] = (*ApprovalView.values, "question", "evidence.rationale")
     question: dict[str, str]
     evidence: EvidenceView | None = Field(description="Null where somebody asked for the action, and for a workflow.")
     messages: list[AskedMessage]

@@ -162,6 +162,8 @@ def run_schedule(call: Call, name: Name) -> ScheduledJob:
             known = payload_types.find(found.job_type)
             if known is None:
                 raise Conflict(f"name: this release knows no job type {found.job_type}")
+            if call.origin.actor_type is ActorType.API_KEY:
+                check_job_type(known.declaration)
             payload = known.read(found.payload, found.payload_version)
             return [one.job_id for one in call.enqueue_for(call.org)(tx, payload)]
 

@@ -22,7 +22,7 @@ from settings import Settings
 from tests.doubles.factories import make_org
 from tests.gateway.console.conftest import SignIn
 from tests.gateway.console.signed import SignedBrowser
-from tests.gateway.serving import ask
+from tests.gateway.serving import HttpAnswer, ask
 from tests.storage.postgres.row_makers import fill_every_table
 
 MARKER = "Zq7Theirs"
@@ -78,7 +78,8 @@ def others(database: Connection) -> Others:
     org = uuid4()
     fill_every_table(database, org)
     database.execute("update orgs set name = %s where id = %s", (f"{MARKER}.orgs.name", org))
-    texts, ids = {}, {}
+    texts: dict[tuple[str, str], str] = {}
+    ids: dict[str, list[str]] = {}
     for table, column in columns(database, ["text", "jsonb"]):
         text = f"{MARKER}.{table}.{column}"
         for value in (text, f'{{"note": "{text}"}}'):
@@ -106,10 +107,10 @@ def routes(settings: Settings, verb: str) -> list[APIRoute]:
         for one in those:
             if isinstance(one, APIRoute):
                 found.append(one)
-            walk(getattr(one, "routes", None) or getattr(getattr(one, "original_router", None), "routes", ()))
+            walk(getattr(one, "routes", None) or getattr(getattr(one, "original_router", None), "routes", []))
 
     walk(create_app(settings).routes)
-    return [one for one in found if one.path.startswith(CONSOLE) and verb in one.methods]
+    return [one for one in found if one.path.startswith(CONSOLE) and verb in (one.methods or ())]
 
 
 def places(settings: Settings, verb: str) -> Iterator[tuple[str, AnyOperation | None, Sequence[str]]]:
@@ -190,7 +191,7 @@ def of_scopes(sign_in: SignIn, org: UUID, database: Connection, role: OperatorRo
 def test_no_page_shows_an_operator_of_other_orgs_anything(
     sign_in: SignIn, settings: Settings, org: UUID, others: Others, database: Connection, role: OperatorRole
 ) -> None:
-    troubles = []
+    troubles: list[object] = []
     outside: list[dict[str, str]] = [{"of_org": str(others.org)}, {}] if role is OperatorRole.ADMIN else []
     for browser in of_scopes(sign_in, org, database, role):
         for path, operation, query in places(settings, "GET"):
@@ -229,7 +230,8 @@ def test_a_thing_of_another_org_looks_as_one_that_is_not_there(
 def test_no_deed_of_an_operator_of_other_orgs_changes_or_shows_anything(
     sign_in: SignIn, settings: Settings, org: UUID, others: Others, database: Connection, role: OperatorRole
 ) -> None:
-    before, troubles = rows_of(database, others.org), []
+    before = rows_of(database, others.org)
+    troubles: list[object] = []
     for browser in of_scopes(sign_in, org, database, role):
         token = browser.token()
         for path, operation, query in places(settings, "POST"):
@@ -250,7 +252,12 @@ def test_a_session_without_its_token_changes_nothing(
 ) -> None:
     browser, another = sign_in(), sign_in()
     before = rows_of(database, others.org), rows_of(database, org)
-    forms = ({}, {"token": ""}, {"token": another.token()}, {"token": browser.token(), "site": "cross-site"})
+    forms: Sequence[dict[str, str]] = (
+        {},
+        {"token": ""},
+        {"token": another.token()},
+        {"token": browser.token(), "site": "cross-site"},
+    )
     tried = 0
     for path, operation, query in places(settings, "POST"):
         if path in STRANGERS:
@@ -278,7 +285,7 @@ def test_what_these_tests_look_for_is_there(admin: SignedBrowser, settings: Sett
     assert len(seen) > 30, sorted(seen)
 
 
-def post(browser: SignedBrowser, path: str, form: Mapping[str, str], site: str = "same-origin") -> Any:  # noqa: ANN401 - an answer
+def post(browser: SignedBrowser, path: str, form: Mapping[str, str], site: str = "same-origin") -> HttpAnswer:
     headers = {
         "Cookie": browser.cookie, "Content-Type": "application/x-www-form-urlencoded", "Sec-Fetch-Site": site,
     }  # fmt: skip
