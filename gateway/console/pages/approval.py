@@ -59,7 +59,7 @@ def fill(look: Look) -> ApprovalShown:
     return ApprovalShown(
         str(found.approval_id),
         str(found.org_id),
-        found.title,
+        found.title[:1].upper() + found.title[1:],
         "expires now" if is_over else in_words(str(found.state)),
         TONES.get(found.state, ""),
         [Words(name, str(text)) for name, text in found.question.items()],

@@ -144,7 +144,12 @@ def _sending(look: Look, found: MailboxStanding) -> list[Gauge]:
     waiting = look.href(list_approvals, account_id=found.account_id) if found.actions_waiting else None
     return [
         Gauge("Sent today", f"{found.sent_today:,} of the mailbox. {limit}.", "bad" if paused else ""),
-        Gauge("Wait for a person", f"{found.actions_waiting:,} actions", "warn" if waiting else "", waiting),
+        Gauge(
+            "Wait for a person",
+            f"{found.actions_waiting:,} action{'' if found.actions_waiting == 1 else 's'}",
+            "warn" if waiting else "",
+            waiting,
+        ),
     ]
 
 
