@@ -21,7 +21,7 @@ from gateway.console.frame import Frame
 from gateway.console.pages import HandPage
 from gateway.console.pages import pages as pages_by_hand
 from gateway.console.rendering import page
-from gateway.console.shown import LONGEST_TEXT, columns_of, entries_of, line_of
+from gateway.console.shown import LONGEST_TEXT, Shown, columns_of, entries_of, line_of
 from gateway.console.things import Things
 from gateway.console.visitors import Visitor
 from operations.areas import areas
@@ -90,9 +90,17 @@ def typed(hint: object, text: str) -> Any:  # noqa: ANN401, C901, PLR0911 - a va
     if isinstance(hint, type) and issubclass(hint, BaseModel):
         return hint.model_construct(**{name: typed(one, text) for name, one in get_type_hints(hint).items()
                                        if name in hint.model_fields})  # fmt: skip
+    if hint is Shown:
+        return Shown("text", text, text)
     if isinstance(hint, type) and is_dataclass(hint):
         hints = get_type_hints(hint)
-        return hint(**{one.name: typed(hints[one.name], text) for one in fields(hint) if one.init})
+        # Addresses are made by the console, never of a stranger's text.
+        made = {
+            one.name: "/console/x" if one.name.endswith("href") else typed(hints[one.name], text)
+            for one in fields(hint)
+            if one.init
+        }
+        return hint(**made)
     if isinstance(hint, type) and issubclass(hint, Enum):
         return next(iter(hint))
     plain = {bool: True, int: 3, float: 1.5, UUID: uuid4(), datetime: datetime(2026, 11, 1, tzinfo=UTC)}
