@@ -180,7 +180,8 @@ def do_deed(request: Request, visitor: Visitor, operation: AnyOperation, form: M
             call.keyed = KeyedRequest(form[REQUEST][:100], fingerprint(asked))
         settings = resources_of(request).settings
         call.remove_files = lambda places: ObstoreArtifacts(settings.artifacts_url).delete(places)
-        answer = operation(call, **given)
+        window = {"window": Window(SHOWN_BY_DEFAULT)} if operation.is_paged else {}
+        answer = operation(call, **window, **given)
     except (Invalid, Conflict) as failure:
         return form_page(frame, operation, typed, failure)
     target = _after(frame, operation, answer)
