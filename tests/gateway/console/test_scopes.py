@@ -58,7 +58,9 @@ class Others:
 
     def text_of(self, area: str, name: str) -> str:
         """The text of theirs that a parameter means."""
-        return self.texts.get((area, name)) or next((text for (_, one), text in self.texts.items() if one == name), "x")
+        return self.texts.get((area, name)) or next(
+            (text for (_, one), text in self.texts.items() if one == name), f"{MARKER}.x"
+        )
 
 
 def columns(database: Connection, kinds: Sequence[str]) -> list[tuple[str, str]]:
@@ -81,6 +83,8 @@ def others(database: Connection) -> Others:
     texts: dict[tuple[str, str], str] = {}
     ids: dict[str, list[str]] = {}
     for table, column in columns(database, ["text", "jsonb"]):
+        if (table, column) == ("bulk_actions", "filter"):
+            continue  # a filter is read as one
         text = f"{MARKER}.{table}.{column}"
         for value in (text, f'{{"note": "{text}"}}'):
             try:
@@ -218,10 +222,10 @@ def test_a_thing_of_another_org_looks_as_one_that_is_not_there(
             got = ask(
                 f"{browser.url}{path}?{urlencode({**typed, 'of_org': str(org)})}", headers={"Cookie": browser.cookie}
             )
-            text = got.body.decode()
-            for one in typed.values():
+            text = UUIDS.sub("ID", got.body.decode())
+            for one in {one for one in typed.values() if MARKER in one or len(one) == len(uuid4().hex)}:
                 text = text.replace(escape(one), "ID")
-            answers.add((got.status, UUIDS.sub("ID", text)))
+            answers.add((got.status, text))
         if len(answers) != 1:
             troubles.append((path, [(status, text[-1500:]) for status, text in answers]))
     assert troubles == []
