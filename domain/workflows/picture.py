@@ -1,9 +1,9 @@
 """A workflow as a picture: a box per node, in columns from the first to the last, with how each stands in a run."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from typing import NamedTuple
-from xml.sax.saxutils import escape
+from xml.sax.saxutils import escape, quoteattr
 
 from domain.workflows.definition import (
     ApprovalWait,
@@ -59,20 +59,29 @@ class Box(NamedTuple):
     top: int
 
 
-def draw(definition: Definition, statuses: Mapping[str, NodeStatus] | None = None) -> str:
-    """The picture as SVG; without statuses, of the definition alone."""
+def draw(
+    definition: Definition,
+    statuses: Mapping[str, NodeStatus] | None = None,
+    page_of: Callable[[str], str] | None = None,
+) -> str:
+    """The picture as SVG; without statuses, of the definition alone. Each node leads to its page, where it has one.
+
+    A page that shows the picture may give it other colours by the classes: of the ground, the lines, and each state.
+    """
     boxes = lay_out(definition)
     width = max(box.left for box in boxes.values()) + WIDTH + MARGIN
     height = max(box.top for box in boxes.values()) + HEIGHT + MARGIN
     known = statuses or {}
     parts = chain(
         (_line(boxes[need], boxes[name], definition.nodes[name]) for need, name in definition.edges),
-        chain.from_iterable(_box(box, definition.nodes[name], known.get(name)) for name, box in boxes.items()),
+        chain.from_iterable(
+            _box(box, definition.nodes[name], known.get(name), page_of and page_of(name)) for name, box in boxes.items()
+        ),
     )
     size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
     head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" font-size="12">'
     title = f"<title>{escape(definition.name)}</title>"
-    ground = '<rect width="100%" height="100%" fill="#ffffff"/>'
+    ground = '<rect class="ground" width="100%" height="100%" fill="#ffffff"/>'
     return "\n".join((head, title, ground, *parts, "</svg>\n"))
 
 
@@ -101,9 +110,12 @@ def _line(start: Box, end: Box, node: Node) -> str:
     )
 
 
-def _box(box: Box, node: Node, status: NodeStatus | None) -> Iterator[str]:
-    fill, edge = COLOURS[NodeState.PENDING if status is None else status.state]
-    yield f"<g><title>{escape(f'{node.name}: {_work(node)}')}</title>"
+def _box(box: Box, node: Node, status: NodeStatus | None, href: str | None) -> Iterator[str]:
+    state = NodeState.PENDING if status is None else status.state
+    fill, edge = COLOURS[state]
+    if href is not None:
+        yield f"<a href={quoteattr(href)}>"
+    yield f'<g class="node {state}"><title>{escape(f"{node.name}: {_work(node)}")}</title>'
     if node.has_items:  # a second box behind it: there are several of them
         yield _rectangle(Box(box.left + 5, box.top + 5), fill, edge)
     yield _rectangle(box, fill, edge)
@@ -111,7 +123,7 @@ def _box(box: Box, node: Node, status: NodeStatus | None) -> Iterator[str]:
         ((node.name, ' font-weight="bold"'), (_work(node), ' fill="#4a5361"'), (_standing(node, status), ""))
     ):
         yield f'<text x="{box.left + 10}" y="{box.top + 19 + 17 * number}"{style}>{escape(_cut(line))}</text>'
-    yield "</g>"
+    yield "</g>" if href is None else "</g></a>"
 
 
 def _rectangle(box: Box, fill: str, edge: str) -> str:

@@ -116,7 +116,7 @@ def operation_page(request: Request, visitor: Visitor, area: str, command: str) 
         fields=fields,
         trouble=trouble,
         needs_org=failure is NEEDS_ORG,
-        done=_done(request, operation),
+        done=done_of(request, operation),
         values_href=values_href(request, frame, operation) if answer is not None else None,
         **_shown(request, frame, operation, answer, typed),
     )
@@ -128,9 +128,9 @@ def _shown(
     """What the template of a list or a look says of the answer."""
     if operation.is_list:
         listing = listing_of(request, frame, operation, answer) if isinstance(answer, Page) else None
-        return {"listing": listing, "steps": _steps_of_list(frame, operation, typed)}
+        return {"listing": listing, "steps": steps_of_list(frame, operation, typed)}
     entries = entries_of(answer, frame.things) if isinstance(answer, Record) else []
-    return {"entries": entries, "steps": _steps_of_thing(frame, operation, answer, typed)}
+    return {"entries": entries, "steps": steps_of_thing(frame, operation, answer, typed)}
 
 
 def typed_in_query(request: Request) -> dict[str, str]:
@@ -180,7 +180,8 @@ def do_deed(request: Request, visitor: Visitor, operation: AnyOperation, form: M
             call.keyed = KeyedRequest(form[REQUEST][:100], fingerprint(asked))
         settings = resources_of(request).settings
         call.remove_files = lambda places: ObstoreArtifacts(settings.artifacts_url).delete(places)
-        answer = operation(call, **given)
+        window = {"window": Window(SHOWN_BY_DEFAULT)} if operation.is_paged else {}
+        answer = operation(call, **window, **given)
     except (Invalid, Conflict) as failure:
         return form_page(frame, operation, typed, failure)
     target = _after(frame, operation, answer)
@@ -261,7 +262,7 @@ def listing_of(request: Request, frame: Frame, operation: AnyOperation, answer: 
     return Listing(columns_of(operation.record), lines, next_href, looked)
 
 
-def _steps_of_list(frame: Frame, operation: AnyOperation, typed: Mapping[str, str]) -> list[Step]:
+def steps_of_list(frame: Frame, operation: AnyOperation, typed: Mapping[str, str]) -> list[Step]:
     """What can be done from a list: whatever is about none of its lines."""
     names = set(operation.record.model_fields)
     return [
@@ -271,7 +272,7 @@ def _steps_of_list(frame: Frame, operation: AnyOperation, typed: Mapping[str, st
     ]
 
 
-def _steps_of_thing(frame: Frame, operation: AnyOperation, answer: object, typed: Mapping[str, str]) -> list[Step]:
+def steps_of_thing(frame: Frame, operation: AnyOperation, answer: object, typed: Mapping[str, str]) -> list[Step]:
     """What can be done with a thing, and what else can be seen of it."""
     if not isinstance(answer, Record):
         return []
@@ -335,7 +336,7 @@ def values_href(request: Request, frame: Frame, operation: AnyOperation) -> str 
     return None if is_shown or not operation.record.values else _with(frame.path, {VALUES: "yes"})
 
 
-def _done(request: Request, operation: AnyOperation) -> str | None:
+def done_of(request: Request, operation: AnyOperation) -> str | None:
     """What the page says was done just now: a deed of the area, whatever the address says."""
     done = operation_of(operation.area, request.query_params.get(DONE, ""))
     return None if done is None or not done.events else in_words(done.name)

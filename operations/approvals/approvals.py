@@ -21,6 +21,7 @@ from domain.approvals.decision import (
 from domain.approvals.question import outcome_of, refusal_words
 from domain.jobs.contract import check_text
 from domain.jobs.job import SYSTEM_ORG, JsonObject
+from domain.mail.triage.classification import Classification, DecisionSource
 from domain.payloads.approvals import ShowOutcomePayload
 from operations.call import Call
 from operations.mail.actions import ActionView
@@ -30,6 +31,7 @@ from storage.approvals import approvals, subjects
 from storage.approvals.subjects import ApprovalSubject, SubjectPosition
 from storage.jobs import ledger
 from storage.jobs.audit_log import deeds
+from storage.mail import decisions
 from storage.mail.accounts import accounts
 from storage.mail.actions.actions import StoredAction
 from storage.orgs.access.users import User
@@ -58,7 +60,7 @@ class AskingNodeView(BaseModel):
 class ApprovalView(Record):
     """A question to a person, what it is about, and how it ended."""
 
-    values: ClassVar = ("action.parameters",)
+    values: ClassVar[tuple[str, ...]] = ("action.parameters", "node.show")
     plural: ClassVar = "approvals"
     columns: ClassVar = ("approval_id", "about", "title", "why", "asked_at", "expires_at")
     approval_id: UUID = Field(description="The action's id, or that of the node's wait.")
@@ -94,10 +96,26 @@ class ApprovalView(Record):
         return outcome_of(ApprovalStanding(self.state, self.expires_at, self.approver, self.reason))
 
 
-class AskedApprovalView(ApprovalView):
-    """A question to a person in words, and where it was asked."""
+class EvidenceView(BaseModel):
+    """What led to the action: a rule, or the model's answer and how sure it was."""
 
+    model_config = ConfigDict(from_attributes=True)
+    source: DecisionSource
+    classification: Classification
+    confidence: float = Field(description="From 0 to 1.")
+    rationale: str = Field(description="The model's reason, which may repeat words of the mail.")
+    caution: bool = Field(description="Whether the mail looked like an attempt to steer the model.")
+    rules: list[str] = Field(description="The names of the rules that matched, of those that are kept.")
+    model: str | None
+    at: datetime
+
+
+class AskedApprovalView(ApprovalView):
+    """A question to a person in words, what led to it, and where it was asked."""
+
+    values: ClassVar[tuple[str, ...]] = (*ApprovalView.values, "question", "evidence.rationale")
     question: dict[str, str]
+    evidence: EvidenceView | None = Field(description="Null where somebody asked for the action, and for a workflow.")
     messages: list[AskedMessage]
 
 
@@ -130,9 +148,11 @@ def read_approval(call: Call, approval_id: UUID) -> AskedApprovalView:
         found = _found(tx, call, approval_id)
         question = subjects.question_about(tx, found, 0)
         notices = approvals.notices(tx, approval_id)
+        evidence = _evidence(tx, found)
     return AskedApprovalView.of(
         found,
         question={fact.name: fact.value for fact in question.facts},
+        evidence=evidence,
         messages=[AskedMessage(channel_id=one.channel_id, message_id=one.message_id) for one in notices],
     )
 
@@ -257,6 +277,14 @@ def _decide(call: Call, approval_id: UUID, choice: Choice, reason: str | None) -
 
 def _found(tx: Transaction, call: Call, approval_id: UUID) -> ApprovalSubject:
     return call.found(subjects.find(tx, approval_id), f"action and no wait {approval_id}")
+
+
+def _evidence(tx: Transaction, found: ApprovalSubject) -> EvidenceView | None:
+    of = found.of
+    if not isinstance(of, StoredAction) or of.decision_id is None:
+        return None
+    decision = decisions.get(tx, of.account_id, of.decision_id)
+    return None if decision is None else EvidenceView.model_validate(decision)
 
 
 def _facts(found: ApprovalSubject) -> JsonObject:

@@ -7,8 +7,8 @@ from uuid import UUID
 from pydantic import Field
 
 from domain.jobs.contract import OLDEST_VERSION
-from domain.jobs.failures import Invalid
-from domain.jobs.job import ActorType, JsonObject
+from domain.jobs.failures import Conflict, Invalid
+from domain.jobs.job import ActorType, JsonObject, State
 from domain.jobs.scheduling.cron import Missed, Timetable
 from domain.orgs.access.api_keys import check_job_type
 from domain.payloads import payload_types
@@ -59,6 +59,15 @@ class ScheduleView(Record):
     stopped: str | None = Field(description="Why it does not run though nobody paused it.")
     created_at: datetime
     created_by: str
+    last_job_id: UUID | None = Field(None, description="The job of the latest due time; in the list only.")
+    last_job_state: State | None = None
+
+
+class ScheduledJob(Record):
+    """The job of a schedule that somebody wanted now."""
+
+    name: str
+    job_id: UUID
 
 
 @SCHEDULES.look("list", Route("GET", "/schedules"), org="optional")
@@ -135,6 +144,31 @@ def _work(
     document = known.read(named, declared.version).document()
     target_to_write(tx, read_uuid(document.get("account_id")), org_id)
     return RequestedJob(declared.job_type, document, declared.version, names_schedule=names_schedule)
+
+
+@SCHEDULES.deed(
+    "run",
+    Route("POST", "/schedules/{name}/run", location="/v1/jobs/{job_id}", status=202),
+    events=("job.enqueued",),
+    ledger_audits=True,
+    keyed=True,
+)
+def run_schedule(call: Call, name: Name) -> ScheduledJob:
+    """Enqueue a schedule's job now, beside its due times; of a paused one, too."""
+    with call.writing() as tx:
+
+        def make() -> list[UUID]:
+            found = schedules.find(tx, call.org, name)
+            known = payload_types.find(found.job_type)
+            if known is None:
+                raise Conflict(f"name: this release knows no job type {found.job_type}")
+            if call.origin.actor_type is ActorType.API_KEY:
+                check_job_type(known.declaration)
+            payload = known.read(found.payload, found.payload_version)
+            return [one.job_id for one in call.enqueue_for(call.org)(tx, payload)]
+
+        (job_id,) = call.once(tx, make)
+    return ScheduledJob(name=name, job_id=job_id)
 
 
 @SCHEDULES.deed("pause", Route("POST", "/schedules/{name}/pause"), events=("schedule.paused",), ledger_audits=True)

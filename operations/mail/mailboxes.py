@@ -4,13 +4,13 @@ from datetime import UTC, datetime
 from typing import Annotated, ClassVar
 from uuid import UUID
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from domain.jobs.job import Enqueued
 from domain.mail.account_settings import MODEL_MAY_ASK, parse_settings
 from domain.mail.triage.safety_policy import PolicyDocument
 from domain.orgs.access.api_keys import Role
-from domain.payloads.gmail import SyncPayload
+from domain.payloads.gmail import RenewWatchPayload, SyncPayload
 from domain.payloads.mail_address import address_key
 from domain.payloads.mail_fields import GmailId
 from domain.payloads.triage import ClassifyPayload
@@ -47,6 +47,31 @@ class AccountView(Record):
     full_synced_at: datetime | None
     watch_expires_at: datetime | None
     created_at: datetime
+
+
+class RunningBackfill(BaseModel):
+    """Older mail that is being taken in."""
+
+    job_id: UUID
+    query: str
+    found: int = Field(description="Messages that Gmail has named so far.")
+    ordered: int = Field(description="Of these, those that were new.")
+    handled: int
+    stored: int
+    started_at: datetime
+    changed_at: datetime
+
+
+class MailboxStanding(AccountView):
+    """How a mailbox is: its consent, its watch, its mail of today, and what waits."""
+
+    values: ClassVar = ("backfills.query",)
+    watch_renewed_at: datetime | None
+    newest_mail_at: datetime | None = Field(description="When the newest stored message came or was sent.")
+    sent_today: int = Field(description="Messages that left the mailbox since midnight UTC, its owner's too.")
+    sending_paused_until: datetime | None = Field(description="Gmail's limit on sent mail was reached.")
+    actions_waiting: int = Field(description="Actions that wait for a person; counted up to 1,000.")
+    backfills: list[RunningBackfill] = Field(description="Older mail that is being taken in; the newest five.")
 
 
 class SettingsView(Record):
@@ -114,6 +139,15 @@ def show_account(call: Call, account_id: UUID) -> AccountView:
     """Show a mailbox. An address names the account by which it is connected now."""
     with call.reading() as tx:
         return AccountView.model_validate(account_of(tx, account_id, call.org_id))
+
+
+@ACCOUNTS.look("standing", Route("GET", "/accounts/{account_id}/standing"))
+def read_standing(call: Call, account_id: UUID) -> MailboxStanding:
+    """Show how a mailbox is: consent, watch, newest mail, what was sent today, and what waits."""
+    with call.reading() as tx:
+        account = account_of(tx, account_id, call.org_id)
+        facts = {name: getattr(account, name) for name in AccountView.model_fields}
+        return MailboxStanding(**facts, **accounts.standing(tx, account_id)._asdict())
 
 
 @ACCOUNTS.look("settings", Route("GET", "/accounts/{account_id}/settings"))
@@ -194,6 +228,19 @@ def sync_mailbox(
 
 
 @ACCOUNTS.deed(
+    "renew-watch",
+    Route("POST", "/accounts/{account_id}/renew-watch", status=202),
+    role=Role.WRITER,
+    events=("job.enqueued",),
+    ledger_audits=True,
+    keyed=True,
+)
+def renew_watch(call: Call, account_id: UUID) -> OrderedJob:
+    """Ask Gmail to report a mailbox's changes for another week, by a job; one that already waits does it."""
+    return _ordered(call, RenewWatchPayload(account_id=account_id))
+
+
+@ACCOUNTS.deed(
     "reclassify",
     Route("POST", "/accounts/{account_id}/messages/{message_id}/reclassify", status=202),
     role=Role.WRITER,
@@ -208,7 +255,7 @@ def reclassify_message(
     return _ordered(call, ClassifyPayload(account_id=account_id, message_id=message_id, force=True))
 
 
-def _ordered(call: Call, payload: SyncPayload | ClassifyPayload) -> OrderedJob:
+def _ordered(call: Call, payload: SyncPayload | RenewWatchPayload | ClassifyPayload) -> OrderedJob:
     made: list[Enqueued] = []
     with call.writing() as tx:
 

@@ -1,6 +1,6 @@
 """Runs of workflows: started, looked at, sent events, canceled, resumed, drawn."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Annotated, Any, ClassVar
 from uuid import UUID
@@ -347,14 +347,14 @@ def resume_failed_runs(
     return Page([_attempt(call, one.run_id, version) for one in failed.items], failed.next_cursor)
 
 
-def draw_run(call: Call, run_id: UUID) -> str:
-    """A run as a picture: its definition, and how each node stands. As SVG."""
+def draw_run(call: Call, run_id: UUID, page_of: Callable[[str], str] | None = None) -> str:
+    """A run as a picture: its definition, and how each node stands; each may lead to its page. As SVG."""
     call.begin(Role.READER, (), is_audited=True, of_org=True)
     with call.reading() as tx:
         run = _found(tx, call, run_id)
         stored = found_definition(tx, run.org_id, run.workflow, run.version)
         found = nodes.listed(tx, run_id)
-    return draw(definition_of(stored.document), {one.node: _status(one) for one in found})
+    return draw(definition_of(stored.document), {one.node: _status(one) for one in found}, page_of)
 
 
 def draw_workflow(call: Call, name: str, version: int | None) -> str:

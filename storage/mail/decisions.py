@@ -120,6 +120,11 @@ def by_others(
     return tx.ask("find_earlier_decisions", _past, job_id=job_id, asked=models.name, **where)
 
 
+def get(tx: Transaction, account_id: UUID, decision_id: UUID) -> Row | None:
+    """A decision with the names of its rules; None when retention has taken it."""
+    return next(iter(tx.run("get_decision", account_id=account_id, decision_id=decision_id)), None)
+
+
 def _past(rows: Sequence[Row]) -> PastDecisions:
     latest = max(rows, key=lambda row: (row.at, row.decision_id), default=None)
     return PastDecisions(

@@ -42,3 +42,9 @@ from (
   where account_id = %(account_id)s and gmail_message_id = %(message_id)s and job_id is distinct from %(job_id)s
 ) as earlier
 order by is_final, at desc, id desc
+
+-- name: get_decision
+-- One decision, and the names of the rules that matched, of those that are kept.
+select d.id as decision_id, d.source, d.classification, d.confidence, d.rationale, d.caution, d.model, d.at,
+  array(select coalesce(r.name, r.kind) from rules r where r.org_id = d.org_id and r.id::text = any (d.rule_ids) order by 1) as rules
+from decisions d where d.account_id = %(account_id)s and d.id = %(decision_id)s

@@ -96,6 +96,18 @@
     });
   }
 
+  // A part of a page that changes while somebody looks; not while it is paused or hidden, and no error takes it away.
+  setInterval(async () => {
+    const part = document.querySelector("[data-refresh]");
+    if (!part || isPaused || document.hidden) return;
+    const answer = await fetch(location.href).catch(() => null);
+    if (!answer?.ok || answer.redirected || !part.isConnected) return;
+    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById(part.id);
+    const focus = part.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
+    if (fresh) part.replaceWith(fresh);
+    if (focus) fresh?.querySelector(`[href="${CSS.escape(focus)}"]`)?.focus();
+  }, 3000);
+
   document.addEventListener("visibilitychange", () => (document.hidden ? close("hidden") : open()));
   document.addEventListener("htmx:afterSettle", () => (source ? say("live") : open()));
   open();

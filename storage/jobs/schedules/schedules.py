@@ -117,6 +117,11 @@ def remove(tx: Transaction, org_id: UUID, name: str, *, by: Origin) -> Schedule:
     return removed
 
 
+def find(tx: Transaction, org_id: UUID, name: str) -> Schedule:
+    """The schedule of that name; raises `Gone` when there is none."""
+    return _one(tx, "get_schedule", org_id, name)
+
+
 def pause(tx: Transaction, org_id: UUID, name: str, *, by: Origin) -> Schedule:
     """Let a schedule enqueue nothing until it is resumed; raises `Gone` when there is none of that name."""
     paused = _one(tx, "pause_schedule", org_id, name)

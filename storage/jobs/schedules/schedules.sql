@@ -14,10 +14,19 @@ on conflict (org_id, name) do nothing
 returning columns(schedule)
 
 -- name: list_schedules
--- Schedules by org and name that the transaction may see, after one of them.
-select columns(schedule) from schedules
+-- Schedules by org and name that the transaction may see, after one of them; with the job of the latest due time, as long as its key is kept.
+select columns(schedule),
+  (select k.job_id from idempotency_keys k where k.org_id = schedules.org_id and k.kind = 'job'
+    and k.key = 'schedule:' || schedules.id || ':' || to_char(schedules.last_run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"+00:00"')) as last_job_id,
+  (select j.state from idempotency_keys k join jobs j on j.id = k.job_id where k.org_id = schedules.org_id and k.kind = 'job'
+    and k.key = 'schedule:' || schedules.id || ':' || to_char(schedules.last_run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"+00:00"')) as last_job_state
+from schedules
 where (org_id, name) > (coalesce(%(after_org_id)s::uuid, '00000000-0000-0000-0000-000000000000'), coalesce(%(after_name)s::text, ''))
 order by org_id, name limit %(limit)s
+
+-- name: get_schedule
+-- The schedule of a name.
+select columns(schedule) from schedules where org_id = %(org_id)s and name = %(name)s
 
 -- name: remove_schedule
 -- Forgets a schedule; its jobs stay.

@@ -183,6 +183,11 @@ def get(tx: Transaction, account_id: UUID) -> Account:
     return ask_for(tx, account_id).answer
 
 
+def standing(tx: Transaction, account_id: UUID) -> Row:
+    """How a mailbox is beside its account: its watch, its mail, what waits; raises `Gone` as `get` does."""
+    return tx.one("read_mailbox_standing", f"there is no account {account_id}", account_id=account_id)
+
+
 def ask_for(tx: Transaction, account_id: UUID) -> Asked[Account]:
     """As `get`, whose answer is wanted later."""
     return tx.ask("get_account", found(_missing(account_id), _account), account_id=account_id)

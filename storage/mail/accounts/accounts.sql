@@ -127,3 +127,20 @@ returning id
 update accounts set own_addresses = %(addresses)s::text[]
 where id = %(account_id)s
 returning id
+
+-- name: read_mailbox_standing
+-- How a mailbox is, by bounded looks: a day of its mail, at most 5,000 messages and 1,000 actions, and its newest unfinished backfills.
+select a.watch_renewed_at, case when a.sending_paused_until > now() then a.sending_paused_until end as sending_paused_until,
+  (select m.received_at from messages m where (m.org_id, m.account_id) = (a.org_id, a.id) order by m.received_at desc limit 1) as newest_mail_at,
+  (select count(*) filter (where d.direction = 'outgoing') from (
+    select m.direction from messages m
+    where (m.org_id, m.account_id) = (a.org_id, a.id) and m.received_at >= date_trunc('day', now(), 'UTC') limit 5000
+  ) d) as sent_today,
+  (select count(*) from (
+    select from actions w where (w.org_id, w.account_id) = (a.org_id, a.id) and w.state = 'approved_pending' limit 1000
+  ) w) as actions_waiting,
+  (select coalesce(jsonb_agg(to_jsonb(b)), '[]') from (
+    select f.job_id, f.query, f.found, f.ordered, f.handled, f.stored, f.started_at, f.changed_at from backfills f
+    where (f.org_id, f.account_id) = (a.org_id, a.id) and (f.state = 'listing' or f.handled < f.ordered) order by f.started_at desc limit 5
+  ) b) as backfills
+from accounts a where a.id = %(account_id)s

@@ -139,3 +139,20 @@ def test_only_an_operator_changes_what_is_allowed(store: Database, door: str, ac
     reader = client_of(store, door, account.org_id, Role.READER)
     assert reader.change(path(account, "labels/Label_1"), {"for_classifier": True}).status == 403
     assert reader.get(path(account, "settings")).status == 200
+
+
+def test_a_mailbox_says_how_it_is(client: Client, stranger: Client, account: Account, database: Connection) -> None:
+    found = client.get(path(account, "standing")).json
+    facts = ("status", "sent_today", "actions_waiting", "backfills", "newest_mail_at", "sending_paused_until")
+    assert [found[name] for name in facts] == ["active", 0, 0, [], None, None]
+    database.execute("update accounts set sending_paused_until = now() + interval '1 hour'")
+    assert client.get(path(account, "standing")).json["sending_paused_until"] is not None
+    assert stranger.get(path(account, "standing")).status == 404
+
+
+def test_a_watch_is_renewed_by_a_job(client: Client, stranger: Client, account: Account) -> None:
+    made = client.post(path(account, "renew-watch"))
+    assert (made.status, made.json["created"]) == (202, True)
+    again = client.post(path(account, "renew-watch"))
+    assert (again.json["job_id"], again.json["created"]) == (made.json["job_id"], False)
+    assert stranger.post(path(account, "renew-watch")).status == 404

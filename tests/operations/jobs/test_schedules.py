@@ -8,6 +8,8 @@ import pytest
 from psycopg import Connection
 
 from commands.operations import AREAS
+from engine.relay.due_schedules import DueSchedules
+from engine.runtime import Runtime
 from operations.pages import write_cursor
 from storage.postgres.database import Database
 from tests.commands.calling import answer, call, refusal
@@ -205,3 +207,21 @@ def test_pages_of_schedules_follow_each_other(client: Client) -> None:
     first = client.get("/v1/schedules?limit=2").json
     rest = client.get(f"/v1/schedules?limit=2&cursor={first['next_cursor']}").json
     assert [one["name"] for one in (*first["schedules"], *rest["schedules"])] == ["a", "b", "c"]
+
+
+def test_a_schedule_runs_now_and_the_list_says_how_its_latest_job_ended(
+    client: Client, database: Connection, process: Runtime
+) -> None:
+    client.post("/v1/schedules", WANTED | {"name": "nightly"})
+    client.post("/v1/schedules/nightly/pause")
+    made = client.post("/v1/schedules/nightly/run")
+    assert (made.status, made.json["name"]) == (202, "nightly")
+    assert client.get(f"/v1/jobs/{made.json['job_id']}").json["job_type"] == "probe_jobs.noop"
+    assert client.post("/v1/schedules/hourly/run").status == 404
+    (listed,) = client.get("/v1/schedules").json["schedules"]
+    assert (listed["last_job_id"], listed["last_job_state"]) == (None, None)
+    client.post("/v1/schedules/nightly/resume")
+    database.execute("update schedules set next_run_at = date_trunc('minute', now())")
+    DueSchedules(process).turn()
+    (listed,) = client.get("/v1/schedules").json["schedules"]
+    assert (listed["last_job_state"], listed["last_job_id"] != made.json["job_id"]) == ("queued", True)

@@ -232,6 +232,8 @@ FLEET = {
     "consent_requests": "who is to connect which mailbox; the gateway's business",
     "address_codes": "codes that prove an address; whoever reads the hash of six digits knows them",
     "address_keys": "the key under which an org's addresses are hashed; only `postroom.address_hash` reads it",
+    "operators": "who signs in to the console",
+    "operator_sessions": "the browsers in which operators have signed in",
     "org_secrets": "the secrets of an org, sealed; a handler reads one by `postroom.org_secret`",
     "alembic_version": "which migration stands",
     "audit_exports": "which files the audit log of all orgs was written to",
