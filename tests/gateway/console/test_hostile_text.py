@@ -109,7 +109,12 @@ def typed(hint: object, text: str) -> Any:  # noqa: ANN401, C901, PLR0911 - a va
 
 
 def pages(operation: Operation[..., Any], text: str) -> Iterator[bytes]:
-    around = {"frame": frame(text), "operation": operation, "name": name_of(operation), "takes_away": False}
+    around: dict[str, Any] = {
+        "frame": frame(text),
+        "operation": operation,
+        "name": name_of(operation),
+        "takes_away": False,
+    }
     things = Things("/console", None)
     record = filled(operation.record, clean_text(text))  # the database keeps no other
     assert isinstance(record, Record)
@@ -117,13 +122,22 @@ def pages(operation: Operation[..., Any], text: str) -> Iterator[bytes]:
         fields_of(operation, dict.fromkeys(operation.parameters.model_fields, text)), Invalid("reason", text)
     )
     listing = Listing(columns_of(operation.record), [line_of(record, things, "/console/x")], None, None)
-    shared = {"steps": [], "done": text, "trouble": text, "fields": fields, "needs_org": False, "values_href": None}
+    shared: dict[str, Any] = {
+        "steps": [],
+        "done": text,
+        "trouble": text,
+        "fields": fields,
+        "needs_org": False,
+        "values_href": None,
+    }
     entries = entries_of(record, things)
-    yield page("list.html", **around, **shared, listing=listing).body
-    yield page("look.html", **around, **shared, entries=entries).body
-    yield page("deed.html", **around, fields=fields, trouble=text, org_trouble=text, back="/console").body
-    yield page("confirm.html", **around, fields=fields, typed={"a": text}, request_id=uuid4(), back="/console").body
-    yield page("result.html", **around, listing=listing, entries=entries).body
+    yield bytes(page("list.html", **around, **shared, listing=listing).body)
+    yield bytes(page("look.html", **around, **shared, entries=entries).body)
+    yield bytes(page("deed.html", **around, fields=fields, trouble=text, org_trouble=text, back="/console").body)
+    yield bytes(
+        page("confirm.html", **around, fields=fields, typed={"a": text}, request_id=uuid4(), back="/console").body
+    )
+    yield bytes(page("result.html", **around, listing=listing, entries=entries).body)
 
 
 def check_words(body: bytes, text: str, name: str) -> None:
