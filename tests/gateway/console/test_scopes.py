@@ -289,6 +289,8 @@ def test_what_these_tests_look_for_is_there(admin: SignedBrowser, settings: Sett
     """An operator of all orgs sees marks on many pages, by the same requests."""
     seen = set()
     for path, operation, query in places(settings, "GET"):
+        if path.endswith("/pulse"):
+            continue  # a stream without end
         typed = asked(operation, query, others)
         got = ask(
             f"{admin.url}{path}?{urlencode({**typed, 'of_org': str(others.org)})}", headers={"Cookie": admin.cookie}
