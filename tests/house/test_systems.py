@@ -25,9 +25,11 @@ KNOWS: dict[tuple[str, str], set[str]] = {
     ("approvals", "mail"): {
         "domain.mail.actions.kinds",
         "domain.mail.actions.status",
+        "domain.mail.triage.classification",
         "operations.mail.actions",
         "storage.mail.accounts.accounts",
         "storage.mail.actions.actions",
+        "storage.mail.decisions",
         "storage.mail.messages",
     },
     ("approvals", "notifications"): {

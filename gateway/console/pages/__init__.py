@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from http import HTTPStatus
 from importlib import import_module
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from fastapi import APIRouter, Request, Response
@@ -99,8 +99,8 @@ class HandPage(Generic[Shown]):
 
     def __post_init__(self) -> None:
         """Name the template."""
-        own = f"pages/{self.fill.__module__.rpartition('.')[2]}.html"
-        object.__setattr__(self, "template", self.template or own)
+        own = self.fill.__module__.removeprefix(f"{__name__}.").replace(".", "/")
+        object.__setattr__(self, "template", self.template or f"pages/{own}.html")
 
     @property
     def here(self) -> str:
@@ -131,7 +131,7 @@ class HandPage(Generic[Shown]):
 @cache
 def pages() -> Sequence[HandPage[Any]]:
     """Every page by hand, in the order of the navigation."""
-    modules = [import_module(found.name) for found in iter_modules(__path__, f"{__name__}.")]
+    modules = [import_module(found.name) for found in walk_packages(__path__, f"{__name__}.")]
     found = {one.path: one for module in modules for one in vars(module).values() if isinstance(one, HandPage)}
     return sorted(found.values(), key=lambda one: (one.order, one.path))
 

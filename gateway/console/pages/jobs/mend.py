@@ -17,7 +17,7 @@ from gateway.console.derived import CONFIRMED, do_deed, values_href
 from gateway.console.forms import Field, inputs_of, read_inputs
 from gateway.console.pages import HandPage, Look
 from gateway.console.pages.facts import id_of
-from gateway.console.pages.letter import Plan, plan_said
+from gateway.console.pages.jobs.letter import Plan, plan_said
 from gateway.console.shown import Shown, in_json
 from operations.jobs.bulk_actions import read_patch
 from operations.jobs.dead_letters import DeadLetterView, read_dead_letter

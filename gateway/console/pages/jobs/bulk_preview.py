@@ -10,7 +10,7 @@ from gateway.console.forms import Field, fields_of, values_of, with_trouble
 from gateway.console.frame import sees
 from gateway.console.pages import HandPage, Look
 from gateway.console.pages.facts import Fact
-from gateway.console.pages.letter import FATES
+from gateway.console.pages.jobs.letter import FATES
 from gateway.console.shown import money
 from operations.jobs.bulk_actions import BulkPreview, preview_bulk_action, start_bulk_action
 from operations.operation import checked

@@ -15,8 +15,8 @@ from gateway.console.derived import values_href
 from gateway.console.frame import VALUES
 from gateway.console.pages import HandPage, Look
 from gateway.console.pages.facts import Deed, Fact, at, deed_of, id_of
-from gateway.console.pages.letter import event_fact
-from gateway.console.pages.waterfall import Attempt, attempts_of, drawn
+from gateway.console.pages.jobs.letter import event_fact
+from gateway.console.pages.jobs.waterfall import Attempt, attempts_of, drawn
 from gateway.console.shown import TONES, Entry, Shown, entries_of, in_json, money
 from gateway.console.things import AnyOperation
 from operations.jobs.dead_letters import read_dead_letter
