@@ -16,7 +16,7 @@ from gateway.console.derived import Listing
 from gateway.console.derived import Step as Link
 from gateway.console.frame import CURSOR
 from gateway.console.pages import HandPage, Look
-from gateway.console.pages.jobs.jobs.filter_line import LINE, JobLook, read_line, written_line
+from gateway.console.pages.jobs.filter_line import LINE, JobLook, read_line, written_line
 from gateway.console.things import ORG, Things
 from operations.jobs.bulk_actions import preview_bulk_action
 from operations.jobs.history import list_job_history

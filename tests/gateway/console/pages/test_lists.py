@@ -4,13 +4,13 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
 
 import pytest
-from gateway.console.pages.jobs.jobs.filter_line import read_line
 from psycopg import Connection
 
 from domain.jobs.failures import Invalid
 from domain.jobs.job import State
 from domain.orgs.access.operators import OperatorRole
 from engine.runtime import Runtime
+from gateway.console.pages.jobs.filter_line import read_line
 from tests.doubles import probe_jobs
 from tests.doubles.factories import enqueue_one, make_org
 from tests.gateway.console.conftest import SignIn
