@@ -102,7 +102,7 @@ def _endpoint(operation: Operation[..., Any], route: Route) -> Callable[..., obj
         if isinstance(answer, Page):
             items = {operation.record.plural: [_document(one) for one in answer.items]}
             cursors = {"next_cursor": answer.next_cursor, "looked_back_to": answer.looked_back_to}
-            return items | (cursors if operation.is_paged else {})
+            return items | (cursors if operation.is_paged or operation.looks_back else {})
         document = _document(answer)
         if route.location:
             response.headers["Location"] = route.location.format(**document)

@@ -62,7 +62,7 @@ def test_a_fleet_without_workers_is_ill_and_told_what_to_start(process: Runtime)
     assert process
     rows = answer(doctor, status=1)
     ill = {row["name"] for row in rows if not row["ok"]}
-    assert ill == {"beat", "counting"} | {f"queue {queue}" for queue in (
+    assert ill == {"beat"} | {f"queue {queue}" for queue in (
         "critical", "default", "notifications", "planning", "exports", "maintenance", "deadletter")}  # fmt: skip
     assert "celery -A tasks worker -Q critical" in call(doctor).output
 
@@ -87,7 +87,6 @@ def test_a_missing_database_and_broker_are_named_without_their_passwords(setting
         "broker", "rate limits", "workers", "worker names", "ledger role", "tenant role", "auditor role", "writes",
         "migrations", "functions", "rights", "catalogue", "clock", "sealed tokens", "beat", "pushes", "watches",
         "model answers", "gates", "people", "console", "providers", "refused messages", "alerts", "audit log",
-        "counting", "promises",
     }  # fmt: skip
     assert "hunter2" not in str(found)
 
