@@ -131,8 +131,7 @@ class Settings(BaseSettings):
         " mailboxes back to `/oauth/google/callback` there. Empty: nobody can connect a mailbox by browser.",
     )
     console: bool = Field(
-        default=True,
-        description="Whether the gateway serves the operators' console at `/console`, once there is an operator.",
+        default=True, description="Whether the gateway serves `/console` for operators, once there is one."
     )
     google_client_id: str = Field("", description="The OAuth client of this installation.")
     google_client_secret: SecretStr = Field(SecretStr(""), description="The OAuth client's secret.")

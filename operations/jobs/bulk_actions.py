@@ -55,6 +55,8 @@ Fields = Annotated[
     list[str] | None,
     Field(max_length=20, description="Only jobs whose payload has this value: `path=value`, of a path parted by dots."),
 ]
+MOST_OF_PATCH = 4_000
+"""Characters of a patch in an address: a request's head has a bound. A body takes a longer one."""
 PATCH = "A JSON merge patch of each payload, where they are mended: null takes a field away."
 
 
@@ -135,7 +137,7 @@ def preview_bulk_action(  # noqa: PLR0913 - one parameter per filter
     before: Before = None,
     account_id: Account = None,
     payload: Fields = None,
-    patch: Annotated[str | None, Field(max_length=65_536, description=f"{PATCH} As a text of JSON.")] = None,
+    patch: Annotated[str | None, Field(max_length=MOST_OF_PATCH, description=f"{PATCH} As a text of JSON.")] = None,
 ) -> BulkPreview:
     """Look at what a bulk action would do: to how many at least, whom it would skip and why, and what it would cost."""
     wanted = _filter(call, verb, job_type, state, queue, error_code, since, before, account_id, payload)

@@ -12,7 +12,7 @@ from domain.jobs.replays.replay_plan import EffectFate, plan_replay
 from domain.orgs.privacy.redaction import redact
 from operations.call import Call
 from operations.jobs import replays
-from operations.jobs.bulk_actions import read_patch
+from operations.jobs.bulk_actions import MOST_OF_PATCH, read_patch
 from operations.jobs.dead_letters import MENDED, rulings_of
 from operations.jobs.jobs import JOBS
 from operations.operation import Reason, Record, Route
@@ -73,7 +73,8 @@ def read_replay_plan(
     patch: Annotated[
         str | None,
         Field(
-            max_length=65_536, description="A JSON merge patch of the payload as a text of JSON: what it would change."
+            max_length=MOST_OF_PATCH,
+            description="A JSON merge patch of the payload as a text of JSON: what it would change.",
         ),
     ] = None,
 ) -> ReplayPlanView:

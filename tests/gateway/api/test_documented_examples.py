@@ -34,8 +34,9 @@ SECRETS = {
     "resend_key": "re_" + "a" * 24,
     "sms_key": json.dumps({"account_sid": "AC" + "0" * 32, "auth_token": "1" * 32}),
 }
-REFUSED = {"verify_contact_point": 422, "resume_run": 409}
-"""A code that was not sent, and a run that has not failed: what is refused is not the form of the request."""
+REFUSED = {"mend_job": 409, "verify_contact_point": 422, "resume_run": 409}
+"""A mailbox's sync that another job does already, a code that was not sent, and a run that has not failed: what is
+refused is not the form of the request."""
 NEVER_ENDS = {"stream_inbox"}
 
 
@@ -76,7 +77,7 @@ def world(env: MailEnvironment) -> tuple[Ids, dict[str, Ids]]:
     """A mailbox with mail, and things in the states that requests need; what else single operations need."""
     place = stored_letter(env)
     ask_in_channel(env)
-    letters, questions = [dead_letter(env) for _ in range(2)], [waiting(env) for _ in range(2)]
+    letters, questions = [dead_letter(env) for _ in range(3)], [waiting(env) for _ in range(2)]
     env.database.execute(
         "insert into labels (org_id, account_id, gmail_label_id, name, kind)"
         " select org_id, id, 'Label_7', 'Money', 'user' from accounts"
@@ -91,7 +92,9 @@ def world(env: MailEnvironment) -> tuple[Ids, dict[str, Ids]]:
         "account_id": env.account.account_id, "message_id": place.message_id, "label_id": "Label_7", "user_id": user,
         "letter_id": letters[0], "approval_id": questions[0], "seq": 1, "name": "nightly",
     }  # fmt: skip
-    return ids, {"discard_dead_letter": {"letter_id": letters[1]}, "deny": {"approval_id": questions[1]}}
+    (dead,) = env.database.execute("select job_id from dead_letters where id = %s", (letters[2],)).fetchone() or (None,)
+    special = {"discard_dead_letter": {"letter_id": letters[1]}, "deny": {"approval_id": questions[1]}}
+    return ids, special | {"mend_job": {"job_id": dead}}
 
 
 def made(client: Client, route: tuple[str, str, dict[str, Any]], example: Mapping[str, Any], ids: Ids) -> HttpAnswer:

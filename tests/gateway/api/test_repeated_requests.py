@@ -10,12 +10,15 @@ from psycopg import Connection
 
 from domain.jobs.job import Origin, State
 from domain.jobs.lifecycle import Settlement
+from domain.jobs.scheduling.cron import Missed, Timetable
 from domain.mail.actions.label_actions import Archive
 from domain.mail.actions.requested_action import parse_action
 from domain.mail.actions.undo_hint import hint_for
 from domain.mail.triage.safety import SafetyEnforcer, SafetyPolicy
 from domain.orgs.access.api_keys import Role
 from storage.jobs import ledger
+from storage.jobs.schedules import schedules
+from storage.jobs.schedules.schedules import RequestedJob
 from storage.mail.accounts.accounts import Account
 from storage.mail.actions import actions
 from storage.postgres.database import Database
@@ -38,6 +41,8 @@ HARMLESS: Mapping[str, str] = {
     "/v1/approvals/{approval_id}/deny": "a question is decided once: 409 afterwards",
     "/v1/artifacts/{artifact_id}/link": "keeps nothing: a second link is as good as the first",
     "/v1/artifacts/{artifact_id}/revoke": "all links that were given are revoked",
+    "/v1/bulk-actions/{bulk_id}/abort": "an aborted action is aborted",
+    "/v1/bulk-actions/{bulk_id}/resume": "an action that goes on goes on",
     "/v1/dead-letters/{letter_id}/discard": "409 when it is closed already",
     "/v1/jobs/{job_id}/cancel": "a canceled job is canceled again",
     "/v1/notifications": "the same recipient, template, data and bucket are one notification",
@@ -108,6 +113,29 @@ def a_replay(account: Account, store: Database, _database: Connection) -> Making
         died = Settlement(job.job_id, job.token, State.DEAD, error={"code": "bug", "reason": "made"})
         assert not ledger.settle(tx, [died]).refused
     return Making(f"/v1/dead-letters/{job.job_id}/replay", {"reason": "mended"}, {"reason": "why not"}, "jobs")
+
+
+def a_mend(account: Account, store: Database, _database: Connection) -> Making:
+    ended = enqueue_one(store, account.org_id, probe_jobs.noop.name)
+    with store.ledger() as tx:
+        ledger.cancel(tx, [ended], "not needed", by=Origin())
+    return Making(f"/v1/jobs/{ended}/mend", {"payload": {}}, {"payload": {}, "reason": "mended"}, "jobs")
+
+
+def a_bulk_action(_account: Account, _store: Database, _database: Connection) -> Making:
+    asked = {"verb": "cancel", "job_type": [probe_jobs.noop.name], "reason": "not needed"}
+    return Making("/v1/bulk-actions", asked, asked | {"reason": "another"}, "bulk_actions")
+
+
+def a_renewal(account: Account, _store: Database, _database: Connection) -> Making:
+    return Making(f"/v1/accounts/{account.account_id}/renew-watch", None, {"reason": "x"}, "jobs")
+
+
+def a_run_of_a_schedule(account: Account, store: Database, _database: Connection) -> Making:
+    work = RequestedJob(probe_jobs.noop.name, {}, 1)
+    with store.ledger() as tx:
+        schedules.add(tx, account.org_id, "nightly", work, Timetable("0 3 * * *", "UTC", Missed.SKIP), by=Origin())
+    return Making("/v1/schedules/nightly/run", None, {"reason": "x"}, "jobs")
 
 
 def an_action(account: Account, _store: Database, _database: Connection) -> Making:
@@ -199,12 +227,15 @@ OF_PROJECT = "/v1/projects/{project}"
 MAKING: Mapping[str, Callable[[Account, Database, Connection], Making]] = {
     "/v1/accounts/{account_id}/sync": a_sync,
     "/v1/accounts/{account_id}/messages/{message_id}/reclassify": a_second_decision,
+    "/v1/accounts/{account_id}/renew-watch": a_renewal,
     "/v1/actions": an_action,
     "/v1/actions/{action_id}/undo": an_undo,
     "/v1/dead-letters/{letter_id}/replay": a_replay,
+    "/v1/bulk-actions": a_bulk_action,
     "/v1/directions": a_direction,
     "/v1/email": a_mail,
     "/v1/jobs": a_job,
+    "/v1/jobs/{job_id}/mend": a_mend,
     "/v1/jobs/{job_id}/retry": a_retry,
     "/v1/reminders": a_reminder,
     "/v1/projects": a_project,
@@ -222,6 +253,7 @@ MAKING: Mapping[str, Callable[[Account, Database, Connection], Making]] = {
         f"{OF_PROJECT}/run-sheets/{{sheet}}/slots", HOUR | {"name": "Show"}, "slots"
     ),
     "/v1/rules": a_rule,
+    "/v1/schedules/{name}/run": a_run_of_a_schedule,
     "/v1/workflows/runs": a_run,
     "/v1/workflows/runs/{run_id}/events/{name}": an_event,
 }
