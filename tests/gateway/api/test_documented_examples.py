@@ -93,7 +93,7 @@ def world(env: MailEnvironment) -> tuple[Ids, dict[str, Ids]]:
         "letter_id": letters[0], "approval_id": questions[0], "seq": 1, "name": "nightly",
     }  # fmt: skip
     (dead,) = env.database.execute("select job_id from dead_letters where id = %s", (letters[2],)).fetchone() or (None,)
-    special = {"discard_dead_letter": {"letter_id": letters[1]}, "deny": {"approval_id": questions[1]}}
+    special: dict[str, Ids] = {"discard_dead_letter": {"letter_id": letters[1]}, "deny": {"approval_id": questions[1]}}
     return ids, special | {"mend_job": {"job_id": dead}}
 
 

@@ -166,7 +166,7 @@ def asked(
     return fields | {name: others.id_of(name) if foreign else str(uuid4()) for name in ids}
 
 
-def differing(answers: set[tuple[int, str]]) -> list[object]:
+def differing(answers: set[tuple[int, str]]) -> list[str]:
     """The statuses and the lines in which answers differ."""
     one, another = ({str(status), *text.splitlines()} for status, text in answers)
     return sorted(one ^ another)
