@@ -36,6 +36,7 @@ IN_ORDER = (
     "0001_reminders",
     "0001_planning",
     "0001_artifacts",
+    "0001_bulk_actions",
 )
 """Tables in the order of their references; a file that is not named comes after these."""
 

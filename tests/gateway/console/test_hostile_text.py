@@ -91,7 +91,7 @@ def typed(hint: object, text: str) -> Any:  # noqa: ANN401, C901, PLR0911 - a va
         return hint.model_construct(**{name: typed(one, text) for name, one in get_type_hints(hint).items()
                                        if name in hint.model_fields})  # fmt: skip
     if hint is Shown:
-        return Shown("text", text, text, text)  # it may have others within it, without end
+        return Shown("text", text, text, "/console/x")  # it may have others within it, without end
     if isinstance(hint, type) and is_dataclass(hint):
         hints = get_type_hints(hint)
         return hint(
