@@ -94,11 +94,11 @@ select f.kind, f.id, f.org_id, f.said, f.at, f.ids from (
   union all
   select 'account', id::text, org_id, email || ', ' || status, created_at, '{}' from accounts where id = %(id)s
   union all
-  (select 'account', id::text, org_id, email || ', ' || status, created_at, '{}' from accounts where email = lower(%(text)s) limit %(most)s)
+  (select 'account', id::text, org_id, email || ', ' || status, created_at, '{}' from accounts where email = lower(%(text)s collate "pg_c_utf8") limit %(most)s)
   union all
   select 'user', id::text, org_id, role, created_at, '{}' from users where id = %(id)s
   union all
-  select 'user', id::text, org_id, role, created_at, '{}' from users where org_id = %(org_id)s and email = lower(%(text)s)
+  select 'user', id::text, org_id, role, created_at, '{}' from users where org_id = %(org_id)s and email = lower(%(text)s collate "pg_c_utf8")
   union all
   select 'org', id::text, id, name, created_at, '{}' from orgs where id = %(id)s
   union all
