@@ -27,8 +27,8 @@ BY_DEFAULT = timedelta(hours=1)
 OF_ORG_BY_DEFAULT = timedelta(days=1)
 MOST_TYPES = 100
 MOST_SUMS = 100
-MOST_SUMMED = 200_000
-"""Hours of an org and a type that are summed: part of a second."""
+MOST_SUMMED = 10_000
+"""Hours of an org and a type that are summed, the newest: less than 5,000 pages of the table."""
 
 Since = Annotated[
     AwareDatetime | None, Field(description="From then on, by whole steps; an hour ago by default, of an org a day.")

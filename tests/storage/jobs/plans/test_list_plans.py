@@ -88,6 +88,7 @@ def org_named(million: Connection, name: str) -> UUID:
 NOW = datetime.now(UTC) + timedelta(minutes=1)
 NEWEST = {"before": NOW, "before_id": first_job_id(NOW), "last_id": FIRST_ID}
 PAGE = {"at": LAST_TIME, "last_id": FIRST_ID, "limit": 51}
+LETTERS = PAGE | {"job_type": None, "code": None}
 FEW = {"source": "unfinished", "most": MOST_UNFINISHED}
 EVERYWHERE = {"from_ids": [FIRST_ID], "to_ids": [first_job_id(LAST_TIME)]}
 """The ids of the zones of a list that looks at all jobs."""
@@ -159,7 +160,7 @@ SUMS = {
     "by": "type",
     "since": NOW - timedelta(days=30),
     "before": NOW,
-    "most": 200_000,
+    "most": 10_000,
     "limit": 100,
 }
 COSTS = {
@@ -221,7 +222,7 @@ LISTS: dict[str, tuple[str, Given, str]] = {
     "how far letters reach": ("look_back_at_dead_letters", PAGE | {"most": MOST}, "dead_letters_newest"),
     "replayed letters": (
         "list_dead_letters",
-        PAGE | {"reached": datetime.now(UTC) - timedelta(minutes=MOST // 9), "state": "replayed"},
+        LETTERS | {"reached": datetime.now(UTC) - timedelta(minutes=MOST // 9), "state": "replayed"},
         "",
     ),
     "how far effects reach": (
@@ -256,7 +257,7 @@ OF_AN_ORG: dict[str, tuple[str, Given, str]] = {
     "whether few are unfinished": ("are_few_unfinished", FEW, "jobs_backlog"),
     "zones": ("list_job_zones", ZONES | {"of_type": None}, ""),
     "zones of a type": ("list_job_zones", ZONES, "org_hours_of_type"),
-    "letters": ("list_dead_letters", PAGE | {"reached": FIRST_TIME, "state": None}, "dead_letters_of_org"),
+    "letters": ("list_dead_letters", LETTERS | {"reached": FIRST_TIME, "state": None}, "dead_letters_of_org"),
     "what has an id": (
         "search",
         lambda m: SOUGHT | {"id": a_parent(m), "org_id": org_named(m, "tenant 7")},
