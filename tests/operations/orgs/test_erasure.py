@@ -44,6 +44,7 @@ STAYS = {
     "budget_reservations",
     "org_budgets",
     "llm_calls",
+    "org_hours",
     "audit_entries",
     "orgs",
     "artifacts",
