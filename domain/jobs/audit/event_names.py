@@ -24,6 +24,7 @@ OF_NO_OPERATION = frozenset(
         "key.created",
         "key.revoked",
         "notification.refused",
+        "operator.looked",
         "secret.removed",
         "secret.set",
     }

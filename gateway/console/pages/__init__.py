@@ -47,7 +47,7 @@ class Look:
     asked: Mapping[str, str]
     """The fields of the query which the page knows."""
 
-    def ask(self, operation: Operation[P, Answer], *arguments: P.args, **options: P.kwargs) -> Answer:
+    def call(self, operation: Operation[P, Answer], *arguments: P.args, **options: P.kwargs) -> Answer:
         """What an operation answers for the org that was chosen; raises as the operation does."""
         call = reading_call(self.request, self.frame.visitor, self.frame.org_id)
         return operation(call, *arguments, **options)

@@ -52,7 +52,7 @@ def fill(look: Look) -> ApprovalShown:
     """The question that the address names."""
     if "approval_id" not in look.asked:
         raise Invalid("approval_id", "name the question; the list of approvals has all that wait")
-    found = look.ask(read_approval, **checked(read_approval.parameters, look.asked))
+    found = look.call(read_approval, **checked(read_approval.parameters, look.asked))
     things, now = look.frame.things, datetime.now(UTC)
     waits = found.state is ApprovalState.WAITING
     is_over = waits and found.expires_at is not None and found.expires_at <= now

@@ -41,9 +41,9 @@ class Costs:
 def fill(look: Look) -> Costs:
     """What the jobs of all orgs, or of the one that was chosen, cost."""
     kept = chosen(look, by_hour=True)
-    days = look.ask(sum_org_hours, by=SummedBy.DAY, since=kept.since).items
+    days = look.call(sum_org_hours, by=SummedBy.DAY, since=kept.since).items
     by = [SummedBy.ORG, SummedBy.TYPE] if look.frame.org_id is None else [SummedBy.TYPE]
-    tables = [(one.value, _lines(look, look.ask(sum_org_hours, by=one, since=kept.since).items)) for one in by]
+    tables = [(one.value, _lines(look, look.call(sum_org_hours, by=one, since=kept.since).items)) for one in by]
     return Costs(
         kept,
         sum(one.microcents for one in days),

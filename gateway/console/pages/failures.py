@@ -46,7 +46,7 @@ def fill(look: Look) -> Failures:
     """The kinds of failure that fit, those that were seen last first; raises `Invalid` for a filter of no sense."""
     asked = checked(list_failure_groups.parameters, values_of(list_failure_groups, look.asked))
     window = Window(SHOWN_BY_DEFAULT, look.request.query_params.get("cursor") or None)
-    found = look.ask(list_failure_groups, window, **asked)
+    found = look.call(list_failure_groups, window, **asked)
     return Failures(
         fields_of(list_failure_groups, look.asked),
         [_kind(look, one) for one in found.items],

@@ -39,7 +39,7 @@ def fill(look: Look) -> SearchPage:
     if not asked or not look.may(search):
         return SearchPage(asked, (), "", bool(asked))
     try:
-        found = look.ask(search, asked).items
+        found = look.call(search, asked).items
     except Gone as nothing:
         return SearchPage(asked, (), nothing.reason, needs_org=False)
     said = "" if found else "Nothing has this id. What has ended is removed after its retention."

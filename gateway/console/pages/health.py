@@ -29,8 +29,8 @@ class Health:
 
 def fill(look: Look) -> Health:
     """The health of the fleet, as its ledger knows it."""
-    checks = look.ask(list_jobs, Window(CHECKS_SHOWN), job_type=CHECKS_PROMISES)
-    return Health(look.ask(list_health_findings).items, look.table(list_jobs, checks))
+    checks = look.call(list_jobs, Window(CHECKS_SHOWN), job_type=CHECKS_PROMISES)
+    return Health(look.call(list_health_findings).items, look.table(list_jobs, checks))
 
 
 HEALTH = HandPage(path="health", title="Health", shown=Health, fill=fill, needs=list_health_findings, key="h", order=4)

@@ -70,11 +70,11 @@ def fill(look: Look) -> MailboxShown:
     """The mailbox that the address names."""
     if "account_id" not in look.asked:
         raise Invalid("account_id", "name the mailbox; the list of mailboxes has all")
-    found = look.ask(read_standing, **checked(read_standing.parameters, look.asked))
+    found = look.call(read_standing, **checked(read_standing.parameters, look.asked))
     org = str(found.org_id)
     look = replace(look, frame=replace(look.frame, org_id=found.org_id, things=Things(look.frame.base, org)))
     now = datetime.now(UTC)
-    done = look.ask(list_actions, Window(MOST_DONE), account_id=found.account_id)
+    done = look.call(list_actions, Window(MOST_DONE), account_id=found.account_id)
     today = [one for one in done.items if one.created_at.astimezone(UTC).date() == now.date()]
     return MailboxShown(
         found.email,
@@ -130,7 +130,7 @@ def _last_sync(
     look: Look, found: MailboxStanding, reason: str | None = None, *, state: list[State] | None = None
 ) -> JobLine | None:
     payload = [f"account_id={found.account_id}", *([f"reason={reason}"] if reason else [])]
-    jobs = look.ask(list_jobs, Window(1), job_type="gmail.sync", payload=payload, state=state)
+    jobs = look.call(list_jobs, Window(1), job_type="gmail.sync", payload=payload, state=state)
     return next(iter(jobs.items), None)
 
 
@@ -161,7 +161,7 @@ def _gates(look: Look, found: MailboxStanding) -> list[Gauge]:
         (GateScope.FLEET, "*"), (GateScope.ORG, str(found.org_id)), (GateScope.ACCOUNT, str(found.account_id)),
         (GateScope.PROVIDER, "gmail"), (GateScope.ORG_PROVIDER, f"{found.org_id}:gmail"),
     }  # fmt: skip
-    closed = [one for one in look.ask(list_gates, Window(MOST_GATES)).items if (one.scope, one.key) in keys]
+    closed = [one for one in look.call(list_gates, Window(MOST_GATES)).items if (one.scope, one.key) in keys]
     return [
         Gauge("Gate closed", f"{in_words(one.scope)}: {one.reason}; {_until(one.until)}", "bad") for one in closed
     ] or [Gauge("Gates", "none is closed that keeps its jobs back", "good")]

@@ -105,7 +105,7 @@ def fill(look: Look) -> Overview:
     kept = chosen(look) if look.may(list_job_history) else None
     failures = None
     if of_fleet and look.may(list_failure_groups):
-        failures = look.table(list_failure_groups, look.ask(list_failure_groups, Window(NEWEST)))
+        failures = look.table(list_failure_groups, look.call(list_failure_groups, Window(NEWEST)))
     return Overview(
         list(status_of(queues, look.frame)) if of_fleet else [],
         "warn" if any(one.is_late for one in queues) else "good",
@@ -122,16 +122,16 @@ def fill(look: Look) -> Overview:
 def queue_lines(look: Look) -> Sequence[QueueLine]:
     """Every queue in which something was measured, in the order of their names' list."""
     now = datetime.now(UTC)
-    found = look.ask(list_queue_history, since=now - timedelta(hours=1)).items
+    found = look.call(list_queue_history, since=now - timedelta(hours=1)).items
     minutes = [now.replace(second=0, microsecond=0) - timedelta(minutes=one) for one in range(59, -1, -1)]
     waited = by_queue(found, minutes, *WAITING)
-    depths = {one.queue: one for one in look.ask(list_queue_depths).items}
+    depths = {one.queue: one for one in look.call(list_queue_depths).items}
     return [_line(look, depths[queue], now, waited.get(queue.value, ())) for queue in Queue if queue in depths]
 
 
 def _line(look: Look, depth: QueueDepth, now: datetime, waited: Sequence[float | None]) -> QueueLine:
     since = now.replace(second=0, microsecond=0) - timedelta(minutes=PACE_MINUTES)
-    points = look.ask(
+    points = look.call(
         list_job_history, since=since, before=since + timedelta(minutes=PACE_MINUTES), queue=[depth.queue]
     ).items
     ended = sum(one.succeeded + one.failed + one.canceled for one in points)
@@ -169,7 +169,7 @@ def _parts(look: Look) -> Iterator[Part]:
         listing = None
         if look.may(operation):
             try:
-                listing = look.table(operation, look.ask(operation, Window(NEWEST)))
+                listing = look.table(operation, look.call(operation, Window(NEWEST)))
             except Forbidden:
                 continue
         yield Part(title, look.href(operation), number if look.frame.org_id is None else "", listing)

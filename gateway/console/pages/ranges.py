@@ -65,7 +65,7 @@ def chart_of(
 
 def history_charts(look: Look, kept: Chosen) -> Sequence[Chart]:
     """How jobs ended, and how long they ran; of an org, for which run times are not kept, what they cost."""
-    points = look.ask(list_job_history, since=kept.since, step=kept.step).items
+    points = look.call(list_job_history, since=kept.since, step=kept.step).items
     ends = chart_of(
         f"Jobs by end, per {IN_WORDS[kept.step]}", kept, points, "bars",
         Series("succeeded", [one.succeeded for one in points], "good"),
@@ -100,7 +100,7 @@ def waiting_charts(look: Look, kept: Chosen) -> Sequence[Chart]:
     """How long the oldest due job of each queue has waited; nothing of a range that is too long for it."""
     if kept.length > LONGEST_OF_QUEUES:
         return []
-    found = look.ask(list_queue_history, since=kept.since, step=kept.step).items
+    found = look.call(list_queue_history, since=kept.since, step=kept.step).items
     times = sorted({one.at for one in found})
     step = LENGTHS[kept.step]
     series = [

@@ -73,7 +73,7 @@ def fill(look: Look) -> SchedulesShown:
     add_href = look.href(add_schedule) if look.may(add_schedule) else None
     if look.frame.needs_org(list_schedules):
         return SchedulesShown([], needs_org=True, steps=steps, add_href=None, done=done, next_href=None)
-    found = look.ask(list_schedules, Window(SHOWN_BY_DEFAULT, look.request.query_params.get(CURSOR) or None))
+    found = look.call(list_schedules, Window(SHOWN_BY_DEFAULT, look.request.query_params.get(CURSOR) or None))
     next_href = look.href(list_schedules, cursor=found.next_cursor) if found.next_cursor else None
     lines = [_line(look, one) for one in found.items]
     return SchedulesShown(lines, needs_org=False, steps=steps, add_href=add_href, done=done, next_href=next_href)

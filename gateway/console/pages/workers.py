@@ -66,8 +66,8 @@ def fill(look: Look) -> Workers:
     return Workers(
         lines,
         closing if look.may(close_gate) else {},
-        look.table(list_gates, look.ask(list_gates, Window(SHOWN_BY_DEFAULT))),
-        look.table(list_workers, look.ask(list_workers, Window(SHOWN_BY_DEFAULT, cursor or None))),
+        look.table(list_gates, look.call(list_gates, Window(SHOWN_BY_DEFAULT))),
+        look.table(list_workers, look.call(list_workers, Window(SHOWN_BY_DEFAULT, cursor or None))),
         kept,
         waiting_charts(look, kept),
     )
@@ -79,8 +79,8 @@ def fill_closing(look: Look) -> BlastRadius:
     if name not in list(Queue):
         raise Invalid("queue", f"is one of {', '.join(Queue)}")
     queue, now = Queue(name), datetime.now(UTC)
-    depth = next((one for one in look.ask(list_queue_depths).items if one.queue == queue), None)
-    day = look.ask(list_job_history, since=now - timedelta(days=1), step=Step.TEN_MINUTES, queue=[queue]).items
+    depth = next((one for one in look.call(list_queue_depths).items if one.queue == queue), None)
+    day = look.call(list_job_history, since=now - timedelta(days=1), step=Step.TEN_MINUTES, queue=[queue]).items
     hour = day[-6:]
     return BlastRadius(
         queue.value,

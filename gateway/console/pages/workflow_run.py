@@ -70,7 +70,7 @@ def fill(look: Look) -> WorkflowRunShown:
     if "run_id" not in look.asked:
         raise Invalid("run_id", "name the run; the list of runs has all of them")
     run_id = checked(show_run.parameters, {"run_id": look.asked["run_id"]})["run_id"]
-    run = look.ask(show_run, run_id)
+    run = look.call(show_run, run_id)
     node_page = partial(_node_page, look, run)
     picture = draw_run(reading_call(look.request, look.frame.visitor, look.frame.org_id), run_id, node_page)
     things = look.frame.things
@@ -134,7 +134,7 @@ def _wait(look: Look, run: WorkflowRunView, one: RunNodeLine) -> NodeWait | None
 
 def _node(look: Look, run: WorkflowRunView) -> NodeShown:
     given = {"run_id": str(run.run_id), **{name: look.asked[name] for name in ("node", "item") if name in look.asked}}
-    found = look.ask(show_node, **checked(show_node.parameters, given))
+    found = look.call(show_node, **checked(show_node.parameters, given))
     things, at = look.frame.things, {"run_id": run.run_id, "node": found.node}
     items = things.page(list_items, at, run.org_id) if found.items_total is not None else None
     order = {"state": 0, "input": 1, "output": 2, "error": 3, "job_id": 4}

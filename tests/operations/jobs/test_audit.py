@@ -19,8 +19,12 @@ from tests.gateway.api.conftest import Client, client_of
 from tests.gateway.serving import serve
 from tests.house.reading import ROOT
 
-NO_EVENTS = {"notifications.send_", "artifacts.no_url", "approval.refused"}
-"""The begin of job types' names, and codes of refusals."""
+NO_EVENTS = {"notifications.send_", "artifacts.no_url", "approval.refused"} | {
+    "action.parameters",
+    "evidence.rationale",
+    "node.show",
+}
+"""The begin of job types' names, codes of refusals, and fields that are shown by their shapes."""
 
 
 @pytest.fixture

@@ -39,8 +39,8 @@ class BulkPage:
 def fill(look: Look) -> BulkPage:
     """The page of a bulk action."""
     bulk_id = id_of(look.asked, "bulk_id")
-    action = look.ask(read_bulk_action, bulk_id)
-    skipped = look.ask(list_skipped_jobs, bulk_id, window=Window(SHOWN, look.request.query_params.get(CURSOR)))
+    action = look.call(read_bulk_action, bulk_id)
+    skipped = look.call(list_skipped_jobs, bulk_id, window=Window(SHOWN, look.request.query_params.get(CURSOR)))
     possible: AnyOperation | None = {"running": abort_bulk_action, "aborted": resume_bulk_action}.get(action.state)
     return BulkPage(
         action=action,

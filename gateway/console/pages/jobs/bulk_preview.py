@@ -44,7 +44,7 @@ def fill(look: Look) -> PreviewPage:
     if typed:
         try:
             given = checked(preview_bulk_action.parameters, values_of(preview_bulk_action, typed))
-            found = look.ask(preview_bulk_action, **given)
+            found = look.call(preview_bulk_action, **given)
         except Invalid as refusal:
             fields, trouble = with_trouble(fields, refusal)
     start = [one for one in fields_of(start_bulk_action, {}) if one.name in OWN]

@@ -45,7 +45,7 @@ class DoubtsPage:
 
 def fill(look: Look) -> DoubtsPage:
     """The newest effects in doubt, of the org that was chosen or of all."""
-    found = look.ask(list_effects, window=Window(SHOWN, look.request.query_params.get(CURSOR)))
+    found = look.call(list_effects, window=Window(SHOWN, look.request.query_params.get(CURSOR)))
     return DoubtsPage(
         [_doubt(look, one) for one in found.items],
         sees(look.frame.visitor, rule_effect),

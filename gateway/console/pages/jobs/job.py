@@ -90,9 +90,9 @@ class JobPage:
 def fill(look: Look) -> JobPage:
     """The page of a job: of the org alone for an operator of some orgs, who sees no claims of the fleet."""
     job_id = id_of(look.asked, "job_id")
-    timeline = look.ask(show_job, job_id) if look.may(show_job) else None
+    timeline = look.call(show_job, job_id) if look.may(show_job) else None
     try:
-        view, why = look.ask(read_job, job_id), look.ask(explain_job, job_id)
+        view, why = look.call(read_job, job_id), look.call(explain_job, job_id)
     except Gone:
         if timeline is None:
             raise
@@ -171,7 +171,8 @@ def _effect(one: Mapping[str, Any]) -> Fact:
 def _children(look: Look, job_id: UUID, timeline: JobTimeline | None) -> Sequence[Fact]:
     if timeline is None:
         shown = [
-            (one.job_id, one.job_type, one.state) for one in look.ask(list_children, job_id, window=Window(SHOWN)).items
+            (one.job_id, one.job_type, one.state)
+            for one in look.call(list_children, job_id, window=Window(SHOWN)).items
         ]
     else:
         shown = [(one["job_id"], one["job_type"], one["state"]) for one in timeline.children[:SHOWN]]

@@ -65,7 +65,7 @@ def fill(look: Look) -> JobsPage:
         wanted = read_line(line, now)
         look = _of_org(look, wanted)
         window = Window(SHOWN, look.request.query_params.get(CURSOR))
-        found = look.ask(list_jobs, window=window, **wanted.parameters)
+        found = look.call(list_jobs, window=window, **wanted.parameters)
     except Invalid as refusal:
         if refusal.field == CURSOR:
             raise
@@ -100,7 +100,7 @@ def _chart(look: Look, wanted: JobLook, now: datetime) -> tuple[Chart | None, st
     step = Step.HOUR if is_of_org and step in {Step.MINUTE, Step.TEN_MINUTES} else step
     types, queues = ([given[name]] if name in given else None for name in ("job_type", "queue"))
     try:
-        points = look.ask(list_job_history, since=since, before=before, step=step, job_type=types, queue=queues).items
+        points = look.call(list_job_history, since=since, before=before, step=step, job_type=types, queue=queues).items
     except Invalid as refusal:
         return None, refusal.reason
     series = [

@@ -60,7 +60,7 @@ class LetterPage:
 
 def fill(look: Look) -> LetterPage:
     """The page of a dead letter."""
-    letter = look.ask(read_dead_letter, id_of(look.asked, "letter_id"))
+    letter = look.call(read_dead_letter, id_of(look.asked, "letter_id"))
     said = redact_document(letter.model_dump(mode="json", warnings=False))  # shapes are in the place of values
     address, beside = look.frame.things.address, {"org_id": letter.org_id}
     deeds: list[Deed] = []
@@ -97,7 +97,7 @@ def fill(look: Look) -> LetterPage:
 def plan_of(look: Look, letter: DeadLetterView) -> Plan | None:
     """What a replay of a letter's job would do; None where the ledger no longer knows, or may not say so."""
     try:
-        return plan_said(look.ask(read_replay_plan, letter.job_id))
+        return plan_said(look.call(read_replay_plan, letter.job_id))
     except (Gone, Forbidden):
         return None
 

@@ -52,9 +52,9 @@ def fill(look: Look) -> LettersPage:
     except ValueError:
         raise Invalid("state", f"is one of {', '.join(LetterState)}") from None
     only = {name: look.asked[name] for name in ("job_type", "error_code") if name in look.asked}
-    groups = look.ask(list_letter_groups)
+    groups = look.call(list_letter_groups)
     window = Window(SHOWN, look.request.query_params.get(CURSOR))
-    found = look.ask(list_dead_letters, window=window, state=state, **only)
+    found = look.call(list_dead_letters, window=window, state=state, **only)
     return LettersPage(
         groups=[_group(look, one, only) for one in groups.items],
         groups_back_to=written(groups.looked_back_to) if groups.looked_back_to else None,

@@ -69,7 +69,7 @@ def take(look: Look, form: Mapping[str, str]) -> Response:
     shown = _form(look, id_of(form, "job_id"), form)
     try:
         patch = _patch(shown.job_type, form)
-        found = look.ask(read_replay_plan, shown.job_id, patch=json.dumps(patch))
+        found = look.call(read_replay_plan, shown.job_id, patch=json.dumps(patch))
     except Invalid as refusal:
         return MEND.page(look, _refused(shown, refusal), HTTPStatus.UNPROCESSABLE_ENTITY)
     changes = [Change(str(one["path"]), _said(one.get("before")), _said(one.get("after"))) for one in found.changes]
@@ -93,9 +93,9 @@ def _payload(look: Look, job_id: UUID) -> tuple[str, JsonObject]:
     """The type and payload of a job, or of the letter that outlives it: its shape, until somebody asks for values."""
     found: JobView | DeadLetterView
     try:
-        found = look.ask(read_job, job_id)
+        found = look.call(read_job, job_id)
     except Gone:
-        found = look.ask(read_dead_letter, job_id)
+        found = look.call(read_dead_letter, job_id)
     said = redact_document(found.model_dump(mode="json", warnings=False))
     return found.job_type, said["payload"] or {}
 
