@@ -70,14 +70,15 @@ def search(
 ) -> Page[FoundThing]:
     """Find what has an id: of a job, dead letter, request, message, thread, draft, approval, account or another thing.
 
-    Message-IDs, Discord's messages, addresses of mailboxes, correlation ids and keys are ids, too. A key, a provider's
-    id of a message and a person's address are looked for in one org alone.
+    Message-IDs, Discord's messages, addresses of mailboxes, correlation ids and keys are ids, too. A key, an id of
+    Gmail's, a provider's id of a message and a person's address are looked for in one org alone.
     """
     text = q.strip()
     with call.reading() as tx:
         found = [_shown(row._asdict()) for row in looking.search(tx, text, call.org_id)]
     if not found and call.org_id is None:
-        raise Gone(f"nothing has the id {text[:200]}; keys and people's addresses are looked for where an org is named")
+        alone = "keys, Gmail's ids and people's addresses are looked for where an org is named"
+        raise Gone(f"nothing has the id {text[:200]}; {alone}")
     return Page(found, None)
 
 

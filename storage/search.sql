@@ -4,16 +4,20 @@
 with known as (
   select id, org_id, job_type, state, correlation_id, created_at from jobs where id = %(id)s
 ),
--- A Gmail id is a mailbox's own, so that two mailboxes may have it; a Message-ID is the same in each mailbox that got the mail.
+-- A Gmail id is a mailbox's own, and looked for in each mailbox of `org_id`: an index of Gmail's ids alone would be taken for the primary
+-- key by statements on the way of every message. A Message-ID is the same in each mailbox that got the mail.
 mails as materialized (
-  (select org_id, account_id, gmail_message_id, gmail_thread_id, direction, received_at from messages
-   where gmail_message_id = %(text)s limit %(most)s)
+  (select m.org_id, account_id, gmail_message_id, gmail_thread_id, direction, received_at
+   from accounts a join messages m on m.org_id = a.org_id and m.account_id = a.id and gmail_message_id = %(text)s
+   where a.org_id = %(org_id)s limit %(most)s)
   union
   (select org_id, account_id, gmail_message_id, gmail_thread_id, direction, received_at from messages
    where rfc_message_id in (%(text)s, '<' || %(text)s || '>') limit %(most)s)
 ),
 correspondence as materialized (
-  (select org_id, account_id, gmail_thread_id from threads where gmail_thread_id = %(text)s limit %(most)s)
+  (select t.org_id, account_id, gmail_thread_id
+   from accounts a join threads t on t.org_id = a.org_id and t.account_id = a.id and gmail_thread_id = %(text)s
+   where a.org_id = %(org_id)s limit %(most)s)
   union
   select org_id, account_id, gmail_thread_id from mails
 ),
