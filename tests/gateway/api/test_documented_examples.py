@@ -34,9 +34,8 @@ SECRETS = {
     "resend_key": "re_" + "a" * 24,
     "sms_key": json.dumps({"account_sid": "AC" + "0" * 32, "auth_token": "1" * 32}),
 }
-REFUSED = {"mend_job": 409, "verify_contact_point": 422, "resume_run": 409}
-"""A mailbox's sync that another job does already, a code that was not sent, and a run that has not failed: what is
-refused is not the form of the request."""
+REFUSED = {"verify_contact_point": 422, "resume_run": 409}
+"""A code that was not sent, and a run that has not failed: what is refused is not the form of the request."""
 NEVER_ENDS = {"stream_inbox"}
 
 
