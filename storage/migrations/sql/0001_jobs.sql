@@ -211,7 +211,7 @@ create table dead_letters (
   org_id uuid not null references orgs (id),
   job_id uuid not null,
   job_type text not null,
-  queue text not null,
+  queue postroom.queue not null,
   payload jsonb not null,
   payload_version smallint not null,
   reason text not null,

@@ -40,10 +40,6 @@ ANOTHER_TABLE = {
 AnyOperation = Operation[..., Any]
 
 
-UNMARKED = frozenset({("bulk_actions", "filter"), ("dead_letters", "queue")})
-"""What the console reads as a value of a type: with a mark no page that lists it could be made."""
-
-
 @dataclass(frozen=True)
 class Others:
     """An org with a row in every table, of which each text that can carry a mark does."""
@@ -87,7 +83,7 @@ def others(database: Connection) -> Others:
     texts: dict[tuple[str, str], str] = {}
     ids: dict[str, list[str]] = {}
     for table, column in columns(database, ["text", "jsonb"]):
-        if (table, column) in UNMARKED:
+        if (table, column) == ("bulk_actions", "filter"):
             continue  # a filter is read as one
         text = f"{MARKER}.{table}.{column}"
         for value in (text, f'{{"note": "{text}"}}'):
