@@ -144,6 +144,7 @@ def test_nothing_is_sent_before_all_is(store: Database, account: Account, databa
         def __getitem__(self, name: str) -> object:
             ((count,),) = database.execute(
                 "select count(*) from pg_locks where relation = 'accounts'::regclass and mode = 'RowShareLock'"
+                " and database = (select oid from pg_database where datname = current_database())"
             ).fetchall()
             seen.append(count)
             return account.account_id

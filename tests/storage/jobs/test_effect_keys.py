@@ -18,7 +18,7 @@ from storage.postgres.database import Database, Transaction
 from tests.doubles.factories import HINT_TIMEOUT, claim_one, enqueue_one, make_job_type, make_org, pass_time
 from tests.invariants import check_ledger
 from tests.storage.jobs.test_end_hooks import NOW
-from tests.waiting import eventually
+from tests.waiting import until_a_lock_is_waited_for
 
 
 @pytest.fixture
@@ -87,8 +87,7 @@ def test_an_intent_that_waited_for_its_own_claim_sees_who_is_at_the_effect_by_th
         operator.execute("update jobs set cancel_reason = cancel_reason where id = %s", (waiting.job_id,))
         thread = threading.Thread(target=begin)
         thread.start()
-        blocked = "select count(*) from pg_locks where not granted"
-        eventually(lambda: database.execute(blocked).fetchone() != (0,), describe="the intent waits for its job")
+        until_a_lock_is_waited_for(database, describe="the intent waits for its job")
         second = claim_one(store, second_id)
         with store.statements() as tx:
             assert effects.begin_effect(tx, second, "send", Strategy.FIND).standing is Standing.ACT

@@ -18,7 +18,7 @@ from storage.postgres.database import Database
 from tests.doubles.end_hooks import NOTING, hook_calls, make_hook, repair_hook
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_org
 from tests.storage.jobs.test_end_hooks import NOW
-from tests.waiting import eventually
+from tests.waiting import until_a_lock_is_waited_for
 
 BOUND_S = 2.0
 """The callers' statement_timeout here."""
@@ -125,8 +125,7 @@ def test_a_deadlock_with_a_hook_is_broken_on_its_side(
         update = b"update jobs set progress = '{}' where id = '" + str(job.job_id).encode() + b"'"
         waiting = threading.Thread(target=rival.execute, args=(update,))
         waiting.start()
-        blocked = "select count(*) from pg_locks where not granted"
-        eventually(lambda: database.execute(blocked).fetchone() != (0,), describe="the rival waits for the job")
+        until_a_lock_is_waited_for(database, describe="the rival waits for the job")
         assert not ledger.settle(tx, [settlement_of(job, Done(), STANDARD, NOW, 0.0)]).refused
         tx.after_commit(waiting.join)
     assert not waiting.is_alive()

@@ -15,7 +15,7 @@ from storage.jobs import ledger
 from storage.postgres.database import Database
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_org
 from tests.storage.jobs.test_end_hooks import NOW
-from tests.waiting import eventually
+from tests.waiting import until_a_lock_is_waited_for
 
 
 @pytest.fixture
@@ -67,8 +67,7 @@ def test_settlements_lock_jobs_by_their_ids(
         other.execute("select from jobs where id = %s for update", (low.job_id,))
         thread = threading.Thread(target=settle)
         thread.start()
-        blocked = "select count(*) from pg_locks where not granted"
-        eventually(lambda: database.execute(blocked).fetchone() != (0,), describe="the settlement waits")
+        until_a_lock_is_waited_for(database, describe="the settlement waits")
         assert other.execute("select id from jobs for update skip locked").fetchall() == [
             (low.job_id,),
             (high.job_id,),

@@ -21,7 +21,7 @@ from storage.mail.accounts.accounts import Consent
 from storage.mail.accounts.connecting import AddedMailbox, OrgMailbox
 from storage.orgs.secrets.sealing import Sealer
 from storage.postgres.database import Database, Transaction
-from tests.waiting import eventually, until_a_lock_is_waited_for
+from tests.waiting import until_a_lock_is_waited_for
 
 EMAIL = "reader@example.com"
 VOICE = accept_voice(
@@ -65,8 +65,7 @@ def test_of_two_orgs_that_connect_a_mailbox_at_once_the_second_waits_and_is_refu
         with store.ledger() as tx:
             assert isinstance(connect(tx, "first"), AddedMailbox)
             other = threads.submit(second)
-            waits = "select count(*) from pg_locks where locktype = 'advisory' and not granted"
-            eventually(lambda: database.execute(waits).fetchone() == (1,), describe="nobody waits for the mailbox")
+            until_a_lock_is_waited_for(database, describe="nobody waits for the mailbox")
         assert other.result(timeout=30) == RefusedConsent(ConsentRefusal.OTHER_ORG, EMAIL)
 
 
