@@ -1,5 +1,6 @@
 """Job types of each queue that read texts made to cost; a worker loads them by `--include`, as the probe jobs."""
 
+import os
 from itertools import cycle
 
 from domain.jobs.job import Done, Outcome
@@ -24,7 +25,7 @@ def read(payload: Text) -> Outcome:
     """Read each text that was made for the parser, again and again until the gate is open."""
     outside = Outside.here()
     if payload.parser:
-        outside.note("reads", payload.parser)
+        outside.note("reads", os.getpid(), payload.parser)
         parser = PARSERS[payload.parser]
         for text in cycle(parser.texts()):
             parser.try_on(text)
