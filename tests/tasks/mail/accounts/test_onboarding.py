@@ -80,7 +80,7 @@ def test_an_attempt_that_died_after_ordering_orders_nothing_twice(env: MailEnvir
     env.run(job_id)
     env.database.execute("delete from job_steps where job_id = %s and name = 'orders'", (job_id,))
     env.drain(only="accounts.learn_voice")
-    pass_time(env.database, LATER)
+    env.database.execute("update jobs set run_at = now() where id = %s", (job_id,))
     assert env.run(job_id) == "succeeded"
     assert ordered(env) == sorted(ORDERED)
 
