@@ -16,6 +16,8 @@ MOST_KINDS = 1_000
 """A handler may put anything into a reason. What comes when so many kinds are known is one kind per job type."""
 OTHER = "other"
 
+RELEASE = re.compile(r"\d{1,9}(\.\d{1,9})*")
+"""What orders releases: the numbers with which their names begin."""
 QUOTED = re.compile(r"""(?<!\w)'[^']*'(?!\w)|"[^"]*"|`[^`]*`|“[^”]*”|«[^»]*»|\[[^\]]*\]|\{[^}]*\}""")
 """Each alternative ends at the first sign that closes it."""
 LEFT_OUT = "…"
@@ -42,6 +44,18 @@ def bounded(kind: FailureKind, known: Collection[str]) -> FailureKind:
     if kind.fingerprint in known or len(known) < MOST_KINDS:
         return kind
     return kind_of(kind.job_type, OTHER, OTHER)
+
+
+def release_order(release: str | None) -> tuple[int, ...]:
+    """What orders a release among others; empty for one that is not known."""
+    found = RELEASE.match(release or "")
+    return tuple(map(int, found[0].split("."))) if found else ()
+
+
+def comes_again(mended_in: str | None, releases: Collection[str | None]) -> bool:
+    """Whether a kind that was mended in a release is open again: it was seen there or later, or nobody knows where."""
+    seen = [release_order(one) for one in releases]
+    return not mended_in or any(not one or one >= release_order(mended_in) for one in seen)
 
 
 def plain_words(reason: str) -> str:

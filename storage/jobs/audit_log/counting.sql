@@ -72,16 +72,22 @@ from (
 group by grouping sets ((minute, event, job_type, queue, attempt, label, told, bucket), (hour, org_id, event, job_type, told))
 
 -- name: list_failures
--- The jobs that failed or died between two places of the audit log, those of one type and error together: how many, when, and the newest
--- of them.
+-- The jobs that failed or died between two places of the audit log, those of one type, error and release together: how many, when, and
+-- the newest of them. The release is that of the worker, which an attempt's start names.
 select coalesce(t.name, 'unknown') as job_type, coalesce(a.data -> 'error' ->> 'code', 'unknown') as code,
   left(coalesce(a.data -> 'error' ->> 'reason', ''), %(longest)s) as reason,
+  nullif(w.version, '') as release,
   count(*) as failures, min(a.at) as first_seen, max(a.at) as last_seen,
   (array_agg(a.job_id order by a.id desc))[:20] as job_ids
 from audit_entries a left join job_types t on t.name = a.job_type
+left join lateral (
+  select b.worker_id from audit_entries b
+  where b.job_id = a.job_id and b.attempt = a.attempt and b.worker_id is not null order by b.id desc limit 1
+) as ran on true
+left join workers w on w.id = ran.worker_id
 where a.id > %(after)s and a.id <= %(upto)s and a.job_id is not null
   and (a.event = 'job.failed' or (a.event = 'job.deadlettered' and not postroom.failure_is_told(a.job_id, a.attempt, a.id)))
-group by 1, 2, 3
+group by 1, 2, 3, 4
 
 -- name: add_totals
 -- Adds to the totals of the metrics, and says how far the audit log is counted now; with `counted_at`, that every entry before is.

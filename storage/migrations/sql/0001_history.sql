@@ -83,11 +83,16 @@ create table failure_groups (
   failures bigint not null check (failures > 0),
   -- The newest of them, the newest first.
   job_ids uuid[] not null check (cardinality(job_ids) between 1 and 20),
-  -- A mended kind that is seen again is new.
+  -- In which release it was seen last, by order of releases; where the worker said so.
+  seen_in text check (length(seen_in) between 1 and 100),
+  -- A mended kind that is seen again is new; where it is known which release mends it, in that one or a later one.
   state text not null default 'new' check (state in ('new', 'known', 'mended')),
   note text check (length(note) between 1 and 1000),
+  mended_in text check (length(mended_in) between 1 and 100),
   marked_by text,
   marked_at timestamptz,
+  -- Since when a kind is new that was mended.
+  reopened_at timestamptz,
   constraint marked_by_somebody check (state = 'new' or (marked_by is not null and marked_at is not null))
 ) with (fillfactor = 70);
 -- The state is in no index: kinds are few.

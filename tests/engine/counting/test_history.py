@@ -96,6 +96,37 @@ def test_a_mended_kind_that_fails_again_is_new(
     assert database.execute("select failures from failure_groups").fetchall() == [(3,)]
 
 
+@pytest.mark.parametrize(
+    ("mended_in", "release", "then"),
+    [
+        ("1.10", "1.9", "mended"),
+        ("1.10", "1.10", "new"),
+        ("1.9", "1.10.1", "new"),
+        ("1.9", "", "new"),
+        ("", "1", "new"),
+    ],
+)
+def test_a_kind_that_is_mended_in_a_release_is_new_where_that_or_a_later_one_fails(
+    database: Connection,
+    store: Database,
+    org: UUID,
+    counter: JobCounter,
+    mended_in: str,
+    release: str,
+    then: str,
+) -> None:
+    end(store, org, Permanent("no such draft", code="gone"))
+    counter.turn()
+    (fingerprint,) = database.execute("select fingerprint from failure_groups").fetchone() or ("",)
+    with store.ledger() as tx:
+        failure_groups.mark(tx, fingerprint, state="mended", note=None, by="ada", mended_in=mended_in or None)
+    end(store, org, Permanent("no such draft", code="gone"))
+    database.execute("update workers set version = %s", (release,))
+    counter.turn()
+    query = "select state, seen_in, reopened_at is not null from failure_groups"
+    assert database.execute(query).fetchone() == (then, release or None, then == "new")
+
+
 def test_each_minute_keeps_the_most_that_waited(
     database: Connection, store: Database, org: UUID, counter: JobCounter
 ) -> None:
