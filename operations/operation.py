@@ -2,7 +2,8 @@
 
 A parameter by position is an argument of the command, and may be an id in the route. A parameter by keyword is an
 option of the command; in HTTP it is a filter of a list, or a field of a deed's body. `Annotated[..., Field(...)]` says
-what a parameter means, and its bounds.
+what a parameter means, and its bounds. Parameters that several operations share are a `TypedDict`, which each of them
+unpacks: `**asked: Unpack[AskedJobs]`. None of these has to be given.
 """
 
 import inspect
@@ -19,6 +20,7 @@ from typing import (
     Literal,
     ParamSpec,
     TypeVar,
+    Unpack,
     get_args,
     get_origin,
     get_type_hints,
@@ -223,12 +225,19 @@ class Operation(Generic[P, Answer]):
     @cached_property
     def hints(self) -> Mapping[str, Any]:
         """The annotation of each parameter, and of the answer."""
-        return get_type_hints(self.function, include_extras=True)
+        found = get_type_hints(self.function, include_extras=True)
+        for name, hint in list(found.items()):
+            if get_origin(hint) is Unpack:
+                found |= get_type_hints(get_args(found.pop(name))[0], include_extras=True)
+        return found
 
     @property
     def _parameters(self) -> Mapping[str, inspect.Parameter]:
-        _call, *others = inspect.signature(self.function).parameters.values()
-        return {one.name: one for one in others if self.hints[one.name] is not Window}
+        signature = inspect.signature(self.function).parameters
+        _call, *own = (one for one in signature.values() if one.kind is not one.VAR_KEYWORD)
+        shared = [name for name in self.hints if name not in {*signature, "return"}]
+        unpacked = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in shared]
+        return {one.name: one for one in (*own, *unpacked) if self.hints[one.name] is not Window}
 
     def _model(self, names: Iterable[str]) -> type[BaseModel]:
         defaults = {name: self._parameters[name].default for name in names}

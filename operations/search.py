@@ -1,5 +1,6 @@
 """Search: paste any id, and see what it is and where to look."""
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any, ClassVar
@@ -29,6 +30,9 @@ from storage import search as looking
 SEARCH = Area("search", "Paste any id, and see what it is and where to look.")
 LONGEST = 2000
 """Characters of the longest id: the Message-ID of a mail."""
+
+TRACE = re.compile(r"(?:00-)?([0-9a-f]{32})(?:-[0-9a-f]{16}-[0-9a-f]{2})?")
+"""The id of a trace, or a `traceparent`."""
 
 LOOKS: Mapping[str, Operation[..., Any]] = {
     "job": read_job,
@@ -71,11 +75,15 @@ def search(
     """Find what has an id: of a job, dead letter, request, message, thread, draft, approval, account or another thing.
 
     Message-IDs, Discord's messages, addresses of mailboxes, correlation ids and keys are ids, too. A key, an id of
-    Gmail's, a provider's id of a message and a person's address are looked for in one org alone.
+    Gmail's, a provider's id of a message and a person's address are looked for in one org alone. A trace's id is looked
+    for among the newest jobs.
     """
     text = q.strip()
     with call.reading() as tx:
-        found = [_shown(row._asdict()) for row in looking.search(tx, text, call.org_id)]
+        rows = looking.search(tx, text, call.org_id)
+        if trace := TRACE.fullmatch(text):
+            rows = [*rows, *looking.jobs_of_trace(tx, trace[1], call.org_id)]
+    found = [_shown(row) for row in rows]
     if not found and call.org_id is None:
         alone = "keys, Gmail's ids and people's addresses are looked for where an org is named"
         raise Gone(f"nothing has the id {text[:200]}; {alone}")

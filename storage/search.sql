@@ -14,6 +14,14 @@ mails as materialized (
   (select org_id, account_id, gmail_message_id, gmail_thread_id, direction, received_at from messages
    where rfc_message_id in (%(text)s, '<' || %(text)s || '>') limit %(most)s)
 ),
+-- Mail that we have sent, also before a sync brings it back.
+outgoing as materialized (
+  (select org_id, account_id, action_id, sent_message_id, sent_thread_id, sent_at from outgoing_mails
+   where sent_message_id = %(text)s and org_id = %(org_id)s limit %(most)s)
+  union
+  (select org_id, account_id, action_id, sent_message_id, sent_thread_id, sent_at from outgoing_mails
+   where rfc_message_id in (%(text)s, '<' || %(text)s || '>') limit %(most)s)
+),
 correspondence as materialized (
   (select t.org_id, account_id, gmail_thread_id
    from accounts a join threads t on t.org_id = a.org_id and t.account_id = a.id and gmail_thread_id = %(text)s
@@ -69,6 +77,11 @@ select f.kind, f.id, f.org_id, f.said, f.at, f.ids from (
      jsonb_build_object('account_id', account_id, 'gmail_thread_id', gmail_thread_id, 'draft_id', draft_id)
    from emails where draft_id = %(text)s limit %(most)s)
   union all
+  (select 'correspondence', e.id::text, e.org_id, e.state || ', of the message of the draft', e.created_at,
+     jsonb_build_object('account_id', e.account_id, 'gmail_thread_id', e.gmail_thread_id, 'draft_id', e.draft_id)
+   from accounts a join emails e on e.org_id = a.org_id and e.account_id = a.id and e.draft_message_id = %(text)s
+   where a.org_id = %(org_id)s limit %(most)s)
+  union all
   select 'correspondence', e.id::text, e.org_id, e.state, e.created_at,
     jsonb_build_object('account_id', e.account_id, 'gmail_thread_id', e.gmail_thread_id, 'draft_id', e.draft_id)
   from correspondence c join emails e using (org_id, account_id, gmail_thread_id)
@@ -95,6 +108,9 @@ select f.kind, f.id, f.org_id, f.said, f.at, f.ids from (
   from mails m cross join lateral (
     select * from actions where org_id = m.org_id and account_id = m.account_id and gmail_message_id = m.gmail_message_id limit %(most)s
   ) as a
+  union all
+  select 'action', action_id::text, org_id, 'sent the mail', sent_at,
+    jsonb_build_object('account_id', account_id, 'gmail_message_id', sent_message_id, 'gmail_thread_id', sent_thread_id) from outgoing
   union all
   select 'account', id::text, org_id, email || ', ' || status, created_at, '{}' from accounts where id = %(id)s
   union all

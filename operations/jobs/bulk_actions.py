@@ -5,23 +5,22 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Unpack
 from uuid import UUID
 
 from pydantic import Field
 
 from domain.clean_text import UNSTORABLE, clean_text, texts_of
-from domain.jobs.contract import Instant
 from domain.jobs.failures import Conflict, Invalid
 from domain.jobs.job import SYSTEM_ORG, JsonObject, State
-from domain.jobs.queues import Queue
-from domain.jobs.replays.bulk_filter import BulkFilter, BulkVerb, check_patch, needs_number
+from domain.jobs.monitoring.job_filter import JobFilter
+from domain.jobs.replays.bulk_filter import BulkVerb, check_patch, check_states, needs_another, needs_number
 from domain.jobs.replays.replay_plan import EffectFate, plan_replay
 from domain.orgs.privacy.secrets import looks_secret
-from domain.payloads import payload_types
 from domain.payloads.bulk_actions import RunBulkActionPayload
 from operations.call import Call
 from operations.jobs.bulk_steps import SortedSubjects, sort_subjects
+from operations.jobs.job_filters import AskedJobs, filter_of
 from operations.operation import WITHOUT_SECRET, WORDS, Area, Record, Route
 from operations.pages import Page, Window
 from storage.jobs import ledger
@@ -44,17 +43,6 @@ EXAMINED = 200
 """So many of the jobs are checked as the deed checks them: a batch."""
 
 Verb = Annotated[BulkVerb, Field(description="What is done to each: jobs are retried or canceled, letters the rest.")]
-JobTypes = Annotated[list[str] | None, Field(max_length=100, description="Only these job types or aliases.")]
-States = Annotated[list[State] | None, Field(max_length=len(State), description="Only jobs in these states.")]
-OfQueue = Annotated[Queue | None, Field(description="Only this queue.")]
-ErrorCode = Annotated[str | None, Field(max_length=200, description="Only jobs whose error has this code.")]
-Since = Annotated[Instant | None, Field(description="Only jobs, or letters, created then or later.")]
-Before = Annotated[Instant | None, Field(description="Only jobs, or letters, created earlier than that.")]
-Account = Annotated[UUID | None, Field(description="Only jobs about this account.")]
-Fields = Annotated[
-    list[str] | None,
-    Field(max_length=20, description="Only jobs whose payload has this value: `path=value`, of a path parted by dots."),
-]
 MOST_OF_PATCH = 4_000
 """Characters of a patch in an address: a request's head has a bound. A body takes a longer one."""
 PATCH = "A JSON merge patch of each payload, where they are mended: null takes a field away."
@@ -84,6 +72,7 @@ class BulkPreview(Record):
     matched: int = Field(description="So many jobs at least.")
     is_all: bool = Field(description="Whether all that match were counted.")
     confirm: int | None = Field(description="What has to be given to begin; null where nothing has.")
+    needs_another: bool = Field(description="Whether another person has to let it run, by `resume`.")
     sample: list[BulkCandidate]
     examined: int = Field(description="So many of them were checked as the deed would check them.")
     refused: list[BulkRefusal] = Field(description="Of these, the jobs that would be skipped now.")
@@ -103,7 +92,8 @@ class BulkActionView(Record):
     patch: JsonObject | None
     reason: str
     per_minute: int
-    state: str = Field(description="`running`, `aborted` or `finished`.")
+    state: str = Field(description="`proposed`, `running`, `aborted` or `finished`.")
+    needs_another: bool = Field(description="Whether another person than whoever started it has to let it run.")
     frozen_at: datetime = Field(description="Jobs and letters that came later are not meant.")
     done: int
     skipped: int
@@ -125,22 +115,15 @@ class SkippedJob(Record):
 
 
 @BULK.look("preview", Route("GET", "/bulk-actions/preview"))
-def preview_bulk_action(  # noqa: PLR0913 - one parameter per filter
+def preview_bulk_action(
     call: Call,
     *,
     verb: Verb,
-    job_type: JobTypes = None,
-    state: States = None,
-    queue: OfQueue = None,
-    error_code: ErrorCode = None,
-    since: Since = None,
-    before: Before = None,
-    account_id: Account = None,
-    payload: Fields = None,
     patch: Annotated[str | None, Field(max_length=MOST_OF_PATCH, description=f"{PATCH} As a text of JSON.")] = None,
+    **asked: Unpack[AskedJobs],
 ) -> BulkPreview:
     """Look at what a bulk action would do: to how many at least, whom it would skip and why, and what it would cost."""
-    wanted = _filter(call, verb, job_type, state, queue, error_code, since, before, account_id, payload)
+    wanted = _filter(call, verb, asked)
     change = None if patch is None else read_patch(patch)
     check_patch(verb, change)
     _check_texts("patch", change)
@@ -151,27 +134,23 @@ def preview_bulk_action(  # noqa: PLR0913 - one parameter per filter
 @BULK.deed(
     "start", Route("POST", "/bulk-actions", location="/v1/bulk-actions/{bulk_id}"), events=("bulk.started",), keyed=True
 )
-def start_bulk_action(  # noqa: PLR0913 - one parameter per filter
+def start_bulk_action(
     call: Call,
     *,
     verb: Verb,
     reason: Annotated[str, Field(pattern=WORDS, max_length=1000, description="Why; each job's audit log keeps it.")],
-    job_type: JobTypes = None,
-    state: States = None,
-    queue: OfQueue = None,
-    error_code: ErrorCode = None,
-    since: Since = None,
-    before: Before = None,
-    account_id: Account = None,
-    payload: Fields = None,
     patch: Annotated[JsonObject | None, Field(description=PATCH)] = None,
     per_minute: Annotated[int, Field(ge=1, le=60_000, description="So many jobs a minute at most.")] = PER_MINUTE,
     confirm: Annotated[
         int | None, Field(ge=0, description="How many they are, as the preview says: above 1,000, and to discard.")
     ] = None,
+    **asked: Unpack[AskedJobs],
 ) -> BulkActionView:
-    """Do something to all jobs that a filter matches now; those that come later are not meant. A job does it."""
-    wanted = _filter(call, verb, job_type, state, queue, error_code, since, before, account_id, payload)
+    """Do something to all jobs that a filter matches now; those that come later are not meant. A job does it.
+
+    For more than 10,000 jobs, or where not all were counted, another person has to let it run.
+    """
+    wanted = _filter(call, verb, asked)
     check_patch(verb, patch)
     _check_texts("patch", patch)
     with _looking(call) as tx:
@@ -180,11 +159,13 @@ def start_bulk_action(  # noqa: PLR0913 - one parameter per filter
     if needs_number(verb, number, is_all=is_all) and confirm != number:
         raise Invalid("confirm", f"must be the number of jobs that match, which is {number}")
 
+    is_proposed = needs_another(number, is_all=is_all)
+
     def start() -> Sequence[UUID]:
         org_id = call.org_id or SYSTEM_ORG
         bulk_id = bulk_actions.add(
             tx, org_id, verb, wanted, patch=patch, reason=reason, per_minute=per_minute, frozen_at=frozen_at,
-            by=call.origin,
+            by=call.origin, needs_another=is_proposed,
         )  # fmt: skip
         facts = {
             "bulk_id": str(bulk_id),
@@ -193,7 +174,8 @@ def start_bulk_action(  # noqa: PLR0913 - one parameter per filter
             "reason": reason,
         }
         call.audit(tx, org_id, facts)
-        call.enqueue(tx, RunBulkActionPayload(bulk_id=bulk_id), org_id=SYSTEM_ORG, origin=call.origin)
+        if not is_proposed:
+            call.enqueue(tx, RunBulkActionPayload(bulk_id=bulk_id), org_id=SYSTEM_ORG, origin=call.origin)
         return [bulk_id]
 
     with call.writing() as tx:
@@ -236,9 +218,14 @@ def abort_bulk_action(call: Call, bulk_id: UUID) -> BulkActionView:
 
 @BULK.deed("resume", Route("POST", "/bulk-actions/{bulk_id}/resume"), events=("bulk.resumed",))
 def resume_bulk_action(call: Call, bulk_id: UUID) -> BulkActionView:
-    """Let a bulk action go on where it was aborted, or where its job has ended."""
+    """Let a bulk action go on where it was aborted, or where its job has ended; or let one begin that was proposed.
+
+    One that is for very many jobs is resumed by another person than whoever started it.
+    """
     with call.writing() as tx:
         action = _found(tx, call, bulk_id)
+        if action.needs_another and action.actor_id == call.origin.actor_id:
+            raise Conflict(f"bulk action {bulk_id} is for very many jobs: another person has to resume it")
         if not bulk_actions.move(tx, bulk_id, "running"):
             raise Conflict(f"bulk action {bulk_id} is {action.state}")
         # A job of it that waits is this one.
@@ -247,26 +234,11 @@ def resume_bulk_action(call: Call, bulk_id: UUID) -> BulkActionView:
         return _view(_found(tx, call, bulk_id))
 
 
-def _filter(  # noqa: PLR0913, PLR0917 - one parameter per filter
-    call: Call,
-    verb: BulkVerb,
-    job_type: Sequence[str] | None,
-    state: Sequence[State] | None,
-    queue: Queue | None,
-    error_code: str | None,
-    since: datetime | None,
-    before: datetime | None,
-    account_id: UUID | None,
-    payload: Sequence[str] | None,
-) -> BulkFilter:
-    known = [(name, payload_types.find(name)) for name in job_type or ()]
-    names = [found.declaration.job_type if found else name for name, found in known]
-    wanted = BulkFilter.of(
-        verb, org_id=call.org_id, job_types=names, states=state or (), queue=queue, error_code=error_code,
-        since=since, before=before, account_id=account_id, payload=payload or (),
-    )  # fmt: skip
-    _check_texts("job_type", names)
-    _check_texts("payload", wanted.contains)
+def _filter(call: Call, verb: BulkVerb, asked: AskedJobs) -> JobFilter:
+    check_states(verb, asked.get("state") or ())
+    wanted = filter_of({**asked, "state": asked.get("state") or list(verb.states)}, call.org_id)
+    _check_texts("job_type", wanted.job_types)
+    _check_texts("payload", wanted.payload)
     return wanted
 
 
@@ -284,7 +256,7 @@ def _looking(call: Call) -> AbstractContextManager[Transaction]:
     return call.database.ledger()
 
 
-def _preview(tx: Transaction, verb: BulkVerb, wanted: BulkFilter, patch: JsonObject | None) -> BulkPreview:
+def _preview(tx: Transaction, verb: BulkVerb, wanted: JobFilter, patch: JsonObject | None) -> BulkPreview:
     now = ledger.read_time(tx)
     number, is_all = bulk_actions.count(tx, verb, wanted, now)
     found = bulk_actions.match(tx, verb, wanted, Place.start(now), limit=EXAMINED)
@@ -299,6 +271,7 @@ def _preview(tx: Transaction, verb: BulkVerb, wanted: BulkFilter, patch: JsonObj
         matched=number,
         is_all=is_all,
         confirm=number if needs_number(verb, number, is_all=is_all) else None,
+        needs_another=needs_another(number, is_all=is_all),
         sample=[BulkCandidate.model_validate(row) for row in found.rows[:SAMPLE]],
         examined=len(found.rows),
         refused=_by_reason({job_id: str(why) for job_id, why in checked.refused.items()}),
@@ -337,4 +310,4 @@ def _found(tx: Transaction, call: Call, bulk_id: UUID) -> BulkAction:
 
 def _view(action: BulkAction) -> BulkActionView:
     facts = {name: getattr(action, name) for name in BulkActionView.model_fields if name != "filter"}
-    return BulkActionView(**facts, filter=action.filter.model_dump(mode="json"))
+    return BulkActionView(**facts, filter=action.filter.model_dump(mode="json", exclude_defaults=True))

@@ -2,10 +2,10 @@
 
 from dataclasses import asdict
 from datetime import datetime
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Unpack
 from uuid import UUID
 
-from pydantic import AfterValidator, AwareDatetime, Field
+from pydantic import AfterValidator, Field
 
 from domain.jobs.audit.event_names import with_other_names
 from domain.jobs.failures import Conflict, Gone, Invalid
@@ -16,19 +16,17 @@ from domain.orgs.access.api_keys import Role
 from domain.payloads import payload_types
 from operations.call import Call
 from operations.jobs import cancellations, replays
+from operations.jobs.job_filters import AskedJobs, filter_of
 from operations.operation import Area, OperatorsOnly, Reason, Record, Route
 from operations.pages import Page, Window
 from storage.jobs import job_views, refusals
-from storage.jobs.job_views import JobFilter, JobPosition
+from storage.jobs.job_views import JobPosition
 from storage.orgs.secrets.sealing import REFUSED_MESSAGE, SealedToken, Sealer
 
 JOBS = Area("jobs", "Enqueue, look at, cancel and retry jobs.")
 FLEET = OperatorsOnly("it tells of the fleet's workers and claims; an org reads its job by `GET /v1/jobs/{job_id}`")
 NO_ORG = OperatorsOnly("a message that could not become a job belongs to no org")
 NO_REASON = "no reason was given"
-NO_MATCH = "is no path=value, such as account_id=0197… or message.id=7"
-MOST_MATCHES = 10
-"""Values of the payload that a list may be narrowed by; each is looked at in every job that the list looks at."""
 
 
 class JobLine(Record):
@@ -153,45 +151,19 @@ class RetriedJob(Record):
 
 
 @JOBS.look("list", Route("GET", "/jobs"), org="optional", looks_back=True)
-def list_jobs(  # noqa: PLR0913 - one parameter per filter
-    call: Call,
-    window: Window,
-    *,
-    state: Annotated[list[State] | None, Field(max_length=len(State), description="Only these states.")] = None,
-    job_type: Annotated[str | None, Field(max_length=100, description="Only this job type or alias.")] = None,
-    queue: Annotated[Queue | None, Field(description="Only this queue.")] = None,
-    since: Annotated[AwareDatetime | None, Field(description="Created then or later.")] = None,
-    before: Annotated[AwareDatetime | None, Field(description="Created earlier than that.")] = None,
-    payload: Annotated[
-        list[str] | None,
-        Field(
-            max_length=MOST_MATCHES,
-            description="Only those whose payload has this value, such as `account_id=0197…`; a path has dots.",
-        ),
-    ] = None,
-) -> Page[JobLine]:
+def list_jobs(call: Call, window: Window, **asked: Unpack[AskedJobs]) -> Page[JobLine]:
     """List jobs, the newest first. A page may have few or none: see `looked_back_to`."""
-    known = payload_types.find(job_type) if job_type else None
-    name = known.declaration.job_type if known else job_type
-    wanted = JobFilter(state or (), name, queue, since, before, [match_of(one) for one in payload or ()])
+    wanted = filter_of(asked)
     with call.reading() as tx:
         found = job_views.listed(tx, wanted, after=window.after(JobPosition), limit=window.limit)
-    if job_type and known is None and not found.rows and call.origin.actor_type is not ActorType.API_KEY:
+    unknown = [name for name in wanted.job_types if payload_types.find(name) is None]
+    if unknown and not found.rows and call.origin.actor_type is not ActorType.API_KEY:
         # Jobs of a type that this release no longer knows are listed; where there are none, the name is a mistake.
         names = ", ".join(one.declaration.job_type for one in payload_types)
-        raise Invalid("job_type", f"{job_type} is no known job type; known are {names}")
+        raise Invalid("job_type", f"{unknown[0]} is no known job type; known are {names}")
     return window.page(
         found.rows, JobLine.model_validate, lambda line: JobPosition(line.at, line.job_id), reached=found.reached
     )
-
-
-def match_of(said: str) -> tuple[list[str], str]:
-    """The path into a payload and the value there, of `path=value`; raises `Invalid` for another text."""
-    path, equals, value = said.partition("=")
-    names = path.split(".")
-    if not equals or not all(names):
-        raise Invalid("payload", NO_MATCH)
-    return names, value
 
 
 @JOBS.look("read", Route("GET", "/jobs/{job_id}"))

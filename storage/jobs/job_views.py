@@ -5,7 +5,6 @@ jobs of its org, the ledger's those of all.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal, NamedTuple
 from uuid import UUID
@@ -16,6 +15,7 @@ from pydantic import AwareDatetime, TypeAdapter
 from domain.jobs.job import FINAL, SYSTEM_ORG, State
 from domain.jobs.job_ids import upper_job_id
 from domain.jobs.monitoring.job_facts import JobFacts
+from domain.jobs.monitoring.job_filter import JobFilter
 from domain.jobs.monitoring.zones import ZoneMap
 from storage.jobs import ledger
 from storage.jobs.audit_log import history
@@ -46,7 +46,7 @@ UNFINISHED = frozenset(State) - FINAL
 
 _FACTS = TypeAdapter(JobFacts)
 
-Source = Literal["newest", "troubled", "unfinished", "held"]
+Source = Literal["newest", "troubled", "unfinished", "held", "named"]
 
 
 class JobPosition(NamedTuple):
@@ -54,19 +54,6 @@ class JobPosition(NamedTuple):
 
     at: AwareDatetime
     job_id: UUID
-
-
-@dataclass(frozen=True, slots=True)
-class JobFilter:
-    """Which jobs to list; what is None or empty does not narrow the list."""
-
-    states: Sequence[str] = ()
-    job_type: str | None = None
-    queue: str | None = None
-    since: datetime | None = None
-    before: datetime | None = None
-    payload: Sequence[tuple[Sequence[str], str]] = ()
-    """Paths into the payload, and the text of the value that is there."""
 
 
 def listed(
@@ -82,6 +69,8 @@ def listed(
     now = ledger.read_time(tx)
     start = JobPosition(min(wanted.before or now, now) + CLOCKS_DIFFER, FIRST_ID)
     start = start if after is None else min(after, start)
+    if wanted.job_ids:
+        return Looked(_read(tx, "named", wanted, start, limit), None)
     source = source_of(wanted.states, is_of_org=isinstance(tx, TenantTransaction))
     if source in {"unfinished", "held"}:
         if tx.run("are_few_unfinished", source=source, most=most_unfinished)[0].are_few:
@@ -91,7 +80,8 @@ def listed(
     zones = history.EVERYWHERE
     if source == "newest":
         is_of_org = isinstance(tx, TenantTransaction)
-        zones = history.zones(tx, of_type=wanted.job_type, is_of_org=is_of_org, before=start.at, now=now)
+        of_type = wanted.job_types[0] if len(wanted.job_types) == 1 else None
+        zones = history.zones(tx, of_type=of_type, is_of_org=is_of_org, before=start.at, now=now)
     for most in most_looked_at:
         upto, reached = lower_bound(wanted.since, _how_far(tx, source, start, most, zones))
         found = Looked(_read(tx, source, wanted, start, limit, upto=upto, zones=zones), reached)
@@ -150,12 +140,7 @@ def _read(  # noqa: PLR0913 - what is asked for, and where it is looked for
     return tx.run(
         "list_jobs",
         source=source,
-        states=list(wanted.states) or None,
-        job_type=wanted.job_type,
-        queue=wanted.queue,
-        payload=Jsonb([{"path": path, "value": value} for path, value in wanted.payload]) if wanted.payload else None,
-        since=wanted.since,
-        until=wanted.before,
+        **conditions(wanted),
         upto=upto or FIRST_TIME,
         upto_id=FIRST_ID if upto is None else upper_job_id(upto, FIRST_ID),
         before=start.at,
@@ -164,6 +149,23 @@ def _read(  # noqa: PLR0913 - what is asked for, and where it is looked for
         limit=limit + 1,
         **_ids(zones),
     )
+
+
+def conditions(wanted: JobFilter) -> dict[str, object]:
+    """The parameters of the condition by which statements filter jobs, and letters."""
+    matches = [{"path": path, "value": value} for path, value in wanted.matches]
+    return {
+        "org_id": wanted.org_id,
+        "job_types": list(wanted.job_types) or None,
+        "states": list(wanted.states) or None,
+        "queue": wanted.queue,
+        "error_code": wanted.error_code,
+        "since": wanted.since,
+        "until": wanted.before,
+        "payload": Jsonb(matches) if matches else None,
+        "job_ids": list(wanted.job_ids) or None,
+        "trace_id": wanted.trace_id,
+    }
 
 
 def read(tx: Transaction, job_id: UUID) -> Row | None:

@@ -1,6 +1,44 @@
+-- columns: matched_by_filter
+(%(org_id)s::uuid is null or org_id = %(org_id)s::uuid)
+  and (%(job_types)s::text[] is null or job_type = any (%(job_types)s::text[]))
+  and (%(queue)s::text is null or queue = %(queue)s::text)
+  and (%(error_code)s::text is null or error ->> 'code' = %(error_code)s::text)
+  and created_at >= coalesce(%(since)s::timestamptz, '-infinity') and created_at < coalesce(%(until)s::timestamptz, 'infinity')
+  and (%(payload)s::jsonb is null or not exists (
+    select from jsonb_to_recordset(%(payload)s) as f (path text[], value text) where payload #>> f.path is distinct from f.value))
+
+-- columns: looked_at
+id, org_id, job_type, queue, state, error, cancel_reason, payload, created_at
+
+-- columns: matched_jobs
+from (
+  (select columns(looked_at) from jobs where %(job_ids)s::uuid[] is null and id > %(after_id)s and id < %(upto)s order by id limit %(most)s)
+  union all
+  -- Clients choose ids at random: a few lie before the ids of that time.
+  (select columns(looked_at) from jobs
+   where %(job_ids)s::uuid[] is null and %(passed_id)s::uuid < %(since_id)s::uuid and foreign_at >= %(since)s::timestamptz - interval '1 minute'
+     and id > %(passed_id)s and id <= %(since_id)s)
+  union all
+  (select columns(looked_at) from jobs where id = any (%(job_ids)s::uuid[]) and id > %(passed_id)s)
+) as looked
+where created_at <= %(frozen_at)s and state = any (%(states)s::text[]) and job_type <> 'bulk_actions.run' and columns(matched_by_filter)
+
+-- columns: looked_at_letter
+id, job_id, org_id, job_type, queue, state, error, reason, payload, created_at
+
+-- columns: matched_letters
+from (
+  (select columns(looked_at_letter) from dead_letters
+   where %(job_ids)s::uuid[] is null and id > %(after_id)s and id < %(upto)s order by id limit %(most)s)
+  union all
+  (select columns(looked_at_letter) from dead_letters where job_id = any (%(job_ids)s::uuid[]) and id > %(passed_id)s)
+) as looked
+where created_at <= %(frozen_at)s and state = 'open' and 'dead' = any (%(states)s::text[]) and columns(matched_by_filter)
+
 -- name: list_jobs
 -- Jobs between two positions, the newest first; by their ids only in the spans of `from_ids` and `to_ids`. `source` says by which index they are found: by their ids (newest), or of an org those
--- that failed, died or were canceled (troubled), or those that have not ended (unfinished), or of these the claimed and running (held).
+-- that failed, died or were canceled (troubled), or those that have not ended (unfinished), or of these the claimed and running
+-- (held), or that are in `job_ids` (named).
 select id as job_id, job_type, queue, state, org_id, priority, attempt, max_attempts, created_at, run_at, started_at, finished_at,
   left(coalesce(error ->> 'reason', cancel_reason), 1000) as reason, at
 from (
@@ -25,16 +63,44 @@ from (
   union all
   (select *, coalesce(foreign_at, uuid_extract_timestamp(id)) as at from job_lines
    where %(source)s = 'unfinished' and (backlog_since is not null or parked_by is not null))
+  union all
+  (select *, coalesce(foreign_at, uuid_extract_timestamp(id)) as at from job_lines
+   where %(source)s = 'named' and id = any (%(job_ids)s::uuid[]))
 ) as found
-where (%(states)s::text[] is null or state = any (%(states)s::text[]))
-  and (%(job_type)s::text is null or job_type = %(job_type)s::text)
-  and (%(queue)s::text is null or queue = %(queue)s::text)
-  and (%(payload)s::jsonb is null or not exists (
-    select from jsonb_to_recordset(%(payload)s) as f (path text[], value text) where payload #>> f.path is distinct from f.value))
-  and created_at >= coalesce(%(since)s::timestamptz, '-infinity') and created_at < coalesce(%(until)s::timestamptz, 'infinity')
+where (%(states)s::text[] is null or state = any (%(states)s::text[])) and columns(matched_by_filter)
+  and (%(trace_id)s::text is null or split_part(traceparent, '-', 2) = %(trace_id)s::text)
   and (at, id) < (%(before)s, %(last_id)s)
 order by at desc, id desc
 limit %(limit)s
+
+-- name: match_jobs
+-- Jobs that a filter matches, by their ids, among so many from one id up to another, or among those that it names. Those that carry bulk
+-- actions out are never meant.
+select id as subject_id, id as job_id, org_id as job_org_id, org_id, job_type, state, left(coalesce(error ->> 'reason', cancel_reason), 1000) as reason
+columns(matched_jobs)
+order by id limit %(limit)s
+
+-- name: count_jobs
+-- How many jobs `match_jobs` would find.
+select count(*) as matched columns(matched_jobs)
+
+-- name: reach_of_jobs
+-- The last of so many ids of jobs; no row where there are fewer.
+select id as reached from jobs where id > %(after_id)s and id < %(upto)s order by id offset %(most)s - 1 limit 1
+
+-- name: match_letters
+-- Open dead letters, as `match_jobs` finds jobs.
+select id as subject_id, job_id, org_id as job_org_id, org_id, job_type, 'dead' as state, left(reason, 1000) as reason
+columns(matched_letters)
+order by id limit %(limit)s
+
+-- name: count_letters
+-- How many letters `match_letters` would find.
+select count(*) as matched columns(matched_letters)
+
+-- name: reach_of_letters
+-- The last of so many ids of dead letters; no row where there are fewer.
+select id as reached from dead_letters where id > %(after_id)s and id < %(upto)s order by id offset %(most)s - 1 limit 1
 
 -- name: look_back_at_jobs
 -- How far a look at so many jobs of all orgs reaches; NULL: to the end.

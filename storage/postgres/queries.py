@@ -1,7 +1,7 @@
 """Loads the statements of `storage`: those of a module are in `<module>.sql` beside it, each under its name.
 
-Columns that several statements of a file read or return are in it once, under `-- columns: <what>`, and each of these
-statements says `columns(<what>)`.
+What several statements of a file read, return or ask for is in it once, under `-- columns: <what>`, and each of these
+statements says `columns(<what>)`; so may other columns below it.
 """
 
 import re
@@ -48,7 +48,10 @@ def statements_of(path: Path) -> dict[str, str]:
     if before.strip():
         raise ValueError(f"{path} begins without a `-- name:`")
     parts = list(zip(rest[::3], rest[1::3], (text.rstrip() for text in rest[2::3]), strict=True))
-    columns = {name: text for kind, name, text in parts if kind == "columns"}
+    columns: dict[str, str] = {}
+    for kind, name, text in parts:
+        if kind == "columns":
+            columns[name] = _COLUMNS.sub(lambda found: columns[found[1]], text)
     return {
         name: _COLUMNS.sub(lambda found: columns[found[1]], text) + "\n" for kind, name, text in parts if kind == "name"
     }

@@ -107,6 +107,30 @@ def test_an_action_its_question_and_its_job_are_found(env: MailEnvironment, read
     assert found(reader, "987654321012345678")["approval"] == {str(asked)}
 
 
+def test_mail_that_we_sent_is_found_before_a_sync_brings_it_back(env: MailEnvironment, reader: Client) -> None:
+    place = decided_by_rule(env, {"kind": "archive"})
+    (action,) = actions_of(env, place)
+    env.database.execute(
+        "insert into outgoing_mails (org_id, account_id, action_id, token, message_type, automatic, history_id,"
+        " sent_message_id, sent_thread_id, sent_at, rfc_message_id)"
+        " select org_id, account_id, id, 'token-number-1', 'reply', false, 1, '19aabbccddee0011', '19aabbccddee0012',"
+        " now(), '<sent@mail.example.org>' from actions"
+    )
+    for text in ("19aabbccddee0011", "<sent@mail.example.org>", "sent@mail.example.org"):
+        assert found(reader, text)["action"] == {str(action.action_id)}
+
+
+def test_the_jobs_of_a_trace_are_found(env: MailEnvironment, reader: Client) -> None:
+    trace = uuid4().hex
+    origin = Origin(traceparent=f"00-{trace}-{'1' * 16}-01")
+    store, org = env.process.database, env.account.org_id
+    payload = {"account_id": str(env.account.account_id)}
+    job_id = enqueue_one(store, org, "gmail.sync", payload=payload, origin=origin)
+    for text in (trace, origin.traceparent):
+        assert found(reader, text)["job"] == {str(job_id)}
+    assert str(job_id) in found(reader, job_id.hex)["job"], "the trace of a job that was enqueued in none"
+
+
 def test_a_dead_letter_and_the_jobs_of_a_request_are_found(env: MailEnvironment, reader: Client) -> None:
     store, org = env.process.database, env.account.org_id
     first = enqueue_one(

@@ -10,8 +10,10 @@ from psycopg.types.json import Jsonb
 
 from domain.jobs.job import ActorType, JsonObject, Origin
 from domain.jobs.job_ids import first_job_id
-from domain.jobs.replays.bulk_filter import BulkFilter, BulkVerb
+from domain.jobs.monitoring.job_filter import JobFilter
+from domain.jobs.replays.bulk_filter import BulkVerb
 from domain.jobs.retention import FIRST_ID, first_foreign_id
+from storage.jobs import job_views
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
 from storage.postgres.retention import Retention
@@ -38,11 +40,12 @@ class BulkAction:
     bulk_id: UUID
     org_id: UUID
     verb: BulkVerb
-    filter: BulkFilter
+    filter: JobFilter
     patch: JsonObject | None
     reason: str
     per_minute: int
     state: str
+    needs_another: bool
     frozen_at: datetime
     after_id: UUID | None
     next_batch_at: datetime
@@ -131,7 +134,8 @@ class Place(NamedTuple):
 
     def bounds(self, since: datetime | None) -> IdBounds:
         """Between which ids to look: among those that the ledger has made, then among clients', which may be any."""
-        since_id = FIRST_ID if since is None else first_job_id(since - CLOCKS_DIFFER)
+        first, _ = job_views.lower_bound(since, None)
+        since_id = FIRST_ID if first is None else first_job_id(first)
         if self.after_id < self.end:
             return IdBounds(max(self.after_id, since_id), self.end, self.after_id, since_id)
         return IdBounds(max(self.after_id, first_foreign_id(self.now)), LAST_ID, self.after_id, since_id)
@@ -140,7 +144,7 @@ class Place(NamedTuple):
 def match(
     tx: Transaction,
     verb: BulkVerb,
-    wanted: BulkFilter,
+    wanted: JobFilter,
     place: Place,
     *,
     limit: int,
@@ -153,7 +157,7 @@ def match(
 
 
 def count(
-    tx: Transaction, verb: BulkVerb, wanted: BulkFilter, now: datetime, *, most_looked_at: int = MOST_LOOKED_AT
+    tx: Transaction, verb: BulkVerb, wanted: JobFilter, now: datetime, *, most_looked_at: int = MOST_LOOKED_AT
 ) -> tuple[int, bool]:
     """How many match at least, and whether that are all; looks at a bounded number of rows."""
     matched, after_id, looks = 0, FIRST_ID, 0
@@ -171,23 +175,18 @@ def _walk(verb: BulkVerb) -> WalkStatements:
     return OF_LETTERS if verb.is_of_letters else OF_JOBS
 
 
-def _asked(wanted: BulkFilter, place: Place) -> dict[str, object]:
+def _asked(wanted: JobFilter, place: Place) -> dict[str, object]:
     return {
         **place.bounds(wanted.since)._asdict(),
+        **job_views.conditions(wanted),
         "frozen_at": place.frozen_at,
-        "org_id": wanted.org_id,
-        "job_types": list(wanted.job_types) or None,
-        "states": list(wanted.states),
-        "queue": wanted.queue,
-        "error_code": wanted.error_code,
-        "since": wanted.since,
-        "before": wanted.before,
-        "contains": Jsonb(wanted.contains),
     }
 
 
-def _next_id(tx: Transaction, verb: BulkVerb, wanted: BulkFilter, place: Place, most: int) -> UUID | None:
-    """After which id the next look begins; None when there are no more."""
+def _next_id(tx: Transaction, verb: BulkVerb, wanted: JobFilter, place: Place, most: int) -> UUID | None:
+    """After which id the next look begins; None when there are no more, and where a look is at all that are named."""
+    if wanted.job_ids:
+        return None
     bounds = place.bounds(wanted.since)
     rows = tx.run(_walk(verb).reached, after_id=bounds.after_id, upto=bounds.upto, most=most)
     if rows:
@@ -199,15 +198,16 @@ def add(  # noqa: PLR0913 - the columns of the row
     tx: Transaction,
     org_id: UUID,
     verb: BulkVerb,
-    wanted: BulkFilter,
+    wanted: JobFilter,
     *,
     patch: JsonObject | None,
     reason: str,
     per_minute: int,
     frozen_at: datetime,
     by: Origin,
+    needs_another: bool = False,
 ) -> UUID:
-    """Begin one; returns its id."""
+    """Begin one, or propose one that another person has to let run; returns its id."""
     rows = tx.run(
         "add_bulk_action",
         org_id=org_id,
@@ -217,6 +217,7 @@ def add(  # noqa: PLR0913 - the columns of the row
         reason=reason,
         per_minute=per_minute,
         frozen_at=frozen_at,
+        needs_another=needs_another,
         actor_type=by.actor_type.value,
         actor_id=by.actor_id,
     )
@@ -231,12 +232,12 @@ def get(tx: Transaction, bulk_id: UUID) -> BulkAction | None:
 def read_action(row: Row) -> BulkAction:
     """A bulk action by its row."""
     named = row._asdict()
-    read = {"verb": BulkVerb(row.verb), "filter": BulkFilter(**row.filter), "actor_type": ActorType(row.actor_type)}
+    read = {"verb": BulkVerb(row.verb), "filter": JobFilter(**row.filter), "actor_type": ActorType(row.actor_type)}
     return BulkAction(**{one.name: named[one.name] for one in fields(BulkAction)} | read)
 
 
 def move(tx: Transaction, bulk_id: UUID, state: Literal["running", "aborted"]) -> bool:
-    """Abort one that runs, or let one run on; false for one that has ended, or is aborted already."""
+    """Abort one, or let one run; false for one that has ended, or is aborted already."""
     return bool(tx.run("move_bulk_action", bulk_id=bulk_id, state=state))
 
 

@@ -1,76 +1,12 @@
 -- columns: of_bulk_action
-id as bulk_id, org_id, verb, filter, patch, reason, per_minute, state, frozen_at, after_id, next_batch_at, done, skipped,
+id as bulk_id, org_id, verb, filter, patch, reason, per_minute, state, needs_another, frozen_at, after_id, next_batch_at, done, skipped,
   actor_type, actor_id, created_at, finished_at
 
--- columns: matched_by_filter
-created_at <= %(frozen_at)s and (%(org_id)s::uuid is null or org_id = %(org_id)s::uuid)
-  and (%(job_types)s::text[] is null or job_type = any (%(job_types)s::text[]))
-  and (%(queue)s::text is null or queue = %(queue)s::text)
-  and (%(error_code)s::text is null or error ->> 'code' = %(error_code)s::text)
-  and created_at >= coalesce(%(since)s::timestamptz, '-infinity') and created_at < coalesce(%(before)s::timestamptz, 'infinity')
-  and payload @> %(contains)s
-
--- columns: looked_at
-id, org_id, job_type, queue, state, error, cancel_reason, payload, created_at
-
--- name: match_jobs
--- Jobs that a filter matches, by their ids, among so many from one id up to another. Those that carry bulk actions out are never meant.
-select id as subject_id, id as job_id, org_id as job_org_id, org_id, job_type, state, left(coalesce(error ->> 'reason', cancel_reason), 1000) as reason
-from (
-  (select columns(looked_at) from jobs where id > %(after_id)s and id < %(upto)s order by id limit %(most)s)
-  union all
-  -- Clients choose ids at random: a few lie before the ids of that time.
-  (select columns(looked_at) from jobs
-   where %(passed_id)s::uuid < %(since_id)s::uuid and foreign_at >= %(since)s::timestamptz - interval '1 minute'
-     and id > %(passed_id)s and id <= %(since_id)s)
-) as looked
-where state = any (%(states)s::text[]) and job_type <> 'bulk_actions.run' and columns(matched_by_filter)
-order by id limit %(limit)s
-
--- name: match_letters
--- The same of open dead letters.
-select id as subject_id, job_id, org_id as job_org_id, org_id, job_type, 'dead' as state, left(reason, 1000) as reason
-from (
-  select id, job_id, org_id, job_type, queue, state, error, reason, payload, created_at from dead_letters
-  where id > %(after_id)s and id < %(upto)s order by id limit %(most)s
-) as looked
-where state = 'open' and 'dead' = any (%(states)s::text[]) and columns(matched_by_filter)
-order by id limit %(limit)s
-
--- name: count_jobs
--- How many jobs `match_jobs` would find.
-select count(*) as matched
-from (
-  (select columns(looked_at) from jobs where id > %(after_id)s and id < %(upto)s order by id limit %(most)s)
-  union all
-  -- Clients choose ids at random: a few lie before the ids of that time.
-  (select columns(looked_at) from jobs
-   where %(passed_id)s::uuid < %(since_id)s::uuid and foreign_at >= %(since)s::timestamptz - interval '1 minute'
-     and id > %(passed_id)s and id <= %(since_id)s)
-) as looked
-where state = any (%(states)s::text[]) and job_type <> 'bulk_actions.run' and columns(matched_by_filter)
-
--- name: count_letters
--- How many letters `match_letters` would find.
-select count(*) as matched
-from (
-  select id, job_id, org_id, job_type, queue, state, error, reason, payload, created_at from dead_letters
-  where id > %(after_id)s and id < %(upto)s order by id limit %(most)s
-) as looked
-where state = 'open' and 'dead' = any (%(states)s::text[]) and columns(matched_by_filter)
-
--- name: reach_of_jobs
--- The last of so many ids of jobs; no row where there are fewer.
-select id as reached from jobs where id > %(after_id)s and id < %(upto)s order by id offset %(most)s - 1 limit 1
-
--- name: reach_of_letters
--- The same of dead letters.
-select id as reached from dead_letters where id > %(after_id)s and id < %(upto)s order by id offset %(most)s - 1 limit 1
-
 -- name: add_bulk_action
--- Begins a bulk action.
-insert into bulk_actions (org_id, verb, filter, patch, reason, per_minute, frozen_at, actor_type, actor_id)
-values (%(org_id)s, %(verb)s, %(filter)s, %(patch)s, %(reason)s, %(per_minute)s, %(frozen_at)s, %(actor_type)s, %(actor_id)s)
+-- Begins a bulk action, or proposes one that another person has to let run.
+insert into bulk_actions (org_id, verb, filter, patch, reason, per_minute, needs_another, state, frozen_at, actor_type, actor_id)
+values (%(org_id)s, %(verb)s, %(filter)s, %(patch)s, %(reason)s, %(per_minute)s, %(needs_another)s,
+  case when %(needs_another)s then 'proposed' else 'running' end, %(frozen_at)s, %(actor_type)s, %(actor_id)s)
 returning id as bulk_id
 
 -- name: find_bulk_action
@@ -88,7 +24,7 @@ where (%(org_id)s::uuid is null or org_id = %(org_id)s::uuid) and (%(after_bulk_
 order by id desc limit %(limit)s
 
 -- name: move_bulk_action
--- Aborts a bulk action that runs, or lets one run that was aborted or whose job has ended.
+-- Aborts a bulk action, or lets one run that was proposed or aborted, or whose job has ended.
 update bulk_actions set state = %(state)s where id = %(bulk_id)s and state <> 'finished' and (state <> %(state)s or state = 'running')
 returning id as bulk_id
 

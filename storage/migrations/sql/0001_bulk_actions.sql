@@ -7,7 +7,9 @@ create table bulk_actions (
   patch jsonb check (jsonb_typeof(patch) = 'object'),
   reason text not null check (length(reason) between 1 and 1000),
   per_minute integer not null check (per_minute between 1 and 60000),
-  state text not null default 'running' check (state in ('running', 'aborted', 'finished')),
+  state text not null default 'running' check (state in ('proposed', 'running', 'aborted', 'finished')),
+  -- Whether it is for so many that another person than whoever started it has to let it run.
+  needs_another boolean not null default false,
   -- No job or letter that came later is meant.
   frozen_at timestamptz not null default now(),
   -- All up to this id are done or skipped, but for those that come again. Null: there are no more.

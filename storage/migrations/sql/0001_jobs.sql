@@ -185,7 +185,7 @@ grant select (
 -- Jobs as lists show and find them. An org's handlers see their own.
 create view job_lines with (security_invoker = true) as
 select id, foreign_at, job_type, queue, state, org_id, priority, attempt, max_attempts, created_at, run_at, started_at, finished_at,
-  error, cancel_reason, next_check_at, backlog_since, parked_by, payload
+  error, cancel_reason, next_check_at, backlog_since, parked_by, payload, traceparent
 from jobs;
 grant select on job_lines to postroom_ledger, postroom_tenant;
 

@@ -27,6 +27,9 @@ create table outgoing_mails (
   constraint sent_as_a_whole check (num_nonnulls(sent_message_id, sent_thread_id, sent_at) in (0, 3)),
   constraint only_the_sent_has_an_id check (rfc_message_id is null or sent_message_id is not null)
 );
+-- A mail that no sync has brought yet is found by what Gmail called it.
+create index outgoing_mails_sent on outgoing_mails using hash (sent_message_id) where sent_message_id is not null;
+create index outgoing_mails_rfc_id on outgoing_mails using hash (rfc_message_id) where rfc_message_id is not null;
 call postroom.fence_table('outgoing_mails');
 call postroom.erasure_rule('outgoing_mails');
 grant select, insert, update, delete on outgoing_mails to postroom_ledger;

@@ -142,6 +142,33 @@ def test_many_jobs_and_discarded_ones_need_their_number(process: Runtime, org: U
     assert start("discard", "--confirm", 1001)["state"] == "running"
 
 
+def test_single_jobs_are_listed_and_acted_on(process: Runtime, org: UUID, database: Connection) -> None:
+    dead = [die(process, org, probe_jobs.ending, word="transient") for _ in range(3)]
+    chosen = [option for job_id in (*dead[:2], uuid4()) for option in ("--job-id", job_id)]
+    assert {one["job_id"] for one in answer(AREAS.jobs, "list", *chosen)} == set(map(str, dead[:2]))
+    bulk = start("replay", *chosen, "--error-code", "transient")
+    assert run_on(process, database) == "succeeded"
+    assert (shown(bulk)["state"], shown(bulk)["done"], shown(bulk)["skipped"]) == ("finished", 2, 0)
+    assert [one["job_id"] for one in answer(AREAS.deadletters, "list")] == [str(dead[2])]
+    too_many = [option for _ in range(501) for option in ("--job-id", uuid4())]
+    assert "job_id" in refusal(BULK, "preview", "--verb", "replay", *too_many)
+
+
+def test_very_many_jobs_wait_for_a_second_person(process: Runtime, org: UUID, database: Connection) -> None:
+    assert process
+    database.execute(LETTERS.encode(), (org, 10_001))
+    assert answer(BULK, "preview", "--verb", "discard")["needs_another"]
+    bulk = start("discard", "--confirm", 10_001, "--as", "ada")
+    assert bulk["state"] == "proposed"
+    jobs = "select count(*) from jobs where job_type = 'bulk_actions.run'"
+    assert "another person" in refusal(BULK, "resume", bulk["bulk_id"], "--as", "ada")
+    assert answer(BULK, "abort", bulk["bulk_id"], "--as", "ada")["state"] == "aborted"
+    assert "another person" in refusal(BULK, "resume", bulk["bulk_id"], "--as", "ada"), "an abort is no way around"
+    assert database.execute(jobs).fetchone() == (0,)
+    assert answer(BULK, "resume", bulk["bulk_id"], "--as", "grace")["state"] == "running"
+    assert database.execute(jobs).fetchone() == (1,)
+
+
 def test_an_abort_ends_it_within_a_batch_and_it_goes_on_where_it_was(
     process: Runtime, org: UUID, database: Connection
 ) -> None:

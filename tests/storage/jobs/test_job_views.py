@@ -10,8 +10,9 @@ from psycopg.types.json import Jsonb
 
 from domain.jobs.job import NewJob, Origin, State
 from domain.jobs.lifecycle import Settlement
+from domain.jobs.monitoring.job_filter import JobFilter
 from storage.jobs import job_views, ledger
-from storage.jobs.job_views import CLOCKS_DIFFER, FIRST_ID, TROUBLED, UNFINISHED, JobFilter, JobPosition
+from storage.jobs.job_views import CLOCKS_DIFFER, FIRST_ID, TROUBLED, UNFINISHED, JobPosition
 from storage.postgres.database import Database
 from storage.postgres.execution import Row
 from storage.postgres.looking import FIRST_TIME, Looked
@@ -47,7 +48,7 @@ def test_a_list_has_the_jobs_of_its_states(
     wanted = [job for state, job in reversed(jobs.items()) if not states or state in states]
     for transaction in (store.tenant(org), store.ledger()):
         with transaction as tx:
-            found = job_views.listed(tx, JobFilter(states), limit=100, most_unfinished=most_unfinished)
+            found = job_views.listed(tx, JobFilter(states=states), limit=100, most_unfinished=most_unfinished)
         assert [line.job_id for line in found.rows] == wanted
         assert found.reached is None
 
@@ -81,7 +82,7 @@ def test_pages_show_every_job_once_whatever_its_id(
     while True:
         with store.tenant(org) as tx:
             found = job_views.listed(
-                tx, JobFilter(states), after=after, limit=3, most_looked_at=[most], most_unfinished=most
+                tx, JobFilter(states=states), after=after, limit=3, most_looked_at=[most], most_unfinished=most
             )
         seen += [line.job_id for line in found.rows[:3]]
         looks += 1
@@ -153,7 +154,11 @@ def test_an_org_finds_its_few_jobs_behind_a_great_backlog(store: Database, datab
         jobs = [NewJob("probe.run", other, {}) for _ in range(500)]
         ledger.enqueue(tx, jobs, publisher=True, hint_timeout=HINT_TIMEOUT)
     with store.tenant(org) as tx:
-        found = job_views.listed(tx, JobFilter(["queued"]), limit=5, most_looked_at=[10], most_unfinished=1000)
+        found = job_views.listed(
+            tx, JobFilter(states=(State.QUEUED,)), limit=5, most_looked_at=[10], most_unfinished=1000
+        )
         assert [line.job_id for line in found.rows] == [mine]
-        found = job_views.listed(tx, JobFilter(["queued"]), limit=5, most_looked_at=[10], most_unfinished=100)
+        found = job_views.listed(
+            tx, JobFilter(states=(State.QUEUED,)), limit=5, most_looked_at=[10], most_unfinished=100
+        )
         assert (list(found.rows), found.reached is None) == ([], False)

@@ -3,7 +3,8 @@
 from uuid import UUID
 
 from domain.jobs.job import SYSTEM_ORG, Origin, State
-from domain.jobs.replays.bulk_filter import BulkFilter, BulkVerb
+from domain.jobs.monitoring.job_filter import JobFilter
+from domain.jobs.replays.bulk_filter import BulkVerb
 from storage.jobs import ledger
 from storage.jobs.replays import bulk_actions
 from tests.doubles.mail_environment import MailEnvironment
@@ -17,7 +18,7 @@ def begun(env: MailEnvironment, verb: BulkVerb, job_type: str, state: State) -> 
             tx,
             SYSTEM_ORG,
             verb,
-            BulkFilter(job_types=(job_type,), states=(state,)),
+            JobFilter(job_types=(job_type,), states=(state,)),
             patch=None,
             reason="the cause is mended",
             per_minute=60_000,

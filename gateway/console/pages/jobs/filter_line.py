@@ -14,7 +14,8 @@ from domain.jobs.queues import Queue
 
 LINE = "q"
 NAMES: Mapping[str, str] = {
-    "type": "job_type", "state": "state", "queue": "queue", "org": "org", "since": "since", "before": "before",
+    "type": "job_type", "state": "state", "queue": "queue", "error": "error_code", "org": "org",
+    "since": "since", "before": "before",
 }  # fmt: skip
 """The words of the line, and the parameters of the list that they are."""
 GROUPS: Mapping[str, frozenset[State]] = {
@@ -65,6 +66,8 @@ def read_line(line: str, now: datetime) -> JobLook:
 
 def _value(name: str, value: str, now: datetime) -> object:
     match name:
+        case "type":
+            return value.split(",")
         case "state":
             return sorted(set(_states(value)))
         case "queue":

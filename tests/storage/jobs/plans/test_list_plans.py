@@ -10,14 +10,23 @@ from uuid import UUID, uuid4
 import psycopg
 import pytest
 from psycopg import Connection
-from psycopg.types.json import Jsonb
 
+from domain.jobs.job import State
 from domain.jobs.job_ids import first_job_id
+from domain.jobs.monitoring.job_filter import MOST_IDS, JobFilter
 from domain.jobs.monitoring.why import MOST_COUNTED
 from domain.jobs.queues import Queue
 from storage.approvals import rulings
 from storage.jobs.audit_log.history import MOST_ZONES
-from storage.jobs.job_views import FIRST_ID, MOST_CHILDREN, MOST_EVENTS, MOST_LOOKED_AT, MOST_UNFINISHED, SHOWN
+from storage.jobs.job_views import (
+    FIRST_ID,
+    MOST_CHILDREN,
+    MOST_EVENTS,
+    MOST_LOOKED_AT,
+    MOST_UNFINISHED,
+    SHOWN,
+    conditions,
+)
 from storage.postgres.looking import FIRST_TIME, LAST_TIME
 from storage.postgres.queries import statement
 from storage.search import MOST_OF_A_KIND
@@ -99,15 +108,7 @@ LETTERS = PAGE | {"job_type": None, "code": None}
 FEW = {"source": "unfinished", "most": MOST_UNFINISHED}
 EVERYWHERE = {"from_ids": [FIRST_ID], "to_ids": [first_job_id(LAST_TIME)]}
 """The ids of the zones of a list that looks at all jobs."""
-ANY_JOB = {
-    "payload": None,
-    "states": None,
-    "job_type": "no.such",
-    "queue": None,
-    "since": None,
-    "until": None,
-    "limit": 51,
-}
+ANY_JOB = conditions(JobFilter(job_types=("no.such",))) | {"limit": 51}
 SOUGHT = {"text": "<none@mail.example.org>", "most": MOST_OF_A_KIND, "shown": 100}
 
 NONE_SUCH = {
@@ -116,17 +117,11 @@ NONE_SUCH = {
     "passed_id": FIRST_ID,
     "since_id": FIRST_ID,
     "frozen_at": NOW,
-    "org_id": None,
-    "job_types": ["no.such"],
-    "queue": None,
-    "error_code": None,
-    "since": None,
-    "before": None,
-    "contains": Jsonb({"n": "none"}),
-    "states": ["succeeded", "dead"],
     "most": MOST,
+    **conditions(JobFilter(job_types=("no.such",), states=(State.SUCCEEDED, State.DEAD), payload=("n=none",))),
 }
 """A filter that matches nothing, so that all of a look is read."""
+NAMED = {"job_ids": [uuid4() for _ in range(MOST_IDS)]}
 
 
 def looked_at(million: Connection, source: str) -> dict[str, Any]:
@@ -152,8 +147,8 @@ def in_zones(million: Connection) -> dict[str, Any]:
     asked = NEWEST | zones | {"most": MOST}
     reached = (million.execute(statement("look_back_at_jobs").encode(), asked).fetchone() or (None,))[0]
     assert reached is not None
-    payload = Jsonb([{"path": ["account_id"], "value": "7"}])
-    return ANY_JOB | asked | {"source": "newest", "upto": reached, "upto_id": first_job_id(reached), "payload": payload}
+    found = conditions(JobFilter(job_types=("no.such",), payload=("account_id=7",)))
+    return ANY_JOB | found | asked | {"source": "newest", "upto": reached, "upto_id": first_job_id(reached)}
 
 
 def a_parent(million: Connection) -> UUID:
@@ -177,7 +172,7 @@ COSTS = {
     "of_type": None,
     "limit": 51,
 } | dict.fromkeys(("after_hour", "after_org_id", "after_job_type"))
-KINDS = {"limit": 51} | dict.fromkeys(("state", "code", "job_type", "after_last_seen", "after_fingerprint"))
+KINDS = {"limit": 51} | dict.fromkeys(("state", "code", "job_type", "since", "after_last_seen", "after_fingerprint"))
 WAITING = {
     "scheduled": "run_at > now()",
     "deep": "backlog_since is not null order by backlog_since desc",
@@ -254,6 +249,14 @@ LISTS: dict[str, tuple[str, Given, str]] = {
     "how many jobs of a bulk action": ("count_jobs", NONE_SUCH, "jobs_pkey"),
     "letters of a bulk action": ("match_letters", NONE_SUCH | {"limit": 200}, "dead_letters_pkey"),
     "how many letters of a bulk action": ("count_letters", NONE_SUCH, "dead_letters_pkey"),
+    "jobs of a trace": (
+        "list_jobs",
+        lambda m: looked_at(m, "newest") | {"job_types": None, "trace_id": "0" * 32},
+        "jobs_pkey",
+    ),
+    "single jobs": ("list_jobs", lambda m: looked_at(m, "named") | NAMED, "jobs_pkey"),
+    "single jobs of a bulk action": ("match_jobs", NONE_SUCH | NAMED | {"limit": 200}, "jobs_pkey"),
+    "single letters of a bulk action": ("match_letters", NONE_SUCH | NAMED | {"limit": 200}, "one_letter_per_job"),
     "what people did": ("list_other_events", {"before": 2**62, "limit": 51}, "audit_entries_deeds"),
 }
 OF_AN_ORG: dict[str, tuple[str, Given, str]] = {
