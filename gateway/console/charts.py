@@ -1,4 +1,4 @@
-"""Charts as SVG, drawn by the server: lines, areas and stacked bars over time, with axes, a title, and words for all.
+"""Charts as SVG, drawn by the server: lines and stacked bars over time, with axes, a title, and words for all.
 
 Colours are classes of the style sheet, for the policy of pages allows no style in a document.
 """
@@ -30,7 +30,7 @@ SPARK = Markup(
     '<path class="stroke {}" d="{}"/></svg>'
 )
 
-Kind = Literal["line", "area", "bars"]
+Kind = Literal["line", "bars"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,12 +156,7 @@ class Chart:
             runs[-1].append((self._x(time + middle), self._y(value)))
             last = time
         line = "".join("M" + "L".join(f"{x} {y}" for x, y in run) + ("h1" if len(run) == 1 else "") for run in runs)
-        drawn = Markup('<path class="stroke {}" d="{}"/>').format(tone, line)
-        if self.kind == "area":
-            low = self._y(0)
-            under = "".join(f"M{run[0][0]} {low}L" + "L".join(f"{x} {y}" for x, y in run) + f"V{low}z" for run in runs)
-            drawn = Markup('<path class="under {}" d="{}"/>').format(tone, under) + drawn
-        return drawn
+        return Markup('<path class="stroke {}" d="{}"/>').format(tone, line)
 
 
 def sparkline(title: str, values: Sequence[float | None], tone: str = "busy") -> Markup:

@@ -1,8 +1,7 @@
 """The pages of operations, made from their declarations: a list, a look, and a deed with its form."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlencode
@@ -18,11 +17,10 @@ from domain.orgs.access.operators import SEES_VALUES
 from gateway.console.forms import fields_of, values_of, with_trouble
 from gateway.console.frame import CURSOR, DONE, FRAME_FIELDS, VALUES, Frame, frame_of, reading_call, sees
 from gateway.console.rendering import page
-from gateway.console.shown import Entry, Line, columns_of, document_of, entries_of, in_words, line_of
+from gateway.console.shown import TONES, Entry, Line, columns_of, document_of, entries_of, in_words, line_of
 from gateway.console.things import LIST, ORG, SHOW, AnyOperation, area_of, look_at, look_of, operation_of
 from gateway.console.visitors import TOKEN, Visitor
 from gateway.http.resources import resources_of
-from operations.areas import areas
 from operations.operation import Record, Route, checked
 from operations.pages import LONGEST_CURSOR, SHOWN_BY_DEFAULT, Page, Window
 from operations.repeated_requests import KeyedRequest
@@ -38,12 +36,12 @@ NEEDS_ORG = Invalid("org", "choose the org first")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A link to another operation, from the page of a thing or of a list."""
+    """Words that lead to a page: to that of an operation, from the page of a thing or of a list."""
 
     words: str
     href: str
-    text: str
-    takes_away: bool
+    text: str = ""
+    takes_away: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +70,6 @@ def name_of(operation: AnyOperation) -> str:
     return words if operation.events else words.removeprefix("list ").removeprefix("show ").removeprefix("read ")
 
 
-@cache
-def purposes() -> Mapping[str, str]:
-    """What each area is for."""
-    return {area.name: area.purpose for area in areas()}
-
-
 def area_page(request: Request, visitor: Visitor, name: str) -> Response:
     """The list of an area; where it has none, what can be done in it."""
     area = area_of(name)
@@ -100,7 +92,7 @@ def operation_page(request: Request, visitor: Visitor, area: str, command: str) 
         return form_page(frame, operation, typed)
     answer, failure = None, None
     try:
-        _refuse_unknown(operation, request)
+        refuse_unknown(operation.parameters.model_fields, request)
         answer = _answer(request, operation, frame, typed)
     except Invalid as refusal:
         failure = refusal
@@ -130,7 +122,10 @@ def _shown(
         listing = listing_of(request, frame, operation, answer) if isinstance(answer, Page) else None
         return {"listing": listing, "steps": steps_of_list(frame, operation, typed)}
     entries = entries_of(answer, frame.things) if isinstance(answer, Record) else []
-    return {"entries": entries, "steps": steps_of_thing(frame, operation, answer, typed)}
+    # A look at values is audited: it is not repeated while somebody looks.
+    is_busy = TONES.get(str(getattr(answer, "state", ""))) == "busy" and VALUES not in request.query_params
+    watched = typed.get(operation.positional[0]) if is_busy and len(operation.positional) == 1 else None
+    return {"entries": entries, "steps": steps_of_thing(frame, operation, answer, typed), "watched": watched}
 
 
 def typed_in_query(request: Request) -> dict[str, str]:
@@ -237,13 +232,12 @@ def _answer(request: Request, operation: AnyOperation, frame: Frame, typed: Mapp
     return operation(reading_call(request, frame.visitor, frame.org_id), **window, **given)
 
 
-def _refuse_unknown(operation: AnyOperation, request: Request) -> None:
-    known = {*operation.parameters.model_fields, *FRAME_FIELDS}
+def refuse_unknown(known: Iterable[str], request: Request) -> None:
+    """Raise `Invalid` for a field of the query that the page does not know."""
+    fields = sorted(known)
     for name in request.query_params:
-        if name not in known:
-            raise Invalid(
-                name, f"is no filter of this page: it has {', '.join(sorted(known - FRAME_FIELDS)) or 'none'}"
-            )
+        if name not in {*fields, *FRAME_FIELDS}:
+            raise Invalid(name, f"is no field of this page: it has {', '.join(fields) or 'none'}")
 
 
 def listing_of(request: Request, frame: Frame, operation: AnyOperation, answer: Page[Any]) -> Listing:

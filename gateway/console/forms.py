@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
-from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 from uuid import UUID
 
 from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen
@@ -17,7 +16,7 @@ from pydantic_core import from_json
 from domain.clean_text import clean_text
 from domain.documents.faults import RefusedDocument
 from domain.jobs.failures import Failure, Invalid
-from gateway.console.shown import in_words
+from gateway.console.shown import in_words, kind_of
 from gateway.console.things import AnyOperation
 from operations.operation import DOCUMENT, File
 
@@ -102,7 +101,7 @@ def read_inputs(model: type[BaseModel], typed: Mapping[str, str]) -> dict[str, o
 
 
 def _value(name: str, field: FieldInfo, text: str) -> object:
-    kind, is_list = _kind(field)
+    kind, is_list = kind_of(field.annotation)
     if name == DOCUMENT and kind is object:
         return File("the form", clean_text(text).encode())
     if kind is dict or (is_list and not _is_plain(kind)) or not _is_plain(kind):
@@ -118,7 +117,7 @@ def _value(name: str, field: FieldInfo, text: str) -> object:
 
 
 def _field(name: str, field: FieldInfo, typed: str | None, *, is_argument: bool, is_filter: bool) -> Field:
-    kind, is_list = _kind(field)
+    kind, is_list = kind_of(field.annotation)
     bounds = _bounds(field)
     made = Field(
         name,
@@ -166,24 +165,6 @@ def _is_plain(kind: Any) -> bool:  # noqa: ANN401 - as above
     return get_origin(kind) is Literal or (
         isinstance(kind, type) and kind is not object and not hasattr(kind, "model_fields")
     )
-
-
-def _kind(field: FieldInfo) -> tuple[Any, bool]:
-    """The type of a parameter's values, and whether it takes several."""
-    kind = _bare(field.annotation)
-    origin = get_origin(kind) or kind
-    if origin in {list, tuple, frozenset, set}:
-        inner = _bare(get_args(kind)[0])
-        return (dict if get_origin(inner) is dict else inner), True
-    return (dict if origin is dict else kind), False
-
-
-def _bare(kind: Any) -> Any:  # noqa: ANN401 - any annotation
-    """An annotation without None, and without what stands beside the type."""
-    if get_origin(kind) in {Union, UnionType}:
-        others = [one for one in get_args(kind) if one is not NoneType]
-        return _bare(others[0]) if len(others) == 1 else object
-    return _bare(get_args(kind)[0]) if get_origin(kind) is Annotated else kind
 
 
 def _bounds(field: FieldInfo) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from types import UnionType
+from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from uuid import UUID
 
@@ -29,15 +29,14 @@ LONGEST_WORD = 28
 
 STATES = frozenset({"state", "status", "health", "verdict"})
 TONES: Mapping[str, str] = {
-    **dict.fromkeys(
-        ("succeeded", "done", "sent", "delivered", "active", "enabled", "executed", "approved", "verified", "replayed"),
-        "good",
-    ),
-    **dict.fromkeys(("failed", "dead", "bounced", "denied", "expired", "refused", "disconnected", "erased"), "bad"),
-    **dict.fromkeys(
-        ("unknown", "waiting", "approved_pending", "open", "paused", "disabled", "held", "doubt", "snoozed"), "warn"
-    ),
-    **dict.fromkeys(("running", "claimed", "executing", "sending"), "busy"),
+    state: tone
+    for tone, states in {
+        "good": "succeeded finished done sent delivered active enabled executed approved verified replayed",
+        "bad": "failed dead bounced denied expired refused disconnected erased",
+        "warn": "unknown waiting approved_pending proposed aborted open paused disabled held doubt snoozed",
+        "busy": "running claimed executing sending",
+    }.items()
+    for state in states.split()
 }
 """The colour of a state beside its word; every other has none."""
 
@@ -131,19 +130,19 @@ def shown(name: str, value: object, field: FieldInfo, things: Things, beside: Ma
     if value is None or value in ("", [], {}):
         return NOTHING
     if isinstance(value, dict | list):
-        return _within(value, _kinds(field.annotation), things, is_line=most == LONGEST_CELL)
+        return _within(value, kind_of(field.annotation)[0], things, is_line=most == LONGEST_CELL)
     if isinstance(value, bool):
         return Shown("text", "yes" if value else "no")
     if isinstance(value, int | float):
         return Shown("number", f"{value:,}", str(value))
-    return _text(name, str(value), _kinds(field.annotation), things.address(name, str(value), beside), most)
+    return _text(name, str(value), kind_of(field.annotation)[0], things.address(name, str(value), beside), most)
 
 
-def _text(name: str, text: str, kinds: set[object], href: str | None, most: int) -> Shown:
+def _text(name: str, text: str, kind: object, href: str | None, most: int) -> Shown:
     """What JSON writes as a text: an id, a time, a state, or words."""
-    if UUID in kinds:
+    if kind is UUID:
         return Shown("id", text, text, href)
-    if datetime in kinds and (at := _time(text)) is not None:
+    if kind is datetime and (at := _time(text)) is not None:
         return Shown("time", at.strftime("%Y-%m-%d %H:%M:%S"), text)
     if name in STATES:
         return Shown("badge", in_words(text[:most]), text[:most], tone=TONES.get(text, ""))
@@ -154,6 +153,11 @@ def _text(name: str, text: str, kinds: set[object], href: str | None, most: int)
 def in_words(name: str) -> str:
     """A field's name as a page says it."""
     return name.replace("_", " ").replace("-", " ")
+
+
+def at(said: object) -> str:
+    """A time, or one of a JSON document, to the second and without its zone, which is UTC."""
+    return str(said)[:19].replace("T", " ")
 
 
 def lasting(seconds: float) -> str:
@@ -178,12 +182,10 @@ def in_prose(text: str) -> Markup:
     )
 
 
-def _within(value: dict[str, Any] | list[Any], kinds: set[object], things: Things, *, is_line: bool) -> Shown:
+def _within(value: dict[str, Any] | list[Any], kind: object, things: Things, *, is_line: bool) -> Shown:
     """What lies within a record: other records, or a document of any shape."""
-    models = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)]
-    if is_line or len(models) != 1:
+    if is_line or not (isinstance(kind, type) and issubclass(kind, BaseModel)):
         return in_json(value)
-    (kind,) = models
     number = f"{len(value):,} {'entry' if len(value) == 1 else 'entries'}"
     if isinstance(value, dict):
         return Shown("record", "its fields", entries=_entries(kind, value, things))
@@ -208,11 +210,19 @@ def _time(text: str) -> datetime | None:
         return None
 
 
-def _kinds(annotation: object) -> set[object]:
-    """The types that an annotation allows."""
-    origin = get_origin(annotation)
-    if origin in {Union, UnionType}:
-        return {kind for one in get_args(annotation) for kind in _kinds(one)}
-    if origin in {Annotated, list, tuple, Sequence}:
-        return _kinds(get_args(annotation)[0])
-    return {annotation}
+def kind_of(annotation: Any) -> tuple[Any, bool]:  # noqa: ANN401 - any annotation
+    """The type of a field's values, and whether it has several."""
+    kind = _bare(annotation)
+    origin = get_origin(kind) or kind
+    if origin in {list, tuple, frozenset, set, Sequence}:
+        inner = _bare(get_args(kind)[0])
+        return (dict if get_origin(inner) is dict else inner), True
+    return (dict if origin is dict else kind), False
+
+
+def _bare(kind: Any) -> Any:  # noqa: ANN401 - any annotation
+    """An annotation without None, and without what stands beside the type."""
+    if get_origin(kind) in {Union, UnionType}:
+        others = [one for one in get_args(kind) if one is not NoneType]
+        return _bare(others[0]) if len(others) == 1 else object
+    return _bare(get_args(kind)[0]) if get_origin(kind) is Annotated else kind

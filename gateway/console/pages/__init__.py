@@ -10,32 +10,24 @@ from functools import cache
 from http import HTTPStatus
 from importlib import import_module
 from pkgutil import walk_packages
-from typing import Any, Generic, ParamSpec, TypeVar
+from types import SimpleNamespace
+from typing import Any, ParamSpec, TypeVar
 
 from fastapi import APIRouter, Request, Response
 
-from domain.jobs.failures import Forbidden, Invalid
+from domain.jobs.failures import Forbidden
 from domain.orgs.access.operators import CONSOLE
-from gateway.console.derived import Listing, listing_of
-from gateway.console.frame import FRAME_FIELDS, Frame, Shortcut, frame_of, reading_call, reads_of, sees
+from gateway.console.derived import Listing, Step, listing_of, refuse_unknown
+from gateway.console.frame import CURSOR, Frame, Shortcut, frame_of, reading_call, reads_of, sees
 from gateway.console.rendering import page
 from gateway.console.things import ORG, AnyOperation
 from gateway.console.troubles import ConsoleRoute
 from gateway.console.visitors import ConsoleForm, Signed, Visitor, Writing
 from operations.operation import Operation, Record
-from operations.pages import Page
+from operations.pages import SHOWN_BY_DEFAULT, Page, Window
 
 P = ParamSpec("P")
 Answer = TypeVar("Answer", bound=Record | Page[Any])
-Shown = TypeVar("Shown")
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """Words that lead to a page."""
-
-    words: str
-    href: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +44,10 @@ class Look:
         call = reading_call(self.request, self.frame.visitor, self.frame.org_id)
         return operation(call, *arguments, **options)
 
+    def window(self, most: int = SHOWN_BY_DEFAULT) -> Window:
+        """The part of the page's list that its address asks for."""
+        return Window(most, self.request.query_params.get(CURSOR) or None)
+
     def table(self, operation: AnyOperation, answer: Page[Any]) -> Listing:
         """A list's answer as the derived pages show it."""
         return listing_of(self.request, self.frame, operation, answer)
@@ -64,30 +60,24 @@ class Look:
         """The page of an operation."""
         return self.frame.things.page(operation, given)
 
-    def link(self, words: str, operation: AnyOperation, **given: object) -> Link:
+    def link(self, words: str, operation: AnyOperation, **given: object) -> Step:
         """A link to it."""
-        return Link(words, self.href(operation, **given))
-
-
-def _never(_shown: object) -> bool:
-    return False
+        return Step(words, self.href(operation, **given))
 
 
 @dataclass(frozen=True, kw_only=True)
-class HandPage(Generic[Shown]):
-    """A page by hand. Its template gets `frame`, `here` and `shown`: what `fill` returns, a frozen dataclass."""
+class HandPage:
+    """A page by hand. Its template gets `frame`, `here` and `shown`: what `fill` returns, by name."""
 
     path: str
     """Below the console's path: `jobs`, `jobs/show`; empty for the overview."""
     title: str
-    shown: type[Shown]
-    fill: Callable[[Look], Shown]
+    fill: Callable[[Look], Mapping[str, Any]]
+    """What the page shows. With `is_refused` it says why it shows nothing of what was asked for."""
     asks: tuple[str, ...] = ()
     """The fields of its query. With another one it is refused."""
     take: Callable[[Look, Mapping[str, str]], Response] | None = None
     """Answers a form of the page's own, in the place of the derived one."""
-    is_refused: Callable[[Any], object] = _never
-    """Whether it shows why it shows nothing of what was asked for."""
     needs: AnyOperation | None = None
     """The operation without which the page is nothing: whoever may not call it may not see the page."""
     key: str = ""
@@ -111,25 +101,25 @@ class HandPage(Generic[Shown]):
         """The page for a visitor, or what it answers to a form; in a thread of the console's, for it reads."""
         if self.needs is not None and not sees(visitor, self.needs):
             raise Forbidden(f"an operator of the role {visitor.role.value} and this scope may not see {self.title}")
-        for name in request.query_params:
-            if name not in {*self.asks, *FRAME_FIELDS}:
-                raise Invalid(name, f"is no field of this page: it has {', '.join(self.asks) or 'none'}")
+        refuse_unknown(self.asks, request)
         asked = {name: value for name in self.asks if (value := request.query_params.get(name))}
         look = Look(request, frame_of(request, visitor, (form or {}).get(ORG)), asked)
         if self.needs is not None and look.frame.needs_org(self.needs):
             return page("pages/choose.html", frame=look.frame, here=self.here, title=self.title)
         if form is not None and self.take is not None:
             return self.take(look, form)
-        shown = self.fill(look)
-        return self.page(look, shown, HTTPStatus.UNPROCESSABLE_ENTITY if self.is_refused(shown) else HTTPStatus.OK)
+        return self.page(look, self.fill(look))
 
-    def page(self, look: Look, shown: Shown, status: int = HTTPStatus.OK) -> Response:
+    def page(self, look: Look, shown: Mapping[str, Any]) -> Response:
         """The page of what is shown."""
-        return page(self.template, status, frame=look.frame, here=self.here, title=self.title, shown=shown)
+        status = HTTPStatus.UNPROCESSABLE_ENTITY if shown.get("is_refused") else HTTPStatus.OK
+        # A template finds what is shown by name, and no method of a dictionary.
+        named = SimpleNamespace(**shown)
+        return page(self.template, status, frame=look.frame, here=self.here, title=self.title, shown=named)
 
 
 @cache
-def pages() -> Sequence[HandPage[Any]]:
+def pages() -> Sequence[HandPage]:
     """Every page by hand, in the order of the navigation."""
     modules = [import_module(found.name) for found in walk_packages(__path__, f"{__name__}.")]
     found = {one.path: one for module in modules for one in vars(module).values() if isinstance(one, HandPage)}
@@ -151,14 +141,14 @@ def router() -> APIRouter:
     return made
 
 
-def _endpoint(shown: HandPage[Any]) -> Callable[..., Any]:
+def _endpoint(shown: HandPage) -> Callable[..., Any]:
     async def show(request: Request, visitor: Signed) -> Response:
         return await reads_of(request).do(request, visitor.operator_id, lambda: shown.answer(request, visitor))
 
     return show
 
 
-def _form_endpoint(shown: HandPage[Any]) -> Callable[..., Any]:
+def _form_endpoint(shown: HandPage) -> Callable[..., Any]:
     async def take(request: Request, visitor: Writing, form: ConsoleForm) -> Response:
         return await reads_of(request).do(request, visitor.operator_id, lambda: shown.answer(request, visitor, form))
 

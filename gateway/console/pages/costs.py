@@ -1,8 +1,8 @@
 """Cost: what orgs' jobs cost over a range, by org, by type and by day."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any
 
 from gateway.console.charts import Chart, Series
 from gateway.console.pages import HandPage, Look
@@ -13,48 +13,24 @@ from operations.orgs.orgs import show_org
 DAY = timedelta(days=1)
 
 
-@dataclass(frozen=True, slots=True)
-class CostLine:
-    """What one org, type or day did and cost."""
-
-    name: str
-    href: str
-    sums: SummedCost
-    share: float
-    """Of the dearest line of the table, from 0 to 1."""
-
-
-@dataclass(frozen=True, slots=True)
-class Costs:
-    """What the page shows."""
-
-    chosen: Chosen
-    total: int
-    chart: Chart
-    tables: Sequence[tuple[str, Sequence[CostLine]]]
-    """By what is summed, with the lines."""
-    hours_href: str
-    reached: datetime | None
-    """Older hours were not summed: there were too many."""
-
-
-def fill(look: Look) -> Costs:
-    """What the jobs of all orgs, or of the one that was chosen, cost."""
+def fill(look: Look) -> Mapping[str, Any]:
+    """What the jobs of all orgs, or of the one that was chosen, cost; `reached` where older hours were too many."""
     kept = chosen(look, by_hour=True)
     days = look.call(sum_org_hours, by=SummedBy.DAY, since=kept.since).items
     by = [SummedBy.ORG, SummedBy.TYPE] if look.frame.org_id is None else [SummedBy.TYPE]
     tables = [(one.value, _lines(look, look.call(sum_org_hours, by=one, since=kept.since).items)) for one in by]
-    return Costs(
-        kept,
-        sum(one.microcents for one in days),
-        _chart(days, kept),
-        [*tables, ("day", _lines(look, days))],
-        f"{look.frame.base}/history/costs{f'?of_org={look.frame.org_id}' if look.frame.org_id else ''}",
-        days[0].reached if days else None,
-    )
+    return {
+        "chosen": kept,
+        "total": sum(one.microcents for one in days),
+        "chart": _chart(days, kept),
+        "tables": [*tables, ("day", _lines(look, days))],
+        "hours_href": f"{look.frame.base}/history/costs{f'?of_org={look.frame.org_id}' if look.frame.org_id else ''}",
+        "reached": days[0].reached if days else None,
+    }
 
 
-def _lines(look: Look, sums: Sequence[SummedCost]) -> Sequence[CostLine]:
+def _lines(look: Look, sums: Sequence[SummedCost]) -> Sequence[Mapping[str, Any]]:
+    """What each org, type or day did and cost; its share is of the dearest, from 0 to 1."""
     most = max((one.microcents for one in sums), default=0) or 1
     names = dict(look.frame.orgs)
     lines = []
@@ -63,7 +39,7 @@ def _lines(look: Look, sums: Sequence[SummedCost]) -> Sequence[CostLine]:
         if one.org_id is not None:
             name = names.get(str(one.org_id), str(one.org_id))
             href = look.frame.things.page(show_org, {}, one.org_id)
-        lines.append(CostLine(name, href, one, one.microcents / most))
+        lines.append({"name": name, "href": href, "sums": one, "share": one.microcents / most})
     return lines
 
 
@@ -77,6 +53,4 @@ def _chart(days: Sequence[SummedCost], kept: Chosen) -> Chart:
     )  # fmt: skip
 
 
-COSTS = HandPage(
-    path="costs", title="Cost", shown=Costs, fill=fill, asks=("range",), needs=list_org_hours, key="c", order=3
-)
+COSTS = HandPage(path="costs", title="Cost", fill=fill, asks=("range",), needs=list_org_hours, key="c", order=3)

@@ -7,7 +7,7 @@ from uuid import UUID
 from domain.jobs.failures import Invalid
 from gateway.console.derived import Step, step_to
 from gateway.console.pages import Look
-from gateway.console.shown import TONES, Shown
+from gateway.console.shown import TONES, Shown, in_words
 from gateway.console.things import AnyOperation
 from operations.operation import Route
 
@@ -58,9 +58,4 @@ def id_of(asked: Mapping[str, str], name: str) -> UUID:
     try:
         return UUID(asked.get(name, ""))
     except ValueError:
-        raise Invalid(name, "is needed: paste the id") from None
-
-
-def at(said: object) -> str:
-    """A time of a JSON document, to the second."""
-    return str(said)[:19].replace("T", " ")
+        raise Invalid(name, f"name the {in_words(name.removesuffix('_id'))} by its id; its list has all") from None

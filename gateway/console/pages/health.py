@@ -1,11 +1,10 @@
 """Health: what is wrong with the fleet and what to do, and when its promises were checked last."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from typing import Any
 
-from gateway.console.derived import Listing
 from gateway.console.pages import HandPage, Look
-from operations.health import HealthFinding, list_health_findings
+from operations.health import list_health_findings
 from operations.jobs.jobs import list_jobs
 from operations.pages import Window
 
@@ -13,24 +12,15 @@ CHECKS_PROMISES = "maintenance.check_invariants"
 CHECKS_SHOWN = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Health:
-    """What the page shows."""
-
-    findings: Sequence[HealthFinding]
-    checks: Listing
-    """The newest jobs that looked for rows which contradict each other."""
-
-    @property
-    def wrong(self) -> int:
-        """How many findings need somebody."""
-        return sum(not one.ok for one in self.findings)
+def fill(look: Look) -> Mapping[str, Any]:
+    """The health of the fleet, as its ledger knows it; and the newest jobs that looked for contradicting rows."""
+    findings = look.call(list_health_findings).items
+    checks = look.call(list_jobs, Window(CHECKS_SHOWN), job_type=[CHECKS_PROMISES])
+    return {
+        "findings": findings,
+        "wrong": sum(not one.ok for one in findings),
+        "checks": look.table(list_jobs, checks),
+    }
 
 
-def fill(look: Look) -> Health:
-    """The health of the fleet, as its ledger knows it."""
-    checks = look.call(list_jobs, Window(CHECKS_SHOWN), job_type=CHECKS_PROMISES)
-    return Health(look.call(list_health_findings).items, look.table(list_jobs, checks))
-
-
-HEALTH = HandPage(path="health", title="Health", shown=Health, fill=fill, needs=list_health_findings, key="h", order=4)
+HEALTH = HandPage(path="health", title="Health", fill=fill, needs=list_health_findings, key="h", order=4)

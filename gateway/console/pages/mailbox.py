@@ -1,17 +1,18 @@
 """A mailbox as a machine: consent, watch, history, what was sent, what waits, and what we did here today."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from typing import Any
 
-from domain.jobs.failures import Invalid
 from domain.jobs.job import State
 from domain.mail.actions.kinds import Inverse
 from domain.mail.actions.status import ActionStatus
-from gateway.console.derived import Step, done_of, steps_of_thing
+from gateway.console.derived import done_of, steps_of_thing
 from gateway.console.frame import sees
 from gateway.console.pages import HandPage, Look
+from gateway.console.pages.facts import id_of
 from gateway.console.shown import TONES, in_words
 from gateway.console.things import Things
 from operations.approvals.approvals import list_approvals
@@ -19,7 +20,6 @@ from operations.jobs.gates import GateScope, list_gates
 from operations.jobs.jobs import JobLine, list_jobs, read_job
 from operations.mail.actions import ActionView, list_actions, read_action, undo_action
 from operations.mail.mailboxes import MailboxStanding, read_standing, show_account
-from operations.operation import checked
 from operations.pages import Window
 
 MOST_DONE = 50
@@ -38,55 +38,23 @@ class Gauge:
     href: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class DidHere:
-    """An action of today, and how it is taken back."""
-
-    at: str
-    words: str
-    by: str
-    state: str
-    tone: str
-    href: str
-    undo_href: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class MailboxShown:
-    """What the page of a mailbox shows."""
-
-    email: str
-    status: str
-    tone: str
-    reason: str
-    gauges: Sequence[Gauge]
-    did: Sequence[DidHere]
-    is_cut: bool
-    steps: Sequence[Step]
-    done: str | None
-
-
-def fill(look: Look) -> MailboxShown:
-    """The mailbox that the address names."""
-    if "account_id" not in look.asked:
-        raise Invalid("account_id", "name the mailbox; the list of mailboxes has all")
-    found = look.call(read_standing, **checked(read_standing.parameters, look.asked))
+def fill(look: Look) -> Mapping[str, Any]:
+    """The mailbox that the address names, with its actions of today, the newest `MOST_DONE`."""
+    found = look.call(read_standing, id_of(look.asked, "account_id"))
     org = str(found.org_id)
     look = replace(look, frame=replace(look.frame, org_id=found.org_id, things=Things(look.frame.base, org)))
     now = datetime.now(UTC)
     done = look.call(list_actions, Window(MOST_DONE), account_id=found.account_id)
     today = [one for one in done.items if one.created_at.astimezone(UTC).date() == now.date()]
-    return MailboxShown(
-        found.email,
-        in_words(found.status),
-        TONES.get(found.status, "bad"),
-        found.status_reason or "",
-        [*_connection(found, now), *_reading(look, found, now), *_sending(look, found), *_gates(look, found)],
-        [_did(look, one) for one in today],
-        len(today) == MOST_DONE,
-        steps_of_thing(look.frame, show_account, found, {"account_id": str(found.account_id)}),
-        done_of(look.request, show_account),
-    )
+    return {
+        "found": found,
+        "tone": TONES.get(found.status, "bad"),
+        "gauges": [*_connection(found, now), *_reading(look, found, now), *_sending(look, found), *_gates(look, found)],
+        "did": [_did(look, one) for one in today],
+        "is_cut": len(today) == MOST_DONE,
+        "steps": steps_of_thing(look.frame, show_account, found, {"account_id": str(found.account_id)}),
+        "done": done_of(look.request, show_account),
+    }
 
 
 def _connection(found: MailboxStanding, now: datetime) -> list[Gauge]:
@@ -129,8 +97,10 @@ def _reading(look: Look, found: MailboxStanding, now: datetime) -> list[Gauge]:
 def _last_sync(
     look: Look, found: MailboxStanding, reason: str | None = None, *, state: list[State] | None = None
 ) -> JobLine | None:
-    payload = [f"account_id={found.account_id}", *([f"reason={reason}"] if reason else [])]
-    jobs = look.call(list_jobs, Window(1), job_type="gmail.sync", payload=payload, state=state)
+    payload = [f"reason={reason}"] if reason else []
+    jobs = look.call(
+        list_jobs, Window(1), job_type=["gmail.sync"], account_id=found.account_id, payload=payload, state=state
+    )
     return next(iter(jobs.items), None)
 
 
@@ -167,21 +137,19 @@ def _gates(look: Look, found: MailboxStanding) -> list[Gauge]:
     ] or [Gauge("Gates", "none is closed that keeps its jobs back", "good")]
 
 
-def _did(look: Look, one: ActionView) -> DidHere:
+def _did(look: Look, one: ActionView) -> Mapping[str, Any]:
+    """An action, and how it is taken back."""
     can_undo = one.state is ActionStatus.DONE and one.inverse is not Inverse.NONE and one.undone_by is None
-    undo = (
-        look.href(undo_action, action_id=one.action_id) if can_undo and sees(look.frame.visitor, undo_action) else None
-    )
-    by = one.requested_by or ("a rule or the model" if one.decision_id else "")
-    return DidHere(
-        f"{one.created_at.astimezone(UTC):%H:%M}",
-        f"{in_words(str(one.kind))} on message {one.message_id}",
-        by,
-        in_words(str(one.state)),
-        TONES.get(str(one.state), ""),
-        look.href(read_action, action_id=one.action_id),
-        undo,
-    )
+    can_undo = can_undo and sees(look.frame.visitor, undo_action)
+    return {
+        "at": f"{one.created_at.astimezone(UTC):%H:%M}",
+        "words": f"{in_words(str(one.kind))} on message {one.message_id}",
+        "by": one.requested_by or ("a rule or the model" if one.decision_id else ""),
+        "state": in_words(str(one.state)),
+        "tone": TONES.get(str(one.state), ""),
+        "href": look.href(read_action, action_id=one.action_id),
+        "undo_href": look.href(undo_action, action_id=one.action_id) if can_undo else None,
+    }
 
 
 def _at(at: datetime) -> str:
@@ -206,11 +174,4 @@ def _ago(at: datetime, now: datetime) -> str:
     return "just now" if seconds >= 0 else "within two minutes"
 
 
-MAILBOX = HandPage(
-    path="accounts/show",
-    title="Mailbox",
-    shown=MailboxShown,
-    fill=fill,
-    asks=("account_id",),
-    needs=read_standing,
-)
+MAILBOX = HandPage(path="accounts/show", title="Mailbox", fill=fill, asks=("account_id",), needs=read_standing)

@@ -3,18 +3,19 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from domain.jobs.failures import Forbidden
 from domain.jobs.queues import OLDEST_DUE_S, Queue
-from gateway.console.charts import Chart, sparkline
-from gateway.console.derived import Listing, purposes
+from gateway.console.charts import sparkline
 from gateway.console.frame import Frame, sees
 from gateway.console.pages import HandPage, Look
-from gateway.console.pages.ranges import Chosen, by_queue, chosen, history_charts
+from gateway.console.pages.ranges import by_queue, chosen, history_charts
 from gateway.console.shown import lasting
 from gateway.console.things import AnyOperation
 from operations.approvals.approvals import list_approvals
 from operations.approvals.effects import list_effects
+from operations.areas import areas
 from operations.jobs.dead_letters import list_dead_letters
 from operations.jobs.failures import list_failure_groups
 from operations.jobs.gates import list_gates
@@ -68,55 +69,25 @@ class QueueLine:
         return sparkline(f"Waiting in {self.depth.queue}", self.waited, "warn" if self.is_late else "busy")
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """The newest of what needs a person."""
-
-    title: str
-    href: str
-    number: str
-    """How many there are, where that is counted."""
-    listing: Listing | None
-    """None where an org has to be chosen first."""
-
-
-@dataclass(frozen=True, slots=True)
-class Overview:
-    """What the overview shows."""
-
-    status: Sequence[str]
-    """The fleet in sentences."""
-    tone: str
-    queues: Sequence[QueueLine]
-    chosen: Chosen | None
-    charts: Sequence[Chart]
-    failures: Listing | None
-    """Which kinds of failure were seen last."""
-    failures_href: str
-    needs: Sequence[Part]
-    areas: Mapping[str, str]
-    """What each area is for."""
-
-
-def fill(look: Look) -> Overview:
+def fill(look: Look) -> Mapping[str, Any]:
     """The overview of the fleet, or of the org that was chosen; of no org for whoever has to choose one first."""
     of_fleet = look.frame.org_id is None and look.may(list_queue_depths)
     queues = queue_lines(look) if of_fleet else []
     kept = chosen(look) if look.may(list_job_history) else None
     failures = None
-    if of_fleet and look.may(list_failure_groups):
-        failures = look.table(list_failure_groups, look.call(list_failure_groups, Window(NEWEST)))
-    return Overview(
-        list(status_of(queues, look.frame)) if of_fleet else [],
-        "warn" if any(one.is_late for one in queues) else "good",
-        queues,
-        kept,
-        history_charts(look, kept) if kept is not None else [],
-        failures,
-        look.href(list_failure_groups),
-        list(_parts(look)),
-        purposes(),
-    )
+    if of_fleet and kept is not None and look.may(list_failure_groups):
+        failures = look.table(list_failure_groups, look.call(list_failure_groups, Window(NEWEST), since=kept.since))
+    return {
+        "status": list(status_of(queues, look.frame)) if of_fleet else [],
+        "tone": "warn" if any(one.is_late for one in queues) else "good",
+        "queues": queues,
+        "chosen": kept,
+        "charts": history_charts(look, kept) if kept is not None else [],
+        "failures": failures,
+        "failures_href": look.href(list_failure_groups),
+        "needs": list(_needs(look)),
+        "areas": {area.name: area.purpose for area in areas()},
+    }
 
 
 def queue_lines(look: Look) -> Sequence[QueueLine]:
@@ -160,8 +131,11 @@ def status_of(queues: Sequence[QueueLine], frame: Frame) -> Iterator[str]:
     yield f"For a person: {', '.join(waiting)}." if waiting else "Nothing waits for a person."
 
 
-def _parts(look: Look) -> Iterator[Part]:
-    """What needs a person, as far as the visitor sees it: the database may refuse it to an operator of some orgs."""
+def _needs(look: Look) -> Iterator[Mapping[str, Any]]:
+    """What needs a person, as far as the visitor sees it: the newest of each, none where an org has to be chosen first.
+
+    The database may refuse it to an operator of some orgs.
+    """
     for area, title, operation in NEEDS:
         if not sees(look.frame.visitor, operation):
             continue
@@ -172,7 +146,8 @@ def _parts(look: Look) -> Iterator[Part]:
                 listing = look.table(operation, look.call(operation, Window(NEWEST)))
             except Forbidden:
                 continue
-        yield Part(title, look.href(operation), number if look.frame.org_id is None else "", listing)
+        counted = number if look.frame.org_id is None else ""
+        yield {"title": title, "href": look.href(operation), "number": counted, "listing": listing}
 
 
-OVERVIEW = HandPage(path="", title="Overview", shown=Overview, fill=fill, asks=("range",), key="o")
+OVERVIEW = HandPage(path="", title="Overview", fill=fill, asks=("range",), key="o")

@@ -1,14 +1,14 @@
 """Schedules: each in words, its next runs in its own zone and in UTC, how the latest ended, and what can be done."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from domain.jobs.scheduling.cron import Timetable
 from domain.jobs.scheduling.cron_words import due_times, in_words
-from gateway.console.derived import Step, done_of, steps_of_list
-from gateway.console.frame import CURSOR
+from gateway.console.derived import done_of, step_to, steps_of_list
 from gateway.console.pages import HandPage, Look
 from gateway.console.shown import TONES
 from operations.jobs.jobs import read_job
@@ -21,100 +21,59 @@ from operations.jobs.schedules import (
     resume_schedule,
     run_schedule,
 )
-from operations.pages import SHOWN_BY_DEFAULT, Window
+from operations.pages import Page
 
 NEXT_RUNS = 3
 
 
-@dataclass(frozen=True, slots=True)
-class NextRun:
-    """A due time on the clocks of the schedule's zone, and in UTC."""
-
-    local: str
-    utc: str
-
-
-@dataclass(frozen=True, slots=True)
-class ScheduleLine:
-    """A schedule as the page says it."""
-
-    name: str
-    job_type: str
-    words: str
-    cron: str
-    zone: str
-    missed: str
-    standing: str
-    tone: str
-    next_runs: Sequence[NextRun]
-    last_run: str
-    last_job_href: str | None
-    last_state: str
-    last_tone: str
-    deeds: Sequence[Step]
-
-
-@dataclass(frozen=True, slots=True)
-class SchedulesShown:
-    """What the page of schedules shows."""
-
-    lines: Sequence[ScheduleLine]
-    needs_org: bool
-    steps: Sequence[Step]
-    add_href: str | None
-    done: str | None
-    next_href: str | None
-
-
-def fill(look: Look) -> SchedulesShown:
+def fill(look: Look) -> Mapping[str, Any]:
     """A page of schedules, by org and name."""
-    steps = steps_of_list(look.frame, list_schedules, {})
-    done = done_of(look.request, list_schedules)
-    add_href = look.href(add_schedule) if look.may(add_schedule) else None
-    if look.frame.needs_org(list_schedules):
-        return SchedulesShown([], needs_org=True, steps=steps, add_href=None, done=done, next_href=None)
-    found = look.call(list_schedules, Window(SHOWN_BY_DEFAULT, look.request.query_params.get(CURSOR) or None))
-    next_href = look.href(list_schedules, cursor=found.next_cursor) if found.next_cursor else None
-    lines = [_line(look, one) for one in found.items]
-    return SchedulesShown(lines, needs_org=False, steps=steps, add_href=add_href, done=done, next_href=next_href)
+    needs_org = look.frame.needs_org(list_schedules)
+    found = Page[ScheduleView]([], None) if needs_org else look.call(list_schedules, look.window())
+    return {
+        "lines": [_line(look, one) for one in found.items],
+        "needs_org": needs_org,
+        "steps": steps_of_list(look.frame, list_schedules, {}),
+        "add_href": look.href(add_schedule) if look.may(add_schedule) else None,
+        "done": done_of(look.request, list_schedules),
+        "next_href": look.href(list_schedules, cursor=found.next_cursor) if found.next_cursor else None,
+    }
 
 
-def _line(look: Look, one: ScheduleView) -> ScheduleLine:
-    things = look.frame.things
+def _line(look: Look, one: ScheduleView) -> Mapping[str, Any]:
+    """A schedule in words, with what can be done with it."""
     standing, tone = "runs", "good"
     if not one.enabled:
         standing, tone = (f"stopped: {one.stopped}", "bad") if one.stopped else ("paused", "warn")
-    changing = pause_schedule if one.enabled else resume_schedule
-    deeds = [
-        Step(words, things.page(deed, {"name": one.name}, one.org_id), deed.text, deed is remove_schedule)
-        for words, deed in (
-            ("Run now", run_schedule),
-            ("Pause" if one.enabled else "Resume", changing),
-            ("Remove", remove_schedule),
-        )
-        if look.frame.visitor.role.includes(deed.least)
-    ]
-    job = things.page(read_job, {"job_id": one.last_job_id}, one.org_id) if one.last_job_id else None
-    return ScheduleLine(
-        one.name, one.job_type, in_words(one.cron), one.cron, one.zone, one.missed.value.replace("_", " "),
-        standing, tone, next_runs(one), _utc(one.last_run_at) if one.last_run_at else "", job,
-        str(one.last_job_state or ""), TONES.get(str(one.last_job_state), ""), deeds,
-    )  # fmt: skip
+    deeds = (
+        ("Run now", run_schedule),
+        ("Pause", pause_schedule) if one.enabled else ("Resume", resume_schedule),
+        ("Remove", remove_schedule),
+    )
+    href = look.frame.things.page(read_job, {"job_id": one.last_job_id}, one.org_id) if one.last_job_id else None
+    return {
+        "schedule": one,
+        "when": in_words(one.cron),
+        "standing": standing,
+        "tone": tone,
+        "next_runs": next_runs(one),
+        "last_job_href": href,
+        "last_tone": TONES.get(str(one.last_job_state), ""),
+        "deeds": [
+            replace(step_to(look.frame, deed, {"name": one.name}, one.org_id), words=words)
+            for words, deed in deeds
+            if look.frame.visitor.role.includes(deed.least)
+        ],
+    }
 
 
-def next_runs(one: ScheduleView) -> Sequence[NextRun]:
-    """The next due times of a schedule that runs."""
+def next_runs(one: ScheduleView) -> Sequence[tuple[str, str]]:
+    """The next due times of a schedule that runs: on the clocks of its zone, and in UTC."""
     if not one.enabled:
         return []
     zone = ZoneInfo(one.zone)
     found = due_times(Timetable(one.cron, one.zone, one.missed), one.next_run_at, NEXT_RUNS)
-    return [NextRun(f"{at.astimezone(zone):%a %d %b %H:%M %Z}", _utc(at)) for at in found]
+    return [(f"{at.astimezone(zone):%a %d %b %H:%M %Z}", f"{at.astimezone(UTC):%Y-%m-%d %H:%M}") for at in found]
 
 
-def _utc(at: datetime) -> str:
-    return f"{at.astimezone(ZoneInfo('UTC')):%Y-%m-%d %H:%M}"
-
-
-SCHEDULES = HandPage(
-    path="schedules", title="Schedules", shown=SchedulesShown, fill=fill, needs=list_schedules, key="s", order=80
-)
+SCHEDULES = HandPage(path="schedules", title="Schedules", fill=fill, needs=list_schedules, key="s", order=80)

@@ -56,7 +56,7 @@ def test_a_theme_is_kept_and_leads_back_into_the_console_only(admin: SignedBrows
         ("/jobs/nothing", 404, "there is no page jobs/nothing"),
         ("/jobs/show/of/it", 404, "there is no page jobs/show"),
         (f"/jobs/show?job_id={UUID(int=7)}", 404, "there is no job"),
-        ("/reminders?colour=red", 422, "is no filter of this page"),
+        ("/reminders?colour=red", 422, "is no field of this page"),
         ("/jobs?colour=red", 422, "is no field of this page"),
         ("/jobs?cursor=x", 422, "is no cursor of this list"),
         ("/jobs?of_org=x", 422, "is no id of an org"),

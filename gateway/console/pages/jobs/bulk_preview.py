@@ -1,17 +1,16 @@
 """The preview of a bulk action: how many it is for, whom it would skip, what it would do outside; and the start."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from uuid import UUID, uuid4
+from typing import Any
+from uuid import uuid4
 
 from domain.jobs.failures import Invalid
 from gateway.console.derived import typed_in_query
-from gateway.console.forms import Field, fields_of, values_of, with_trouble
+from gateway.console.forms import fields_of, values_of, with_trouble
 from gateway.console.frame import sees
 from gateway.console.pages import HandPage, Look
 from gateway.console.pages.facts import Fact
 from gateway.console.pages.jobs.letter import FATES
-from gateway.console.shown import money
 from operations.jobs.bulk_actions import BulkPreview, preview_bulk_action, start_bulk_action
 from operations.operation import checked
 
@@ -19,26 +18,8 @@ OWN = ("reason", "confirm", "per_minute")
 """What the start asks for besides the filter."""
 
 
-@dataclass(frozen=True, slots=True)
-class PreviewPage:
-    """What the preview shows: the filter's form, and what an action would do."""
-
-    verb: str
-    filter: Sequence[Field]
-    trouble: str | None
-    found: BulkPreview | None
-    sample: Sequence[Fact]
-    effects: Sequence[tuple[str, int]]
-    cost: str
-    typed: Mapping[str, str]
-    fields: Sequence[Field]
-    """Of the start."""
-    may_start: bool
-    request_id: UUID
-
-
-def fill(look: Look) -> PreviewPage:
-    """The preview of what the address asks for; without a verb, only the form."""
+def fill(look: Look) -> Mapping[str, Any]:
+    """The preview of what the address asks for, and the form that starts it; without a verb, only the filter's form."""
     typed = {name: value for name, value in typed_in_query(look.request).items() if value.strip()}
     fields, trouble, found = fields_of(preview_bulk_action, typed), None, None
     if typed:
@@ -47,22 +28,20 @@ def fill(look: Look) -> PreviewPage:
             found = look.call(preview_bulk_action, **given)
         except Invalid as refusal:
             fields, trouble = with_trouble(fields, refusal)
-    start = [one for one in fields_of(start_bulk_action, {}) if one.name in OWN]
-    if found is not None and found.confirm is None:
-        start = [one for one in start if one.name != "confirm"]
-    return PreviewPage(
-        verb=typed.get("verb", ""),
-        filter=fields,
-        trouble=trouble,
-        found=found,
-        sample=_sample(look, found) if found else (),
-        effects=[(FATES[fate], number) for fate, number in found.effects.items()] if found else (),
-        cost=money(found.cost_microcents) if found and found.cost_microcents else "",
-        typed=typed,
-        fields=start,
-        may_start=sees(look.frame.visitor, start_bulk_action),
-        request_id=uuid4(),
-    )
+    asked = [name for name in OWN if name != "confirm" or (found is not None and found.confirm is not None)]
+    return {
+        "verb": typed.get("verb", ""),
+        "filter": fields,
+        "trouble": trouble,
+        "is_refused": trouble is not None or any(one.trouble for one in fields),
+        "found": found,
+        "sample": _sample(look, found) if found else (),
+        "effects": [(FATES[fate], number) for fate, number in found.effects.items()] if found else (),
+        "typed": typed,
+        "fields": [one for one in fields_of(start_bulk_action, {}) if one.name in asked],
+        "may_start": sees(look.frame.visitor, start_bulk_action),
+        "request_id": uuid4(),
+    }
 
 
 def _sample(look: Look, found: BulkPreview) -> Sequence[Fact]:
@@ -78,11 +57,7 @@ def _sample(look: Look, found: BulkPreview) -> Sequence[Fact]:
     ]
 
 
-def _is_refused(shown: PreviewPage) -> bool:
-    return shown.trouble is not None or any(one.trouble for one in shown.filter)
-
-
 PREVIEW = HandPage(
-    path="bulk/preview", title="Bulk action", shown=PreviewPage, fill=fill, needs=preview_bulk_action,
-    is_refused=_is_refused, asks=tuple(preview_bulk_action.parameters.model_fields),
+    path="bulk/preview", title="Bulk action", fill=fill, needs=preview_bulk_action,
+    asks=tuple(preview_bulk_action.parameters.model_fields),
 )  # fmt: skip

@@ -1,15 +1,12 @@
 """Effects in doubt: what was asked of whom, what was seen of it, and a person's word on each."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from typing import Any
 
 from domain.jobs.effects import Strategy
-from gateway.console.derived import Listing
-from gateway.console.frame import CURSOR, sees
+from gateway.console.frame import sees
 from gateway.console.pages import HandPage, Look
-from gateway.console.pages.facts import at
-from operations.approvals.effects import UnknownEffectView, list_effects, rule_effect
-from operations.pages import Window
+from operations.approvals.effects import list_effects, rule_effect
 
 SHOWN = 20
 """Effects on a page: each has a form."""
@@ -22,47 +19,25 @@ ASKED: Mapping[Strategy, str] = {
 """What each strategy did before it gave up."""
 
 
-@dataclass(frozen=True, slots=True)
-class Doubt:
-    """An effect, and the pages of its job and letter."""
-
-    effect: UnknownEffectView
-    asked: str
-    asked_at: str
-    since: str
-    job_href: str | None
-    letter_href: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class DoubtsPage:
-    """What the page of effects in doubt shows."""
-
-    doubts: Sequence[Doubt]
-    may_rule: bool
-    listing: Listing
-
-
-def fill(look: Look) -> DoubtsPage:
-    """The newest effects in doubt, of the org that was chosen or of all."""
-    found = look.call(list_effects, window=Window(SHOWN, look.request.query_params.get(CURSOR)))
-    return DoubtsPage(
-        [_doubt(look, one) for one in found.items],
-        sees(look.frame.visitor, rule_effect),
-        look.table(list_effects, found),
-    )
+def fill(look: Look) -> Mapping[str, Any]:
+    """The newest effects in doubt, of the org that was chosen or of all, with the pages of their jobs and letters."""
+    found = look.call(list_effects, window=look.window(SHOWN))
+    address = look.frame.things.address
+    return {
+        "doubts": [
+            {
+                "effect": one,
+                "asked": ASKED[Strategy(one.strategy)],
+                "job_href": address("job_id", str(one.job_id), {"org_id": one.org_id}),
+                "letter_href": address("letter_id", str(one.letter_id), {"org_id": one.org_id})
+                if one.letter_id
+                else None,
+            }
+            for one in found.items
+        ],
+        "may_rule": sees(look.frame.visitor, rule_effect),
+        "listing": look.table(list_effects, found),
+    }
 
 
-def _doubt(look: Look, one: UnknownEffectView) -> Doubt:
-    address, beside = look.frame.things.address, {"org_id": one.org_id}
-    return Doubt(
-        one,
-        ASKED[Strategy(one.strategy)],
-        at(one.asked_at),
-        at(one.since),
-        address("job_id", str(one.job_id), beside),
-        address("letter_id", str(one.letter_id), beside) if one.letter_id else None,
-    )
-
-
-DOUBTS = HandPage(path="effects", title="Effects in doubt", shown=DoubtsPage, fill=fill, needs=list_effects)
+DOUBTS = HandPage(path="effects", title="Effects in doubt", fill=fill, needs=list_effects)

@@ -1,12 +1,9 @@
 """One job: why it is where it is, its attempts as a picture, what it did outside, and what can be done with it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
-
-from markupsafe import Markup
 
 from domain.jobs.failures import Gone
 from domain.jobs.job import State
@@ -14,16 +11,15 @@ from domain.orgs.privacy.redaction import redact_document
 from gateway.console.derived import values_href
 from gateway.console.frame import VALUES
 from gateway.console.pages import HandPage, Look
-from gateway.console.pages.facts import Deed, Fact, at, deed_of, id_of
+from gateway.console.pages.facts import Deed, Fact, deed_of, id_of
 from gateway.console.pages.jobs.letter import event_fact
-from gateway.console.pages.jobs.waterfall import Attempt, attempts_of, drawn
-from gateway.console.shown import TONES, Entry, Shown, entries_of, in_json, money
+from gateway.console.pages.jobs.waterfall import attempts_of, drawn
+from gateway.console.shown import TONES, Shown, at, entries_of, in_json, money
 from gateway.console.things import AnyOperation
 from operations.jobs.dead_letters import read_dead_letter
 from operations.jobs.jobs import (
     JobTimeline,
     JobView,
-    JobWhy,
     cancel_job,
     explain_job,
     list_children,
@@ -49,45 +45,7 @@ SHOWN = 20
 """Children on the page; all of them have a page of their own."""
 
 
-@dataclass(frozen=True, slots=True)
-class JobError:
-    """What went wrong, and what to do about it."""
-
-    code: str
-    reason: str
-    advice: str
-
-
-@dataclass(frozen=True, slots=True)
-class JobPage:
-    """What the page of a job shows."""
-
-    job_id: UUID
-    job_type: str
-    state: str
-    tone: str
-    attempt: str
-    why: JobWhy | None
-    is_live: bool
-    facts: Sequence[Entry]
-    documents: Mapping[str, Shown]
-    error: JobError | None
-    letter_href: str | None
-    lineage: Sequence[Fact]
-    attempts: Sequence[Attempt]
-    picture: Markup | None
-    cost: str
-    effects: Sequence[Fact]
-    children: Sequence[Fact]
-    children_href: str
-    events: Sequence[Fact]
-    deeds: Sequence[Deed]
-    more: Sequence[str]
-    values_href: str | None
-    now: datetime
-
-
-def fill(look: Look) -> JobPage:
+def fill(look: Look) -> Mapping[str, Any]:
     """The page of a job: of the org alone for an operator of some orgs, who sees no claims of the fleet."""
     job_id = id_of(look.asked, "job_id")
     timeline = look.call(show_job, job_id) if look.may(show_job) else None
@@ -107,31 +65,31 @@ def fill(look: Look) -> JobPage:
         events, known.get("steps") or [], known.get("effects") or [], is_waiting=state == State.QUEUED
     )
     is_over = view is None or State(state).final
-    return JobPage(
-        job_id=job_id,
-        job_type=view.job_type if view else str(letter.get("job_type", "a job past its retention")),
-        state=state or "past its retention",
-        tone=TONES.get(state, ""),
-        attempt=f"attempt {view.attempt} of {view.max_attempts}" if view else "",
-        why=why,
-        is_live=not is_over and not look.request.query_params.get(VALUES),
-        facts=[one for one in entries_of(view, look.frame.things) if one.name not in APART] if view else [],
-        documents=_documents(view),
-        error=_error(view, letter),
-        letter_href=look.href(read_dead_letter, letter_id=letter["id"]) if letter else None,
-        lineage=_lineage(look, view),
-        attempts=attempts,
-        picture=drawn(attempts, now) if attempts else None,
-        cost=money(int(row["cost_microcents"])) if row.get("cost_microcents") else "",
-        effects=[_effect(one) for one in known.get("effects") or []],
-        children=_children(look, job_id, timeline),
-        children_href=look.href(list_children, job_id=job_id),
-        events=[event_fact(one) for one in events],
-        deeds=_deeds(look, job_id, state),
-        more=known.get("more") or [],
-        values_href=values_href(look.request, look.frame, read_job) if view else None,
-        now=now,
-    )  # fmt: skip
+    return {
+        "job_id": job_id,
+        "job_type": view.job_type if view else str(letter.get("job_type", "a job past its retention")),
+        "state": state or "past its retention",
+        "tone": TONES.get(state, ""),
+        "attempt": f"attempt {view.attempt} of {view.max_attempts}" if view else "",
+        "why": why,
+        "is_live": not is_over and not look.request.query_params.get(VALUES),
+        "facts": [one for one in entries_of(view, look.frame.things) if one.name not in APART] if view else [],
+        "documents": _documents(view),
+        "error": _error(view, letter),
+        "letter_href": look.href(read_dead_letter, letter_id=letter["id"]) if letter else None,
+        "lineage": _lineage(look, view),
+        "attempts": attempts,
+        "picture": drawn(attempts, now) if attempts else None,
+        "cost": money(int(row["cost_microcents"])) if row.get("cost_microcents") else "",
+        "effects": [_effect(one) for one in known.get("effects") or []],
+        "children": _children(look, job_id, timeline),
+        "children_href": look.href(list_children, job_id=job_id),
+        "events": [event_fact(one) for one in events],
+        "deeds": _deeds(look, job_id, state),
+        "more": known.get("more") or [],
+        "values_href": values_href(look.request, look.frame, read_job) if view else None,
+        "now": now,
+    }
 
 
 def _documents(view: JobView | None) -> Mapping[str, Shown]:
@@ -140,12 +98,13 @@ def _documents(view: JobView | None) -> Mapping[str, Shown]:
     return {name: in_json(value) for name, value in found.items()}
 
 
-def _error(view: JobView | None, letter: Mapping[str, Any]) -> JobError | None:
+def _error(view: JobView | None, letter: Mapping[str, Any]) -> Mapping[str, str] | None:
+    """What went wrong, and what to do about it."""
     error = (view.error if view else None) or letter.get("error")
     if not error:
         return None
     advice = letter.get("plan") if letter.get("state") == "open" else ADVICE.get(view.state if view else "", "")
-    return JobError(str(error.get("code", "")), str(error.get("reason", "")), str(advice or ""))
+    return {"code": str(error.get("code", "")), "reason": str(error.get("reason", "")), "advice": str(advice or "")}
 
 
 def _lineage(look: Look, view: JobView | None) -> Sequence[Fact]:
@@ -192,4 +151,4 @@ def _deeds(look: Look, job_id: UUID, state: str) -> Sequence[Deed]:
     return [deed_of(look, one, job_id=job_id) for one, can in possible if can and look.may(one)]
 
 
-JOB = HandPage(path="jobs/show", title="Job", shown=JobPage, fill=fill, needs=read_job, asks=("job_id",))
+JOB = HandPage(path="jobs/show", title="Job", fill=fill, needs=read_job, asks=("job_id",))

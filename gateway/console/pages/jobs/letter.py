@@ -2,14 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from domain.jobs.failures import Forbidden, Gone
 from domain.jobs.replays.replay_plan import EffectFate
 from domain.orgs.privacy.redaction import redact_document
 from gateway.console.derived import values_href
 from gateway.console.pages import HandPage, Look
-from gateway.console.pages.facts import Deed, Fact, at, deed_of, id_of
-from gateway.console.shown import TONES, Shown, in_json, money
+from gateway.console.pages.facts import Fact, deed_of, id_of
+from gateway.console.shown import TONES, at, in_json, money
 from gateway.console.things import AnyOperation
 from operations.jobs.dead_letters import (
     DeadLetterView,
@@ -39,46 +40,25 @@ class Plan:
     saves: str
 
 
-@dataclass(frozen=True, slots=True)
-class LetterPage:
-    """What the page of a dead letter shows."""
-
-    letter: DeadLetterView
-    tone: str
-    code: str
-    job_href: str | None
-    replay_href: str | None
-    plan: Plan | None
-    history: Sequence[Fact]
-    effects: Sequence[Fact]
-    error: Shown
-    payload: Shown
-    deeds: Sequence[Deed]
-    values_href: str | None
-    resolved_at: str
-
-
-def fill(look: Look) -> LetterPage:
+def fill(look: Look) -> Mapping[str, Any]:
     """The page of a dead letter."""
     letter = look.call(read_dead_letter, id_of(look.asked, "letter_id"))
     said = redact_document(letter.model_dump(mode="json", warnings=False))  # shapes are in the place of values
     address, beside = look.frame.things.address, {"org_id": letter.org_id}
-    deeds: list[Deed] = []
-    if letter.state is LetterState.OPEN:
-        of_letter, of_job = {"letter_id": letter.letter_id}, {"job_id": letter.job_id}
-        possible: Sequence[tuple[AnyOperation, Mapping[str, object]]] = (
-            (replay_dead_letter, of_letter), (mend_job, of_job), (discard_dead_letter, of_letter),
-        )  # fmt: skip
-        deeds = [deed_of(look, one, **given) for one, given in possible if look.may(one)]
-    return LetterPage(
-        letter=letter,
-        tone=TONES.get(letter.state.value, ""),
-        code=str(letter.error.get("code", "")),
-        job_href=address("job_id", str(letter.job_id), beside),
-        replay_href=address("replay_job_id", str(letter.replay_job_id), beside) if letter.replay_job_id else None,
-        plan=plan_of(look, letter) if letter.state is LetterState.OPEN else None,
-        history=[event_fact(one) for one in said["history"]],
-        effects=[
+    is_open = letter.state is LetterState.OPEN
+    of_letter, of_job = {"letter_id": letter.letter_id}, {"job_id": letter.job_id}
+    possible: Sequence[tuple[AnyOperation, Mapping[str, object]]] = (
+        (replay_dead_letter, of_letter), (mend_job, of_job), (discard_dead_letter, of_letter),
+    )  # fmt: skip
+    return {
+        "letter": letter,
+        "tone": TONES.get(letter.state.value, ""),
+        "code": str(letter.error.get("code", "")),
+        "job_href": address("job_id", str(letter.job_id), beside),
+        "replay_href": address("replay_job_id", str(letter.replay_job_id), beside) if letter.replay_job_id else None,
+        "plan": plan_of(look, letter) if is_open else None,
+        "history": [event_fact(one) for one in said["history"]],
+        "effects": [
             Fact(
                 str(one["key"]),
                 f"{one['mode']}, last seen {at(one['last_seen_at'])} UTC".replace("_", " "),
@@ -86,12 +66,11 @@ def fill(look: Look) -> LetterPage:
             )
             for one in said["effects"]
         ],
-        error=in_json(said["error"]),
-        payload=in_json(said["payload"]),
-        deeds=deeds,
-        values_href=values_href(look.request, look.frame, read_dead_letter),
-        resolved_at=at(letter.resolved_at) if letter.resolved_at else "",
-    )
+        "error": in_json(said["error"]),
+        "payload": in_json(said["payload"]),
+        "deeds": [deed_of(look, one, **given) for one, given in possible if is_open and look.may(one)],
+        "values_href": values_href(look.request, look.frame, read_dead_letter),
+    }
 
 
 def plan_of(look: Look, letter: DeadLetterView) -> Plan | None:
@@ -124,7 +103,4 @@ def event_fact(one: Mapping[str, object]) -> Fact:
     return Fact(at(one.get("at")), f"{one.get('event')}{who}", state=f"attempt {attempt}" if attempt else "", more=more)
 
 
-LETTER = HandPage(
-    path="deadletters/show", title="Dead letter", shown=LetterPage, fill=fill, needs=read_dead_letter,
-    asks=("letter_id",),
-)  # fmt: skip
+LETTER = HandPage(path="deadletters/show", title="Dead letter", fill=fill, needs=read_dead_letter, asks=("letter_id",))

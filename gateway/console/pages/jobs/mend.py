@@ -1,9 +1,9 @@
 """Mend a job: a form of its payload's fields, then what changes and what the job would do, then the deed."""
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from http import HTTPStatus
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 from uuid import UUID, uuid4
 
 from fastapi import Response
@@ -14,11 +14,11 @@ from domain.orgs.privacy.redaction import redact_document
 from domain.payloads import payload_types
 from domain.payloads.payload import Payload
 from gateway.console.derived import CONFIRMED, do_deed, values_href
-from gateway.console.forms import Field, inputs_of, read_inputs
+from gateway.console.forms import inputs_of, read_inputs, with_trouble
 from gateway.console.pages import HandPage, Look
 from gateway.console.pages.facts import id_of
-from gateway.console.pages.jobs.letter import Plan, plan_said
-from gateway.console.shown import Shown, in_json
+from gateway.console.pages.jobs.letter import plan_said
+from gateway.console.shown import in_json
 from operations.jobs.bulk_actions import read_patch
 from operations.jobs.dead_letters import DeadLetterView, read_dead_letter
 from operations.jobs.jobs import JobView, read_job, show_job
@@ -30,34 +30,7 @@ LONGEST_SAID = 200
 """Characters of a value that a hint or a line of the changes repeats."""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A field that differs."""
-
-    path: str
-    before: str
-    after: str
-
-
-@dataclass(frozen=True, slots=True)
-class MendPage:
-    """What the page of a mend shows: the form; with a plan, what it would do."""
-
-    job_id: UUID
-    job_type: str
-    job_href: str
-    payload: Shown
-    fields: Sequence[Field]
-    patch: str
-    reason: str
-    trouble: str | None
-    plan: Plan | None
-    changes: Sequence[Change]
-    request_id: UUID
-    values_href: str | None
-
-
-def fill(look: Look) -> MendPage:
+def fill(look: Look) -> Mapping[str, Any]:
     """The form, with nothing typed."""
     return _form(look, id_of(look.asked, "job_id"), {})
 
@@ -66,27 +39,40 @@ def take(look: Look, form: Mapping[str, str]) -> Response:
     """Answer the form: with its troubles, with what would happen, or by doing it."""
     if form.get(CONFIRMED) == "yes":
         return do_deed(look.request, look.frame.visitor, mend_job, form)
-    shown = _form(look, id_of(form, "job_id"), form)
+    job_id = id_of(form, "job_id")
+    shown = _form(look, job_id, form)
     try:
-        patch = _patch(shown.job_type, form)
-        found = look.call(read_replay_plan, shown.job_id, patch=json.dumps(patch))
+        patch = _patch(shown["job_type"], form)
+        found = look.call(read_replay_plan, job_id, patch=json.dumps(patch))
     except Invalid as refusal:
-        return MEND.page(look, _refused(shown, refusal), HTTPStatus.UNPROCESSABLE_ENTITY)
-    changes = [Change(str(one["path"]), _said(one.get("before")), _said(one.get("after"))) for one in found.changes]
+        return MEND.page(look, _refused(shown, refusal))
+    changes = [
+        {"path": str(one["path"])} | {name: _said(one.get(name)) for name in ("before", "after")}
+        for one in found.changes
+    ]
     text = json.dumps(patch, indent=2, ensure_ascii=False)
-    return MEND.page(look, replace(shown, plan=plan_said(found), changes=changes, patch=text))
+    return MEND.page(look, {**shown, "plan": plan_said(found), "changes": changes, "patch": text})
 
 
-def _form(look: Look, job_id: UUID, form: Mapping[str, str]) -> MendPage:
+def _form(look: Look, job_id: UUID, form: Mapping[str, str]) -> Mapping[str, Any]:
+    """The form with what was typed; with a plan, the page says what it would do."""
     job_type, payload = _payload(look, job_id)
     model = _model(job_type)
     typed = {name.removeprefix(PREFIX): text for name, text in form.items() if name.startswith(PREFIX)}
     now = {name: _said(value) for name, value in payload.items()}
-    fields = [replace(one, name=f"{PREFIX}{one.name}") for one in inputs_of(model, typed, now)] if model else []
-    return MendPage(
-        job_id, job_type, look.href(show_job, job_id=job_id), in_json(payload), fields, form.get("patch", ""),
-        form.get("reason", ""), None, None, (), uuid4(), values_href(look.request, look.frame, read_job),
-    )  # fmt: skip
+    return {
+        "job_id": job_id,
+        "job_type": job_type,
+        "job_href": look.href(show_job, job_id=job_id),
+        "payload": in_json(payload),
+        "fields": [replace(one, name=f"{PREFIX}{one.name}") for one in inputs_of(model, typed, now)] if model else [],
+        "patch": form.get("patch", ""),
+        "reason": form.get("reason", ""),
+        "trouble": None,
+        "plan": None,
+        "request_id": uuid4(),
+        "values_href": values_href(look.request, look.frame, read_job),
+    }
 
 
 def _payload(look: Look, job_id: UUID) -> tuple[str, JsonObject]:
@@ -116,13 +102,11 @@ def _patch(job_type: str, form: Mapping[str, str]) -> JsonObject:
     return patch
 
 
-def _refused(shown: MendPage, refusal: Invalid) -> MendPage:
+def _refused(shown: Mapping[str, Any], refusal: Invalid) -> Mapping[str, Any]:
     """The form with the reason at its field."""
-    name = refusal.field.removeprefix("payload.").partition(".")[0].partition("[")[0]
     reason = refusal.reason.removeprefix(f"{refusal.field}: ")
-    fields = [replace(one, trouble=reason) if one.name == f"{PREFIX}{name}" else one for one in shown.fields]
-    is_placed = any(one.trouble for one in fields)
-    return replace(shown, fields=fields, trouble=None if is_placed else f"{refusal.field}: {reason}")
+    fields, trouble = with_trouble(shown["fields"], Invalid(refusal.field.replace("payload.", PREFIX, 1), reason))
+    return {**shown, "fields": fields, "trouble": trouble and refusal.reason, "is_refused": True}
 
 
 def _said(value: object) -> str:
@@ -130,6 +114,4 @@ def _said(value: object) -> str:
     return text if len(text) <= LONGEST_SAID else f"{text[:LONGEST_SAID]}…"
 
 
-MEND = HandPage(
-    path="jobs/mend", title="Mend a job", shown=MendPage, fill=fill, take=take, needs=mend_job, asks=("job_id",)
-)
+MEND = HandPage(path="jobs/mend", title="Mend a job", fill=fill, take=take, needs=mend_job, asks=("job_id",))

@@ -24,7 +24,9 @@ def test_letters_are_grouped_by_what_went_wrong(admin: SignedBrowser, process: R
     group = admin.text("/deadletters?error_code=uncertain&job_type=probe_jobs.effectful")
     assert f"…{str(doubtful)[-8:]}" in group
     assert f"…{str(first)[-8:]}" not in group
-    assert "/console/bulk/preview?verb=replay&amp;job_type=probe_jobs.effectful&amp;error_code=uncertain" in group
+    for name, value in (("verb", "replay"), ("job_type", "probe_jobs.effectful"), ("error_code", "uncertain")):
+        assert f'name="{name}" value="{value}"' in group
+    assert f'form="bulk" name="job_id" value="{doubtful}"' in group
 
 
 def test_a_letter_says_what_a_replay_would_do(admin: SignedBrowser, process: Runtime, org: UUID) -> None:
@@ -73,11 +75,14 @@ def test_a_mend_is_typed_shown_as_a_difference_and_done(
 def test_all_of_a_group_are_previewed_and_replayed(
     admin: SignedBrowser, process: Runtime, org: UUID, database: Connection
 ) -> None:
-    for _ in range(2):
-        die(process, org, probe_jobs.ending, word="transient")
+    first, second, _ = (die(process, org, probe_jobs.ending, word="transient") for _ in range(3))
+    ticked = admin.text(f"/bulk/preview?verb=replay&error_code=transient&job_id={first}&job_id={second}")
+    assert "Replay 2 jobs?" in ticked
+    assert f"{first}\n{second}</textarea>" in ticked
+    assert "2 were ticked" in ticked
     asked = {"verb": "replay", "job_type": "probe_jobs.ending", "error_code": "transient"}
     text = admin.text("/bulk/preview?verb=replay&job_type=probe_jobs.ending&error_code=transient")
-    assert "Replay 2 jobs?" in text
+    assert "Replay 3 jobs?" in text
     assert "none would be skipped" in text
     started = admin.post("/bulk/start", asked | {"reason": "a test", "confirmed": "yes"})
     (bulk_id,) = database.execute("select id from bulk_actions").fetchone() or (None,)
