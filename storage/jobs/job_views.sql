@@ -31,7 +31,11 @@ from (
   (select columns(looked_at_letter) from dead_letters
    where %(job_ids)s::uuid[] is null and id > %(after_id)s and id < %(upto)s order by id limit %(most)s)
   union all
-  (select columns(looked_at_letter) from dead_letters where job_id = any (%(job_ids)s::uuid[]) and id > %(passed_id)s)
+  -- Each by its job: for several at once the planner may read all open letters, by the order of their ids.
+  (select l.* from unnest(%(job_ids)s::uuid[]) as named (job_id) cross join lateral (
+     select columns(looked_at_letter) from dead_letters d where d.job_id = named.job_id offset 0
+   ) as l
+   where l.id > %(passed_id)s)
 ) as looked
 where created_at <= %(frozen_at)s and state = 'open' and 'dead' = any (%(states)s::text[]) and columns(matched_by_filter)
 
