@@ -1,17 +1,15 @@
 """The environment as one frozen record; no other module reads `os.environ`."""
 
 import os
-from collections.abc import Mapping
-from difflib import get_close_matches
+from collections.abc import Sequence
 from functools import cache
 from typing import Literal, Self
 
 from pydantic import AliasChoices, Field, SecretStr, ValidationError, ValidationInfo, field_validator, model_validator
-from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from domain.jobs.urls.broker_urls import BrokerUrl, LimitsUrl, QueuePrefix, ResultsUrl, is_rabbitmq, is_redis
-from domain.jobs.urls.origins import is_address, origin_of
+from domain.jobs.urls.origins import check_address, check_provider, origin_of
 from domain.planning.files.artifact_urls import ArtifactsUrl
 
 CLAIM_MARGIN = 1 / 12
@@ -21,9 +19,6 @@ A share and not a time: with a fixed time a short lease would refuse every effec
 """
 
 PREFIX = "POSTROOM_"
-NEARLY = 0.9
-"""Similarity from which a name counts as misspelt. 0.9 allows two wrong letters in twenty; POSTROOM_KEY stays below it.
-"""
 DEVELOPMENT_SEALING_KEY = "development-only-sealing-key-do-not-use"
 
 
@@ -133,6 +128,14 @@ class Settings(BaseSettings):
     console: bool = Field(
         default=True, description="Whether the gateway serves `/console` for operators, once there is one."
     )
+    oidc_issuer: str = Field(
+        "",
+        description="The issuer of the OpenID Connect provider at which operators have accounts:"
+        " `https://login.example.org/realms/staff`. With it go the client's id and secret, and `POSTROOM_PUBLIC_URL`."
+        " Empty: operators sign in to the console with passwords only.",
+    )
+    oidc_client_id: str = Field("", description="The client of this installation at that provider.")
+    oidc_client_secret: SecretStr = Field(SecretStr(""), description="That client's secret.")
     google_client_id: str = Field("", description="The OAuth client of this installation.")
     google_client_secret: SecretStr = Field(SecretStr(""), description="The OAuth client's secret.")
     google_request_timeout_s: float = Field(
@@ -338,11 +341,17 @@ class Settings(BaseSettings):
         url = self.alert_url.get_secret_value()
         if not url:
             return self
-        schemes = ["https"] if self.environment == "production" else ["https", "http"]
-        if not is_address(url, schemes):
-            raise ValueError(f"alert_url: must be an address with {' or '.join(schemes)}")
+        check_address("alert_url", url, may_be_plain=self.environment != "production")
         if self.alert_format == "webhook" and not self.alert_secret.get_secret_value():
             raise ValueError("alert_secret: a receiver of your own needs one, or it could not tell who sent an alert")
+        return self
+
+    @model_validator(mode="after")
+    def _check_oidc(self) -> Self:
+        """Refuse half a provider, by the name of what is missing."""
+        secret = self.oidc_client_secret.get_secret_value()
+        given = {"oidc_issuer": self.oidc_issuer, "oidc_client_id": self.oidc_client_id, "oidc_client_secret": secret}
+        check_provider(given, self.public_url, may_be_plain=self.environment != "production")
         return self
 
     @field_validator("public_url")
@@ -362,18 +371,9 @@ class Settings(BaseSettings):
         return keys
 
 
-def misspelt_settings() -> Mapping[str, str]:
-    """Variables of the environment that are nearly named as a setting and set nothing, each with that setting."""
-    known = [f"{PREFIX}{name.upper()}" for name in Settings.model_fields]
-    also = {alias.upper() for field in Settings.model_fields.values() for alias in _aliases(field)}
-    unknown = [name for name in os.environ if name.startswith(PREFIX) and name not in {*known, *also}]
-    near = {name: get_close_matches(name, known, n=1, cutoff=NEARLY) for name in sorted(unknown)}
-    return {name: found[0] for name, found in near.items() if found}
-
-
-def _aliases(field: FieldInfo) -> list[str]:
-    alias = field.validation_alias
-    return [str(one) for one in alias.choices] if isinstance(alias, AliasChoices) else []
+def named_in_environment() -> Sequence[str]:
+    """The variables of the environment that are named as settings are, whether they set something or not."""
+    return [name for name in os.environ if name.startswith(PREFIX)]
 
 
 @cache

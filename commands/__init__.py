@@ -14,7 +14,6 @@ from commands.database import database
 from commands.deadletters import deadletters
 from commands.doctor import doctor
 from commands.jobs import jobs
-from commands.keys import keys
 from commands.mail.rules import rules
 from commands.operations import AREAS
 from commands.planning import planning
@@ -29,7 +28,6 @@ __all__ = [
     "deadletters",
     "doctor",
     "jobs",
-    "keys",
     "planning",
     "rules",
     "secrets",

@@ -20,6 +20,7 @@ from domain.jobs.failures import Failure, Invalid
 from domain.jobs.job import ActorType, JsonObject, Origin
 from domain.orgs.privacy.redaction import redact, redact_document
 from observability import logs
+from operations.operation import Record
 from storage.postgres.execution import DatabaseError, diagnosis_of
 
 NOTHING: tuple[object, ...] = (None, "", [], {})
@@ -155,6 +156,8 @@ def _no_json(word: str) -> Never:
 
 
 def _document(row: object) -> dict[str, Any]:
+    if isinstance(row, Record):
+        return row.without_secrets()
     facts = asdict(row) if is_dataclass(row) and not isinstance(row, type) else row
     if not isinstance(facts, Mapping):
         raise TypeError(f"{type(row).__name__} has no fields")

@@ -106,10 +106,13 @@ def call_of(operator_name: str | None, org: str | None) -> Call:
 def show(title: str, answer: Any, operation: Operation[..., Any], *, as_json: bool) -> None:  # noqa: ANN401 - a record or a page
     """Print a record, or a page of records as rows; where more follow, say on standard error how to go on."""
     if not isinstance(answer, Page):
-        show_document(title, answer.model_dump(), as_json=as_json)
+        show_document(title, answer, as_json=as_json)
+        for name in () if as_json else operation.record.shown_once:
+            # In a line of its own: a table folds what is longer than it is wide.
+            click.echo(f"\n{getattr(answer, name)}\n\nKeep it now: it is not shown again.")
         return
     columns = operation.record.columns or tuple(operation.record.model_fields)
-    show_rows([one.model_dump() for one in answer.items], columns, as_json=as_json)
+    show_rows(answer.items, columns, as_json=as_json)
     if answer.next_cursor:
         looked = f"looked back to {written(answer.looked_back_to)}; " if answer.looked_back_to else ""
         click.echo(f"{looked}more: --cursor {answer.next_cursor}", err=True)

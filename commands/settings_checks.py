@@ -1,14 +1,21 @@
 """What `doctor` says of the settings and the installed packages alone, without asking anybody."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 
 from celery.app.utils import Settings as CelerySettings
+from pydantic import AliasChoices
+from pydantic.fields import FieldInfo
 
 from domain.jobs.urls.one_broker import REMEDY, trouble_with_broker
 from domain.mail.consent import missing_settings
 from observability.on_demand import EXTRAS, Extra, missing_packages
-from settings import DEVELOPMENT_SEALING_KEY, Settings, misspelt_settings
+from settings import DEVELOPMENT_SEALING_KEY, PREFIX, Settings, named_in_environment
 from storage.postgres.readiness import Check
+
+NEARLY = 0.9
+"""Similarity from which a name counts as misspelt. 0.9 allows two wrong letters in twenty; POSTROOM_KEY stays below it.
+"""
 
 
 def settings_checks(settings: Settings) -> Sequence[Check]:
@@ -46,6 +53,20 @@ def settings_checks(settings: Settings) -> Sequence[Check]:
             remedy=f"set {missing}" if missing else "",
         ),
     )
+
+
+def misspelt_settings() -> Mapping[str, str]:
+    """Variables of the environment that are nearly named as a setting and set nothing, each with that setting."""
+    known = [f"{PREFIX}{name.upper()}" for name in Settings.model_fields]
+    also = {alias.upper() for field in Settings.model_fields.values() for alias in _aliases(field)}
+    unknown = [name for name in named_in_environment() if name not in {*known, *also}]
+    near = {name: get_close_matches(name, known, n=1, cutoff=NEARLY) for name in sorted(unknown)}
+    return {name: found[0] for name, found in near.items() if found}
+
+
+def _aliases(field: FieldInfo) -> list[str]:
+    alias = field.validation_alias
+    return [str(one) for one in alias.choices] if isinstance(alias, AliasChoices) else []
 
 
 def extras_checks() -> Sequence[Check]:

@@ -35,6 +35,7 @@ from domain.jobs.failures import Invalid
 from domain.jobs.job import JsonObject
 from domain.orgs.access.api_keys import Role
 from domain.orgs.access.operators import OperatorRole, least_of
+from domain.orgs.privacy.redaction import redact_document
 from domain.orgs.privacy.secrets import looks_secret
 from operations.call import Call
 from operations.masking import with_shapes
@@ -52,6 +53,13 @@ class Record(BaseModel):
     values: ClassVar[tuple[str, ...]] = ()
     """The fields that hold what belongs to customers, by their paths: `payload`, `steps.result`. An operator of the
     console sees their shapes first."""
+    shown_once: ClassVar[tuple[str, ...]] = ()
+    """The fields with a secret that whoever has asked for it sees this once."""
+
+    def without_secrets(self, mode: Literal["python", "json"] = "python") -> JsonObject:
+        """Its fields, without what looks like a secret beside those that are shown once."""
+        document = self.model_dump(mode=mode, warnings=False)  # shapes are in the place of values
+        return redact_document(document) | {name: document[name] for name in self.shown_once}
 
 
 P = ParamSpec("P")

@@ -16,6 +16,7 @@ from gateway.console.rendering import static_answer
 from gateway.console.troubles import ConsoleRoute
 from gateway.console.visitors import ConsoleForm, Signed, Writing
 from gateway.http.resources import resources_of
+from gateway.oidc import pages as provider_pages
 from settings import Settings
 from storage.orgs.access import operators
 
@@ -32,6 +33,7 @@ def add_console(app: FastAPI, settings: Settings) -> Callable[[], None]:
     reads = ConsoleReads(settings)
     app.state.console, app.state.pulse, app.state.shortcuts = reads, Pulse(reads), pages.shortcuts()
     app.include_router(sign_in.router)
+    app.include_router(provider_pages.router)
     app.include_router(pages.router())
     app.include_router(router)
 

@@ -12,7 +12,6 @@ from markupsafe import Markup, escape
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from domain.orgs.privacy.redaction import redact_document
 from gateway.console.things import Things
 from operations.operation import Record
 
@@ -122,7 +121,7 @@ def _entries(kind: type[BaseModel], document: Mapping[str, Any], things: Things)
 
 def document_of(record: Record) -> dict[str, Any]:
     """A record as JSON says it, without what looks like a secret."""
-    return redact_document(record.model_dump(mode="json", warnings=False))  # shapes are in the place of values
+    return record.without_secrets("json")
 
 
 def shown(name: str, value: object, field: FieldInfo, things: Things, beside: Mapping[str, object], most: int) -> Shown:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from ipaddress import ip_address, ip_network
 from typing import Annotated
+from urllib.parse import urlencode
 
 import structlog
 from fastapi import APIRouter, Depends, Query, Request, Response
@@ -14,16 +15,21 @@ from domain.jobs.failures import Gone, Invalid, Throttled
 from domain.orgs.access.operators import (
     NEW_PASSWORD,
     PROVE,
+    PROVIDER_PROOF,
+    PROVIDER_START,
     SHORTEST_PASSWORD,
     SIGN_IN,
     SIGN_OUT,
+    OperatorIdentity,
     check_password,
 )
 from gateway.console.passwords import hash_password, is_password
 from gateway.console.sign_in_pages import enter, leave, sign_in_page
 from gateway.console.visitors import (
     ConsoleForm,
+    NotSignedIn,
     Signed,
+    Visitor,
     Writing,
     call_as,
     check_console,
@@ -39,6 +45,7 @@ log = structlog.get_logger(__name__)
 router = APIRouter(include_in_schema=False)
 
 WRONG = "The e-mail address or the password is not right."
+WRONG_PROOF = "The password is not right."
 Link = Annotated[str, Query(max_length=100)]
 Next = Annotated[str, Query(alias="next", max_length=4000)]
 
@@ -53,9 +60,9 @@ Stranger = Depends(stranger)
 
 
 @router.get(SIGN_IN, dependencies=[Stranger])
-def show_sign_in(after: Next = "") -> Response:
+def show_sign_in(request: Request, after: Next = "") -> Response:
     """Ask for address and password."""
-    return _sign_in_page(HTTPStatus.OK, {"next": after})
+    return ask_for_sign_in(request, HTTPStatus.OK, {"next": after})
 
 
 @router.post(SIGN_IN, dependencies=[Stranger])
@@ -64,18 +71,18 @@ async def sign_in(request: Request, form: ConsoleForm) -> Response:
     check_same_origin(request)
     email, password = form.get("email", ""), form.get("password", "")
     try:
-        await _count(request, email.strip().lower())
+        await run_in_threadpool(count_attempt, request, email.strip().lower())
     except Throttled as full:
-        return _sign_in_page(HTTPStatus.TOO_MANY_REQUESTS, form, full.reason)
-    found = await run_in_threadpool(_operator_of, request, email)
+        return ask_for_sign_in(request, HTTPStatus.TOO_MANY_REQUESTS, form, full.reason)
+    found = await run_in_threadpool(operator_of, request, email)
     is_right = await is_password(request, password, None if found is None else found.password_hash)
     if found is None or not is_right:
         log.warning("sign_in_refused")
-        return _sign_in_page(HTTPStatus.FORBIDDEN, form, WRONG)
+        return ask_for_sign_in(request, HTTPStatus.FORBIDDEN, form, WRONG)
     try:
-        secret = await run_in_threadpool(_begin, request, found)
+        secret = await run_in_threadpool(begin, request, found, found.password_hash or "")
     except Gone:
-        return _sign_in_page(HTTPStatus.FORBIDDEN, form, WRONG)
+        return ask_for_sign_in(request, HTTPStatus.FORBIDDEN, form, WRONG)
     return enter(request, secret, form.get("next", ""))
 
 
@@ -109,27 +116,28 @@ async def use_link(request: Request, form: ConsoleForm) -> Response:
 
 
 @router.get(PROVE)
-def show_prove(visitor: Signed, after: Next = "") -> Response:
-    """Ask for the password once more."""
-    facts = {"next": after, "token": visitor.csrf_token, "email": visitor.email}
-    return _prove_page(HTTPStatus.OK, facts)
+def show_prove(request: Request, visitor: Signed, after: Next = "") -> Response:
+    """Ask for the password once more, or for a proof at the provider."""
+    return ask_for_proof(request, visitor, HTTPStatus.OK, after)
 
 
 @router.post(PROVE)
 async def prove(request: Request, visitor: Writing, form: ConsoleForm) -> Response:
     """Take the password once more; the session goes on under another cookie."""
-    facts = {"next": form.get("next", ""), "token": visitor.csrf_token, "email": visitor.email}
+    after = form.get("next", "")
     try:
-        await _count(request, visitor.email)
+        await run_in_threadpool(count_attempt, request, visitor.email)
     except Throttled as full:
-        return _prove_page(HTTPStatus.TOO_MANY_REQUESTS, facts, full.reason)
-    found = await run_in_threadpool(_operator_of, request, visitor.email)
+        return await run_in_threadpool(
+            ask_for_proof, request, visitor, HTTPStatus.TOO_MANY_REQUESTS, after, full.reason
+        )
+    found = await run_in_threadpool(operator_of, request, visitor.email)
     if found is None or not await is_password(request, form.get("password", ""), found.password_hash):
         log.warning("proof_refused", session_id=str(visitor.session_id))
-        return _prove_page(HTTPStatus.FORBIDDEN, facts, "The password is not right.")
+        return await run_in_threadpool(ask_for_proof, request, visitor, HTTPStatus.FORBIDDEN, after, WRONG_PROOF)
     call = call_as(request, found.operator_id)
     secret = await run_in_threadpool(entering.prove, call, visitor.session_id)
-    return enter(request, secret, form.get("next", ""))
+    return enter(request, secret, after)
 
 
 @router.post(SIGN_OUT)
@@ -149,11 +157,13 @@ def network_of(request: Request) -> str:
     return host if address.version == 4 else str(ip_network(f"{host}/64", strict=False))  # noqa: PLR2004 - IPv4
 
 
-async def _count(request: Request, account: str) -> None:
-    await run_in_threadpool(resources_of(request).sign_ins.count, account, network_of(request))
+def count_attempt(request: Request, account: str) -> None:
+    """Count an attempt to come in; raises `Throttled` when there were too many."""
+    resources_of(request).sign_ins.count(account, network_of(request))
 
 
-def _operator_of(request: Request, email: str) -> Operator | None:
+def operator_of(request: Request, email: str) -> Operator | None:
+    """The operator of an address, let in or not."""
     with resources_of(request).database.statements() as tx:
         return operators.by_address(tx, clean_text(email.strip()))
 
@@ -163,20 +173,36 @@ def _link_holder(request: Request, link: str) -> Operator | None:
         return operators.by_link(tx, link)
 
 
-def _begin(request: Request, found: Operator) -> str:
+def begin(request: Request, found: Operator, proof: str | OperatorIdentity) -> str:
+    """The cookie of a new session, in place of the one that the browser had; raises `Gone`."""
     call, before = call_as(request, found.operator_id), session_before(request)
-    return entering.sign_in(call, found.operator_id, found.password_hash or "", before=before)
+    return entering.sign_in(call, found.operator_id, proof, before=before)
 
 
-def _sign_in_page(status: HTTPStatus, form: Mapping[str, str], refusal: str = "") -> Response:
-    facts = {"next": form.get("next", ""), "email": form.get("email", ""), "refusal": refusal, "elsewhere": ""}
-    return sign_in_page(status, "sign_in.html", action=SIGN_IN, **facts)
+def ask_for_sign_in(request: Request, status: HTTPStatus, form: Mapping[str, str], refusal: str = "") -> Response:
+    """The page of the sign-in, with why the last attempt was refused."""
+    after = form.get("next", "")
+    facts = {"next": after, "email": form.get("email", ""), "elsewhere": _elsewhere(request, PROVIDER_START, after)}
+    return sign_in_page(status, "sign_in.html", action=SIGN_IN, refusal=refusal, **facts)
+
+
+def ask_for_proof(request: Request, visitor: Visitor, status: HTTPStatus, after: str, refusal: str = "") -> Response:
+    """The page that asks who it is once more: for the password, at the provider, or both."""
+    found = operator_of(request, visitor.email)
+    if found is None:
+        raise NotSignedIn
+    elsewhere = _elsewhere(request, PROVIDER_PROOF, after) if found.account else ""
+    facts = {"next": after, "token": visitor.csrf_token, "email": visitor.email, "elsewhere": elsewhere}
+    return sign_in_page(
+        status, "prove.html", action=PROVE, refusal=refusal, has_password=bool(found.password_hash), **facts
+    )
+
+
+def _elsewhere(request: Request, start: str, after: str) -> str:
+    """Where the way through the provider begins; nothing where none is set."""
+    return f"{start}?{urlencode({'next': after}, errors='replace')}" if resources_of(request).identities else ""
 
 
 def _password_page(status: HTTPStatus, found: Operator, link: str, refusal: str = "") -> Response:
     facts = {"link": link, "email": found.email, "refusal": refusal, "shortest": SHORTEST_PASSWORD}
     return sign_in_page(status, "password.html", action=NEW_PASSWORD, **facts)
-
-
-def _prove_page(status: HTTPStatus, facts: Mapping[str, str], refusal: str = "") -> Response:
-    return sign_in_page(status, "prove.html", action=PROVE, refusal=refusal, elsewhere="", **facts)

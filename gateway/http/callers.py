@@ -12,7 +12,7 @@ from fastapi.security.utils import get_authorization_scheme_param
 
 from domain.jobs.failures import Forbidden, Invalid
 from domain.orgs.access.api_keys import Role
-from domain.orgs.access.operators import CONSOLE, NEW_PASSWORD, SIGN_IN
+from domain.orgs.access.operators import CONSOLE, NEW_PASSWORD, PROVIDER_RETURN, PROVIDER_START, SIGN_IN
 from gateway.http.bodies import read_body
 from gateway.http.org_slots import in_slot_of_org
 from gateway.http.problems import RefusedPart
@@ -26,9 +26,8 @@ from storage.orgs.access.api_keys import Caller
 log = structlog.get_logger(__name__)
 
 CONSOLE_FILES = f"{CONSOLE}/static/{{digest}}/{{name}}"
-OPEN_ROUTES = frozenset(
-    {"/healthz", "/readyz", "/v1/openapi.json", "/docs", "/docs/{name}", SIGN_IN, NEW_PASSWORD, CONSOLE_FILES}
-)
+ENTRANCES = {SIGN_IN, NEW_PASSWORD, PROVIDER_START, PROVIDER_RETURN}
+OPEN_ROUTES = frozenset({"/healthz", "/readyz", "/v1/openapi.json", "/docs", "/docs/{name}", CONSOLE_FILES} | ENTRANCES)
 """Routes that answer anybody: they reveal whether the process can do its work, and what every installation's API is;
 and those by which operators come in, who prove there who they are. What the pages look like is no secret."""
 

@@ -17,6 +17,7 @@ from gateway.http.inbox_bells import InboxBells
 from gateway.http.rate_limit import RequestLimiter, SignInLimiter
 from gateway.http.readiness import Readiness
 from gateway.http.request_ids import origin_of
+from gateway.oidc.identity_provider import IdentityProvider
 from operations.call import Call
 from operations.repeated_requests import KeyedRequest
 from providers.artifacts.obstore_store import AsyncObstoreArtifacts
@@ -82,6 +83,8 @@ class Resources:
     sign_ins: SignInLimiter
     hashes: RequestPlaces
     """Of all who sign in, who share them as one."""
+    identities: IdentityProvider | None
+    """At which operators have accounts; None where none is set."""
 
     @classmethod
     def of(cls, settings: Settings) -> "Resources":
@@ -107,6 +110,7 @@ class Resources:
             artifacts=AsyncObstoreArtifacts(settings.artifacts_url),
             sign_ins=SignInLimiter(settings),
             hashes=RequestPlaces(HASHES_AT_ONCE, HASH_WITHIN_S),
+            identities=IdentityProvider.of(settings),
         )
 
     def enqueue(

@@ -46,6 +46,7 @@ class OperatorView(Record):
 class OperatorLink(Record):
     """A one-time link, by which an operator chooses a password. It is shown this once."""
 
+    shown_once: ClassVar = ("link",)
     operator_id: UUID
     email: str
     link: str

@@ -1,4 +1,4 @@
-"""Google's signing certificates, fetched seldom and kept while they are fresh."""
+"""Signing certificates, fetched seldom and kept while they are fresh: Google's, and the keys of another issuer."""
 
 import json
 import re
@@ -20,6 +20,9 @@ LONGEST_AGE_S = 86400.0
 QUIET_S = 30.0
 """Forged key ids, or an endpoint that fails, cause at most one fetch in this many seconds."""
 
+LONGEST = 1024 * 1024
+"""Bytes that are read of them; Google's are 2 kB."""
+
 _MAX_AGE = re.compile(r"max-age=(\d{1,9})")
 
 
@@ -30,21 +33,36 @@ class _Held:
     quiet_until: float
 
 
+def read_certificates(content: bytes) -> Mapping[str, str]:
+    """Google's answer, `{key id: PEM}`; raises `ValueError` for any other."""
+    found = json.loads(content)
+    if not isinstance(found, dict) or not all(isinstance(pem, str) for pem in found.values()):
+        raise ValueError("no certificates as {key id: PEM}")
+    return found
+
+
 class CertificateStore:
     """Certificates by address and key id, shared by the threads of a process.
 
-    `clock` is monotonic, in seconds.
+    `read` makes `{key id: certificate}` of an answer, or raises one of `ERRORS`. `clock` is monotonic, in seconds.
     """
 
-    def __init__(self, *, timeout_s: float, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        *,
+        timeout_s: float,
+        read: Callable[[bytes], Mapping[str, str]] = read_certificates,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         """Hold nothing yet."""
         self._timeout_s = timeout_s
+        self._read = read
         self._clock = clock
         self._lock = threading.Lock()
         self._held: dict[str, _Held] = {}
 
     def certificates(self, url: str, key_id: str) -> Mapping[str, str]:
-        """The certificates at the address as `{key id: PEM}`, with the key if Google knows it.
+        """The certificates at the address as `{key id: PEM}`, with the key if their issuer knows it.
 
         Fetches when nothing fresh is held, or when the key is new and the last fetch long enough ago.
         Raises `Transient` when they cannot be had.
@@ -65,7 +83,7 @@ class CertificateStore:
     def _fetch(self, url: str, before: _Held | None) -> _Held:
         """A failed fetch keeps fresh certificates, or none, and is not repeated at once."""
         try:
-            certificates, age_s = _download(url, self._timeout_s)
+            certificates, age_s = self._download(url)
         except ERRORS:
             certificates, age_s = {}, 0.0
         now = self._clock()
@@ -73,14 +91,11 @@ class CertificateStore:
             return replace(before, quiet_until=now + QUIET_S)
         return _Held(certificates, now + age_s, now + QUIET_S)
 
-
-def _download(url: str, timeout_s: float) -> tuple[Mapping[str, str], float]:
-    response, content = NoReplayHttp(timeout_s=timeout_s).request(url)
-    found = json.loads(content)
-    readable = isinstance(found, dict) and all(isinstance(pem, str) for pem in found.values())
-    if response.status != OK or not readable:
-        raise ValueError("no certificates as {key id: PEM}")
-    return found, _age_s(response)
+    def _download(self, url: str) -> tuple[Mapping[str, str], float]:
+        response, content = NoReplayHttp(timeout_s=self._timeout_s, longest=LONGEST).request(url)
+        if response.status != OK:
+            raise ValueError(f"status {response.status}")
+        return self._read(content), _age_s(response)
 
 
 def _age_s(response: httplib2.Response) -> float:

@@ -21,15 +21,17 @@ LONGEST_ANSWER = 128 * 1024 * 1024
 class NoReplayHttp:
     """Has the form of an `httplib2.Http`; never sends a change twice, follows a redirect or refreshes a token.
 
-    `timeout_s` bounds each request in all, repetitions too. `access_token` is sent as it is: google-auth's own
-    transport would refresh it on a 401 and start look-ups of its own in the background.
+    `timeout_s` bounds each request in all, repetitions too, and `longest` the bytes of an answer. `access_token` is
+    sent as it is: google-auth's own transport would refresh it on a 401 and start look-ups of its own in the
+    background.
     """
 
-    def __init__(self, *, timeout_s: float, access_token: str | None = None) -> None:
+    def __init__(self, *, timeout_s: float, access_token: str | None = None, longest: int = LONGEST_ANSWER) -> None:
         """Keep the token for the `Authorization` header of every request."""
         self._token = {} if access_token is None else {"authorization": f"Bearer {access_token}"}
         self._limit = TimeLimit()
         self._limit_s = timeout_s
+        self._longest = longest
 
     def request(
         self,
@@ -53,4 +55,4 @@ class NoReplayHttp:
         return httplib2.Response({**answer.headers, "status": str(answer.status)}), answer.body
 
     def _exchange(self, method: str, uri: str, headers: Mapping[str, str], body: bytes | None) -> Exchanged:
-        return CONNECTIONS.exchange(method, uri, headers, body, limit=self._limit, longest=LONGEST_ANSWER)
+        return CONNECTIONS.exchange(method, uri, headers, body, limit=self._limit, longest=self._longest)

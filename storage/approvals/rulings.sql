@@ -4,7 +4,7 @@
 select k.org_id, k.key, k.mode as strategy, coalesce(j.job_type, l.job_type) as job_type, k.job_id, k.unknown_since as since,
   k.error_ref ->> 'reason' as reason, k.first_seen_at as asked_at, j.state as job_state, l.id as letter_id, k.tiebreak
 from (
-  select *, md5(org_id::text || key)::uuid as tiebreak from idempotency_keys
+  select org_id, key, mode, job_id, unknown_since, error_ref, first_seen_at, md5(org_id::text || key)::uuid as tiebreak from idempotency_keys
   where kind = 'effect' and unknown_since <= %(at)s and unknown_since >= %(reached)s
     and (unknown_since < %(at)s or md5(org_id::text || key)::uuid < %(tiebreak)s) and (%(org_id)s::uuid is null or org_id = %(org_id)s::uuid)
   order by unknown_since desc, tiebreak desc limit %(limit)s

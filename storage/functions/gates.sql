@@ -44,3 +44,13 @@ begin
 end
 $$;
 grant execute on function postroom.close_gate to postroom_ledger;
+
+-- Until when the jobs of an org that need a provider are parked because its money is gone; null when they are not. A tenant hears of its own org
+-- alone.
+create or replace function postroom.parked_for_money(org uuid, provider text) returns timestamptz
+language sql stable security definer set search_path = pg_catalog, public, pg_temp as $$
+  select g.until from gates g
+  where g.scope = 'org_provider' and g.key = parked_for_money.org || ':' || parked_for_money.provider and g.cause = 'budget' and g.until > now()
+    and (not postroom.is_tenant() or parked_for_money.org = postroom.current_org())
+$$;
+grant execute on function postroom.parked_for_money to postroom_ledger, postroom_tenant;

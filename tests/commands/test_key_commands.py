@@ -5,12 +5,13 @@ from uuid import UUID
 
 import pytest
 
-from commands import keys
+from commands.operations import AREAS
 from domain.orgs.access.api_keys import Role
 from engine.runtime import Runtime
 from storage.orgs.access import api_keys
 from tests.commands.calling import answer, call, refusal
 
+keys = AREAS.keys
 pytestmark = pytest.mark.usefixtures("process")
 MADE = ("create", "--org", "an org", "--role", "writer", "--name", "importer", "--as", "ada")
 

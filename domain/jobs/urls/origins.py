@@ -1,7 +1,7 @@
 """Addresses as an operator writes them, in the form in which they are kept and compared."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from urllib.parse import urlsplit
 
 HOST = re.compile(r"[a-z0-9._:-]+")
@@ -23,6 +23,26 @@ def is_address(url: str, schemes: Collection[str]) -> bool:
         return parts.scheme in schemes and bool(parts.hostname)
     except ValueError:
         return False
+
+
+def check_address(setting: str, url: str, *, may_be_plain: bool) -> None:
+    """Raise `ValueError` by the setting's name for what is no address with https, or http where that may be."""
+    schemes = ["https", "http"] if may_be_plain else ["https"]
+    if not is_address(url, schemes):
+        raise ValueError(f"{setting}: must be an address with {' or '.join(schemes)}")
+
+
+def check_provider(given: Mapping[str, str], public_url: str, *, may_be_plain: bool) -> None:
+    """Raise `ValueError` for a provider of sign-ins of which not all is given; its first setting is its address."""
+    if not any(given.values()):
+        return
+    for setting, value in {**given, "public_url": public_url}.items():
+        if not value:
+            raise ValueError(f"{setting}: must be set, or none of {', '.join(given)}")
+    setting, issuer = next(iter(given.items()))
+    check_address(setting, issuer, may_be_plain=may_be_plain)
+    if {"?", "#"} & {*issuer}:
+        raise ValueError(f"{setting}: must be an address without a query")
 
 
 def origin_of(url: str, *, may_be_plain_here: bool) -> str:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 from urllib.parse import urlencode
 from uuid import UUID
@@ -13,6 +13,9 @@ from domain.orgs.access.api_keys import Role
 
 CONSOLE = "/console"
 SIGN_IN, SIGN_OUT, PROVE = f"{CONSOLE}/sign-in", f"{CONSOLE}/sign-out", f"{CONSOLE}/prove"
+PROVIDER_START, PROVIDER_PROOF = f"{SIGN_IN}/provider", f"{PROVE}/provider"
+PROVIDER_RETURN = f"{SIGN_IN}/provider/return"
+"""Where browsers are sent to the OpenID Connect provider of the settings, and where it sends them back to."""
 NEW_PASSWORD = f"{CONSOLE}/password"
 """Below the gateway's public address: the page that a one-time link opens."""
 
@@ -22,7 +25,7 @@ IDLE = timedelta(minutes=30)
 LIVES = timedelta(hours=12)
 """A session ends when nobody has used it for `IDLE`, and in any case `LIVES` after the sign-in."""
 PROVEN_FOR = timedelta(minutes=10)
-"""How long after the password was given deeds are done that ask for it once more."""
+"""How long after the password was given, or the provider asked, deeds are done that ask for it once more."""
 NOTE_USE_EVERY = timedelta(minutes=1)
 """How old the time of a session's last use may become: to write it at each request would make each a writing one."""
 
@@ -65,6 +68,17 @@ SEES_VALUES = OperatorRole.SUPPORT
 def least_of(role: Role) -> OperatorRole:
     """The least role of an operator who may do what takes that role of an API key."""
     return next(one for one in OperatorRole if MAY[one].includes(role))
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorIdentity:
+    """Who somebody is by the word of the OpenID Connect provider."""
+
+    email: str
+    account: bytes
+    """A digest of issuer and subject: the account stays the same when its address goes to somebody else."""
+    authenticated_at: datetime | None
+    """When the provider last asked the person for a proof; None where it does not say."""
 
 
 class NotProven(Forbidden):

@@ -16,11 +16,14 @@ create table api_keys (
   constraint revoked_by_somebody check ((revoked_at is null) = (revoked_by is null))
 );
 create index api_keys_org on api_keys (org_id);
--- No grant for the tenant: a handler has nothing to look for here.
 call postroom.fence_table('api_keys', 'org_id', 'select');
 call postroom.erasure_rule('api_keys', refuses_new => true);
 grant select, insert on api_keys to postroom_ledger;
 grant update (revoked_at, revoked_by, last_used_at) on api_keys to postroom_ledger;
+-- For an operator of the org, who reads as its tenant; not the digest.
+grant select (
+  id, org_id, name, role, prefix, created_at, created_by, expires_at, revoked_at, revoked_by, last_used_at
+) on api_keys to postroom_tenant;
 
 -- Requests with an idempotency key: what each asked for, as a digest, and what it made (docs/howto/hand-over-work.md).
 create table api_requests (

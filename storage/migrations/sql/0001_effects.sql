@@ -62,5 +62,5 @@ call postroom.erasure_rule('idempotency_keys',
 grant select, insert, update, delete on idempotency_keys to postroom_ledger;
 -- Not the token of the claim (promise P4).
 grant select (
-  org_id, key, kind, mode, status, job_id, first_seen_at, last_seen_at, expires_at, begun_at, result_ref, error_ref
+  org_id, key, kind, mode, status, job_id, first_seen_at, last_seen_at, expires_at, begun_at, result_ref, error_ref, unknown_since
 ) on idempotency_keys to postroom_tenant;

@@ -78,11 +78,10 @@ select o.id as org_id, o.name, coalesce(b.daily_microcents, %(default_daily)s::b
   b.daily_microcents is not null as own, coalesce(d.spent_microcents, 0) as spent_microcents,
   coalesce(d.reserved_microcents, 0) as reserved_microcents,
   greatest(0, coalesce(b.daily_microcents, %(default_daily)s::bigint) - coalesce(d.spent_microcents + d.reserved_microcents, 0)) as left_microcents,
-  d.exhausted_at, g.until as parked_until
+  d.exhausted_at, postroom.parked_for_money(o.id, %(provider)s::text) as parked_until
 from orgs o
 left join org_budgets b on b.org_id = o.id
 left join budget_days d on d.org_id = o.id and d.day = (now() at time zone 'UTC')::date
-left join gates g on g.scope = 'org_provider' and g.key = o.id || ':' || %(provider)s::text and g.cause = 'budget' and g.until > now()
 where (%(of_org)s::uuid is null or o.id = %(of_org)s)
   and (%(after_spent_microcents)s::bigint is null
     or (coalesce(d.spent_microcents, 0), o.id) < (%(after_spent_microcents)s::bigint, %(after_org_id)s::uuid))

@@ -87,16 +87,22 @@ def note_use(tx: Transaction, key_id: UUID) -> None:
     tx.run("note_api_key_use", key_id=key_id, note_every=NOTE_USE_EVERY)
 
 
-def listed(tx: Transaction, *, org_id: UUID | None, limit: int) -> tuple[ApiKey, ...]:
-    """Keys, the newest first."""
-    return tuple(ApiKey(**row._asdict()) for row in tx.run("list_api_keys", org_id=org_id, limit=limit))
+def get(tx: Transaction, key_id: UUID) -> ApiKey | None:
+    """One key."""
+    rows = tx.run("get_api_key", key_id=key_id)
+    return ApiKey(**rows[0]._asdict()) if rows else None
 
 
-def revoke(tx: Transaction, key_id: UUID, *, by: Origin) -> ApiKey:
-    """Let nobody in with a key any more; raises `Gone` without such a key, `Conflict` when it is revoked already."""
-    rows = tx.run("revoke_api_key", key_id=key_id, revoked_by=by.actor_id)
+def revoke(tx: Transaction, key_id: UUID, *, org_id: UUID | None = None, by: Origin) -> ApiKey:
+    """Let nobody in with a key any more, of any org or of this one.
+
+    Raises `Gone` without such a key, `Conflict` when it is revoked already.
+    """
+    of_org = {"key_id": key_id, "org_id": org_id}
+    rows = tx.run("revoke_api_key", **of_org, revoked_by=by.actor_id)
     if not rows:
-        if tx.raw("select 1 from api_keys where id = %(key)s", {"key": key_id}):
+        query = "select from api_keys where id = %(key_id)s and org_id = coalesce(%(org_id)s::uuid, org_id)"
+        if tx.raw(query, of_org):
             raise Conflict(f"key {key_id} is revoked already")
         raise Gone(f"there is no key {key_id}")
     revoked = ApiKey(**rows[0]._asdict())

@@ -24,12 +24,17 @@ where id = (
 -- API keys, of one org or of all, the newest first; never their digests.
 select id as key_id, org_id, name, role, prefix, created_at, created_by, expires_at, revoked_at, revoked_by, last_used_at
 from api_keys
-where %(org_id)s::uuid is null or org_id = %(org_id)s::uuid
-order by created_at desc, id desc
+where (%(org_id)s::uuid is null or org_id = %(org_id)s::uuid) and (%(after_key_id)s::uuid is null or id < %(after_key_id)s)
+order by id desc
 limit %(limit)s
+
+-- name: get_api_key
+-- One API key, without its digest.
+select id as key_id, org_id, name, role, prefix, created_at, created_by, expires_at, revoked_at, revoked_by, last_used_at
+from api_keys where id = %(key_id)s
 
 -- name: revoke_api_key
 -- Revokes an API key that is not revoked yet.
 update api_keys set revoked_at = now(), revoked_by = %(revoked_by)s
-where id = %(key_id)s and revoked_at is null
+where id = %(key_id)s and revoked_at is null and org_id = coalesce(%(org_id)s::uuid, org_id)
 returning id as key_id, org_id, name, role, prefix, created_at, created_by, expires_at, revoked_at, revoked_by, last_used_at

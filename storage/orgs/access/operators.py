@@ -17,6 +17,7 @@ from domain.orgs.access.operators import (
     LIVES,
     NOTE_USE_EVERY,
     PROVEN_FOR,
+    OperatorIdentity,
     OperatorRights,
     OperatorRole,
 )
@@ -40,6 +41,8 @@ class Operator:
     role: OperatorRole
     org_ids: frozenset[UUID] | None
     password_hash: str | None = field(repr=False)
+    account: bytes | None
+    """The operator's account at the provider, once the operator has come in by it."""
     is_active: bool
 
     @property
@@ -137,10 +140,39 @@ def begin_session(tx: Transaction, operator_id: UUID, password_hash: str) -> str
     return secret if is_let_in else None
 
 
+def begin_session_by_account(tx: Transaction, operator_id: UUID, identity: OperatorIdentity) -> str | None:
+    """The cookie of a new session; None where the operator is let in no more, or has another address or account."""
+    secret = secrets.token_urlsafe(SECRET_BYTES)
+    is_let_in = tx.run(
+        "begin_operator_session_by_account",
+        operator_id=operator_id,
+        email=address_key(identity.email),
+        account=identity.account,
+        authenticated_at=identity.authenticated_at,
+        digest=digest(secret),
+        lives=LIVES,
+    )
+    return secret if is_let_in else None
+
+
 def prove(tx: Transaction, session_id: UUID) -> str | None:
     """The new cookie of a session whose person has given the password once more; None when it has ended."""
     secret = secrets.token_urlsafe(SECRET_BYTES)
     return secret if tx.run("prove_operator_session", session_id=session_id, digest=digest(secret)) else None
+
+
+def prove_by_account(tx: Transaction, session_id: UUID, identity: OperatorIdentity) -> str | None:
+    """The same, by the provider's word; None also for another account, and where the provider has not asked lately."""
+    secret = secrets.token_urlsafe(SECRET_BYTES)
+    is_proven = tx.run(
+        "prove_operator_session_by_account",
+        session_id=session_id,
+        account=identity.account,
+        authenticated_at=identity.authenticated_at,
+        digest=digest(secret),
+        proven_for=PROVEN_FOR,
+    )
+    return secret if is_proven else None
 
 
 def end_session(tx: Transaction, session_id: UUID) -> UUID | None:
@@ -202,7 +234,7 @@ def _active(rows: Sequence[Row]) -> None:
 
 def _operator(row: Row) -> Operator:
     return Operator(
-        row.operator_id, row.email, OperatorRole(row.role), _scope(row), row.password_hash, is_active=row.is_active
+        row.operator_id, row.email, OperatorRole(row.role), _scope(row), row.password_hash, row.account, row.is_active
     )
 
 

@@ -15,12 +15,12 @@ select exists (select from operators where deactivated_at is null) as is_there
 
 -- name: find_operator
 -- An operator by address.
-select id as operator_id, email, role, org_ids, password_hash, deactivated_at is null as is_active
+select id as operator_id, email, role, org_ids, password_hash, account, deactivated_at is null as is_active
 from operators where email = %(email)s
 
 -- name: find_operator_by_link
 -- Whose one-time link it is, while it is good.
-select id as operator_id, email, role, org_ids, password_hash, true as is_active
+select id as operator_id, email, role, org_ids, password_hash, account, true as is_active
 from operators where link_digest = %(digest)s and link_expires_at > now() and deactivated_at is null
 
 -- name: use_operator_link
@@ -46,11 +46,32 @@ insert into operator_sessions (operator_id, digest, ends_at)
 select id, %(digest)s, now() + %(lives)s::interval from signed_in
 returning id as session_id
 
+-- name: begin_operator_session_by_account
+-- A new session of an operator who is still active under the address of an account at the provider. The first account is kept: no other is let
+-- in. Where the provider does not say when it asked for a proof, that was long ago.
+with signed_in as (
+  update operators set signed_in_at = now(), account = %(account)s
+  where id = %(operator_id)s and deactivated_at is null and email = %(email)s and coalesce(account, %(account)s) = %(account)s
+  returning id
+)
+insert into operator_sessions (operator_id, digest, ends_at, proved_at)
+select id, %(digest)s, now() + %(lives)s::interval, least(now(), coalesce(%(authenticated_at)s::timestamptz, now() - %(lives)s::interval))
+from signed_in
+returning id as session_id
+
 -- name: prove_operator_session
 -- The password was given once more: the session goes on under a new digest, until the same end.
 update operator_sessions set digest = %(digest)s, proved_at = now(), seen_at = now()
 where id = %(session_id)s and ends_at > now()
 returning id as session_id
+
+-- name: prove_operator_session_by_account
+-- As above, where the provider has just asked whoever has the operator's account for a proof.
+update operator_sessions s set digest = %(digest)s, proved_at = least(now(), %(authenticated_at)s::timestamptz), seen_at = now()
+from operators o
+where s.id = %(session_id)s and s.ends_at > now() and %(authenticated_at)s::timestamptz > now() - %(proven_for)s::interval
+  and o.id = s.operator_id and o.deactivated_at is null and o.account = %(account)s
+returning s.id as session_id
 
 -- name: end_operator_session
 -- Ends one session.
@@ -70,13 +91,13 @@ returning id as operator_id
 -- name: get_operator
 -- One operator, as operators see them.
 select id as operator_id, email, role, org_ids, created_at, created_by, signed_in_at, deactivated_at,
-       password_hash is not null as can_sign_in, link_expires_at > now() as has_link
+       password_hash is not null or account is not null as can_sign_in, link_expires_at > now() as has_link
 from operators where email = %(email)s
 
 -- name: list_operators
 -- The operators, by address.
 select id as operator_id, email, role, org_ids, created_at, created_by, signed_in_at, deactivated_at,
-       password_hash is not null as can_sign_in, link_expires_at > now() as has_link
+       password_hash is not null or account is not null as can_sign_in, link_expires_at > now() as has_link
 from operators
 where %(after_email)s::text is null or email > %(after_email)s
 order by email
@@ -95,15 +116,16 @@ ended as (
 select id as operator_id from changed
 
 -- name: reset_operator_link
--- A new one-time link; an earlier one is good no more. Nothing for one who is deactivated.
-update operators set link_digest = %(link_digest)s, link_expires_at = now() + %(link_lives)s::interval
+-- A new one-time link; an earlier one is good no more, and another account at the provider may be the operator's. Nothing for one who is
+-- deactivated.
+update operators set account = null, link_digest = %(link_digest)s, link_expires_at = now() + %(link_lives)s::interval
 where id = %(operator_id)s and deactivated_at is null
 returning id as operator_id
 
 -- name: deactivate_operator
 -- Lets an operator in no more: password, link and sessions go.
 with gone as (
-  update operators set deactivated_at = now(), password_hash = null, link_digest = null, link_expires_at = null
+  update operators set deactivated_at = now(), password_hash = null, account = null, link_digest = null, link_expires_at = null
   where id = %(operator_id)s and deactivated_at is null
   returning id
 ),

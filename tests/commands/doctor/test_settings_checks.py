@@ -5,9 +5,9 @@ import sys
 import pytest
 from pydantic import SecretStr
 
-from commands.settings_checks import extras_checks, one_broker_check, settings_checks
+from commands.settings_checks import extras_checks, misspelt_settings, one_broker_check, settings_checks
 from engine.app import app
-from settings import Settings, misspelt_settings
+from settings import Settings
 from tests.commands.doctor.test_doctor import wrong
 
 

@@ -70,6 +70,7 @@ class Browser:
     def do(
         self,
         name: str,
+        /,
         org: UUID | None = None,
         *,
         values: bool = False,

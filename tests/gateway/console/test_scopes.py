@@ -1,5 +1,6 @@
 """Every route of the console, by role and scope: nothing of another org, and no change without the session's token."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from psycopg.sql import SQL, Identifier
 
 from domain.orgs.access.operators import CONSOLE, NEW_PASSWORD, SIGN_IN, OperatorRole
 from gateway.app import create_app
+from gateway.console import pages
 from gateway.console.forms import Field, fields_of
 from operations.areas import areas
 from operations.operation import Operation
@@ -27,6 +29,7 @@ from tests.storage.postgres.row_makers import fill_every_table
 
 MARKER, NOBODYS = "Zq7Theirs", "Zq7Nobody"
 UUIDS = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{4}…[0-9a-f]{8}")
+BY_HAND = {f"{CONSOLE}/{one.path}": one for one in pages.pages()}
 OPERATIONS = {f"{CONSOLE}/{one.area}/{one.command}": one for area in areas() for one in area.operations}
 BY_AREA = {f"{CONSOLE}/{area.name}": area for area in areas()}
 STRANGERS = frozenset({SIGN_IN, NEW_PASSWORD})
@@ -132,7 +135,7 @@ def places(settings: Settings, verb: str) -> Iterator[tuple[str, AnyOperation | 
                     yield path, listed, query
             case _:
                 path = re.sub(r"\{[^}]+\}", "x", route.path)
-                yield path, OPERATIONS.get(path), query
+                yield path, OPERATIONS.get(path), [*query, *(BY_HAND[path].asks if path in BY_HAND else ())]
 
 
 def typed_in(one: Field, operation: AnyOperation, others: Others, *, foreign: bool) -> str:
@@ -163,7 +166,14 @@ def asked(
         if one.is_required or one.kind == "id"
     }  # fmt: skip
     ids = [name for name in query if name.endswith("_id")]
-    return fields | {name: others.id_of(name) if foreign else str(uuid4()) for name in ids}
+    by_hand = {name: typed_by_hand(name, others, foreign=foreign) for name in query if name in {"q", "payload"}}
+    return by_hand | fields | {name: others.id_of(name) if foreign else str(uuid4()) for name in ids}
+
+
+def typed_by_hand(name: str, others: Others, *, foreign: bool) -> str:
+    """What somebody types into a page by hand: a line of filters, a search, a part of a payload."""
+    found = others.id_of("job_id") if foreign else str(uuid4())
+    return found if name == "q" else json.dumps({"account_id": found})
 
 
 def differing(answers: set[tuple[int, str]]) -> list[str]:
@@ -202,7 +212,7 @@ def of_scopes(sign_in: SignIn, org: UUID, database: Connection, role: OperatorRo
 def test_no_page_shows_an_operator_of_other_orgs_anything(
     sign_in: SignIn, settings: Settings, org: UUID, others: Others, database: Connection, role: OperatorRole
 ) -> None:
-    troubles: list[object] = []
+    before, troubles = rows_of(database, others.org), list[object]()
     outside: list[dict[str, str]] = [{"of_org": str(others.org)}, {}] if role is OperatorRole.ADMIN else []
     for browser in of_scopes(sign_in, org, database, role):
         for path, operation, query in places(settings, "GET"):
@@ -216,6 +226,45 @@ def test_no_page_shows_an_operator_of_other_orgs_anything(
                 troubles += [(path, got.status, shown) for shown in shows(got.body, typed)]
                 troubles += [(path, got.status, named)] if got.status >= 500 else []
     assert troubles == []
+    assert rows_of(database, others.org) == before
+
+
+@pytest.mark.parametrize("line", ["org:{org}", "org:{name}", "type:x.y payload.account_id:{account}", "{job}"])
+def test_a_line_of_filters_finds_nothing_of_another_org(
+    sign_in: SignIn, org: UUID, others: Others, database: Connection, line: str
+) -> None:
+    """The page of jobs has a language of its own, in which an org can be named."""
+    said = {"account": others.id_of("account_id"), "job": others.id_of("job_id")}
+    foreign = line.format(org=others.org, name=f"{MARKER}.orgs.name", **said)
+    nobodys = line.format(org=uuid4(), name=f"{NOBODYS}.orgs.name", account=uuid4(), job=uuid4())
+    for browser in of_scopes(sign_in, org, database, OperatorRole.ADMIN):
+        answers = set()
+        for one in (foreign, nobodys):
+            query = urlencode({"q": one, "of_org": str(org)})
+            got = ask(f"{browser.url}{CONSOLE}/jobs?{query}", headers={"Cookie": browser.cookie})
+            text = got.body.decode().replace(escape(one), "LINE").replace(MARKER, NOBODYS)
+            answers.add((got.status, UUIDS.sub("ID", text)))
+            assert shows(got.body, {"org": f"{MARKER}.orgs.name"} if "{name}" in line else {}) == []
+        assert len(answers) == 1, differing(answers)
+
+
+def test_no_filter_of_a_list_finds_anything_of_another_org(sign_in: SignIn, org: UUID, others: Others) -> None:
+    """Each text, id and document by which a list can be narrowed, one by one, beside those that a page must have."""
+    browser, troubles, tried = sign_in(OperatorRole.ADMIN, org), [], 0
+    for path, operation in OPERATIONS.items():
+        if operation.events:
+            continue
+        for one in fields_of(operation, {}):
+            if one.is_required or one.kind not in {"text", "lines", "document"}:
+                continue
+            typed = {**asked(operation, (), others), one.name: typed_in(one, operation, others, foreign=True)}
+            query = urlencode({**typed, "of_org": str(org)})
+            got = ask(f"{browser.url}{path}?{query}", headers={"Cookie": browser.cookie})
+            troubles += [(path, one.name, shown) for shown in shows(got.body, typed)]
+            troubles += [(path, one.name, got.status)] if got.status >= 500 else []
+            tried += 1
+    assert troubles == []
+    assert tried > 20
 
 
 def test_a_thing_of_another_org_looks_as_one_that_is_not_there(
