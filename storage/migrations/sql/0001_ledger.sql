@@ -7,7 +7,11 @@ create table workers (
   hostname text not null,
   pid integer not null,
   started_at timestamptz not null default now(),
-  lease_until timestamptz not null
+  lease_until timestamptz not null,
+  -- Of which release it is, which queues it serves, and how many jobs it runs at a time.
+  version text not null default '',
+  queues text[] not null default '{}',
+  slots integer not null default 0 check (slots >= 0)
 );
 create index workers_lease on workers (lease_until);
 call postroom.erasure_rule('workers', org_rows => null);
