@@ -126,7 +126,7 @@
   }
 
   // What no change of the thing itself says: how many are before it, and what a lost stream would have said.
-  setInterval(() => live() && Date.now() - askedAt > 10000 && refresh(), 10000);
+  setInterval(() => live() && Date.now() - askedAt > (source ? 30000 : 10000) && refresh(), 10000);
 
   document.addEventListener("visibilitychange", () => (document.hidden ? close("hidden") : open()));
   document.addEventListener("htmx:afterSettle", () => {
