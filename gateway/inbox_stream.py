@@ -18,6 +18,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from domain.jobs.failures import Failure, Forbidden, Gone, Invalid
 from domain.orgs.privacy.redaction import redact_document
+from gateway.http.bounded_protocol import END_STREAM
 from gateway.http.callers import Reader, key_holder
 from gateway.http.problems import problems
 from gateway.http.resources import resources_of
@@ -48,12 +49,16 @@ class InboxStream(Response):
         self._org_id, self._user_id = whose
         self._after = after
 
-    async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
-        """Send items until the client is gone or the time is over; raises `Throttled` before it begins."""
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send items until the client is gone, the time is over or the gateway stops.
+
+        Raises `Throttled` before it begins.
+        """
         with self._resources.streams.hold(self._org_id), self._resources.bells.watch(self._user_id) as bell:
             headers = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-store")]
             await send({"type": "http.response.start", "status": 200, "headers": headers})
             gone = asyncio.create_task(_until_gone(receive))
+            scope[END_STREAM] = gone.cancel
             try:
                 await self._tell(send, bell, gone)
             except (Failure, DatabaseError) as error:

@@ -1,6 +1,6 @@
 """The seven named queues with their names in a broker, and the categories of jobs (docs: seeds.md#004-30)."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -98,6 +98,10 @@ class BrokerNames:
     def name(self, queue: str) -> str:
         """The name of a queue in the broker."""
         return self.prefix + queue
+
+    def served(self, names: Collection[str]) -> list[str]:
+        """Which of the fleet's queues a consumer of these names serves; its clients' names do not count."""
+        return [queue.value for queue in Queue if self.name(queue.value) in names]
 
     def queue(self, name: object) -> Queue | None:
         """The fleet's queue with this name in the broker, or of its clients'; None for any other name."""

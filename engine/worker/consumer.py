@@ -11,7 +11,6 @@ from kombu.common import ignore_errors
 from redis.exceptions import DataError
 
 from domain.jobs.monitoring.liveness import WorkerCondition
-from domain.jobs.queues import Queue
 from engine.broker.hints import Unreadable
 from engine.celery_patches.buffered_events import BufferedEvents
 from engine.celery_patches.prefork_sentinels import watch_again
@@ -79,9 +78,7 @@ class FleetConsumer(BufferedEvents):
 
     def served_queues(self) -> Sequence[str]:
         """The queues that this worker serves, by their names in the ledger."""
-        names = runtime().broker_names
-        served = {queue.name for queue in self.task_consumer.queues}
-        return [queue.value for queue in Queue if names.name(queue.value) in served]
+        return runtime().broker_names.served({queue.name for queue in self.task_consumer.queues})
 
     def condition(self) -> WorkerCondition | None:
         """What the watchdog looks at, from its thread; None before the ledger loop takes part in the event loop."""

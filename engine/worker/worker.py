@@ -9,7 +9,9 @@ import sys
 import threading
 import time
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from functools import partial
+from importlib.metadata import version
 from typing import Any, NoReturn
 
 import structlog
@@ -39,6 +41,8 @@ from storage.postgres.readiness import database_checks
 
 log = structlog.get_logger(__name__)
 
+RELEASE = version("postroom")
+
 COLLECT_EVERY = (10_000, 5, 5)
 """Python's garbage collector looks for cycles after so many new objects, by generation. Its own 700 were a sixth of
 what a short job cost, for a batch of claims makes thousands of objects that live for a moment. If the older generations
@@ -66,6 +70,7 @@ class FleetWorker(DrainingWorker):
         super().on_init_blueprint()
         spare_the_collector()
         end_if_it_can_never_work()
+        self.describe_itself()
         signals.worker_shutting_down.connect(self.begin_grace)
         signals.worker_shutdown.connect(return_claims, weak=False)
         report_deaths()
@@ -73,6 +78,12 @@ class FleetWorker(DrainingWorker):
         watchdog.start()
         self.watched_threads: list[threading.Thread] = [watchdog, keep_lease()]
         report_unknown_seals(runtime())
+
+    def describe_itself(self) -> None:
+        """Say in its row of the ledger, with its lease, what it is and serves."""
+        process = runtime()
+        served = process.broker_names.served(self.app.amqp.queues.consume_from)
+        process.worker = replace(process.worker, version=RELEASE, queues=tuple(served), slots=self.concurrency)
 
     grace_ends_at = math.inf
     """Until when running jobs may go on; from the first signal, warm or cold, they have the grace."""

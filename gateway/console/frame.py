@@ -11,7 +11,7 @@ from fastapi import Request
 from domain.jobs.failures import Invalid
 from domain.orgs.access.operators import CONSOLE
 from gateway.console.pulse import Counter, Pulse, counters_of
-from gateway.console.reading import ConsoleReads
+from gateway.console.reading import reads_of
 from gateway.console.things import ORG, AnyOperation, Things, system_of
 from gateway.console.visitors import Visitor
 from gateway.http.resources import resources_of
@@ -112,12 +112,6 @@ def systems() -> Sequence[tuple[str, Sequence[tuple[str, Sequence[AnyOperation]]
         (system, [(area.name, tuple(area.operations)) for area in of_system])
         for system, of_system in groupby(ordered, key=system_of)
     ]
-
-
-def reads_of(request: Request) -> ConsoleReads:
-    """What the console of this application reads by."""
-    reads: ConsoleReads = request.app.state.console
-    return reads
 
 
 def pulse_of(request: Request) -> Pulse:

@@ -15,11 +15,16 @@ from settings import Settings
 from storage.postgres.database import Reader, ReadingDatabase
 
 READS_AT_ONCE = 4
-"""Pages that are made at a time in a process: each has a thread, and a connection while it reads."""
+"""Connections of a process's console: one for each of its threads."""
+PAGES_AT_ONCE = READS_AT_ONCE - 1
+"""Pages that are made, and deeds that are done, at a time. The thread that is left looks sessions up, and beats the
+pulse: neither waits for a page."""
 READS_OF_OPERATOR = 2
-"""Of these for one operator, who may have fifty tabs open."""
+"""Of the pages for one operator, who may have fifty tabs open."""
 READ_WITHIN_S = 2.0
-"""A statement of a page. One that takes longer is answered with advice, and not waited for."""
+"""A statement of a page, and the wait for a thread. What takes longer is answered with advice, and not waited for."""
+EVERYBODY = UUID(int=0)
+"""Whose slots are, which all operators share."""
 
 T = TypeVar("T")
 
@@ -30,16 +35,19 @@ class ConsoleReads:
     def __init__(self, settings: Settings) -> None:
         """Nothing connects yet."""
         self.database = ReadingDatabase(settings, connections=READS_AT_ONCE, most_s=READ_WITHIN_S)
-        self._slots = RequestPlaces(READS_OF_OPERATOR, READ_WITHIN_S)
-        self._threads = ThreadPoolExecutor(READS_AT_ONCE, thread_name_prefix="console")
+        self._of_each = RequestPlaces(READS_OF_OPERATOR, READ_WITHIN_S)
+        self._of_all = RequestPlaces(PAGES_AT_ONCE, READ_WITHIN_S)
+        self._threads = ThreadPoolExecutor(PAGES_AT_ONCE, thread_name_prefix="console")
+        self._look_ups = RequestPlaces(1, READ_WITHIN_S)
+        self._looking_up = ThreadPoolExecutor(1, thread_name_prefix="console look-up")
 
     async def do(self, request: Request, operator_id: UUID, work: Callable[[], T]) -> T:
         """What `work` returns, made in one of the console's threads.
 
         A browser that gives the request up ends the statement that runs. Raises `Busy` where the operator's other
-        requests hold the slots.
+        requests, or everybody's, hold the slots.
         """
-        async with self._slots.hold(operator_id):
+        async with self._of_each.hold(operator_id), self._of_all.hold(EVERYBODY):
             reader = Reader()
             gone = asyncio.create_task(until_gone(request.receive))
             doing = asyncio.get_running_loop().run_in_executor(
@@ -54,14 +62,26 @@ class ConsoleReads:
             finally:
                 gone.cancel()
 
+    async def look_up(self, work: Callable[[], T]) -> T:
+        """What `work` returns, which asks for a few keys; it waits for no page. Raises `Busy` where too many wait."""
+        async with self._look_ups.hold(EVERYBODY):
+            return await asyncio.get_running_loop().run_in_executor(self._looking_up, work)
+
     def stop(self) -> None:
         """End the threads, and close the connections."""
-        self._threads.shutdown(wait=True, cancel_futures=True)
+        for threads in (self._threads, self._looking_up):
+            threads.shutdown(wait=True, cancel_futures=True)
         self.database.dispose()
 
     def _read(self, reader: Reader, work: Callable[[], T]) -> T:
         with self.database.read_by(reader):
             return work()
+
+
+def reads_of(request: Request) -> ConsoleReads:
+    """What the console of this application reads by."""
+    reads: ConsoleReads = request.app.state.console
+    return reads
 
 
 async def until_gone(receive: Receive) -> None:

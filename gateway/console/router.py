@@ -2,23 +2,22 @@
 
 from collections.abc import Callable
 from typing import Annotated
+from uuid import UUID
 
 from fastapi import APIRouter, FastAPI, Path, Request, Response, status
 from fastapi.responses import RedirectResponse
 
 from domain.jobs.failures import Gone, Invalid
-from domain.orgs.access.operators import CONSOLE, cookie_name, page_after
+from domain.orgs.access.operators import CONSOLE, page_after
 from gateway.console import derived, pages, sign_in
-from gateway.console.frame import THEME, THEMES, pulse_of, reads_of
-from gateway.console.pulse import Pulse, PulseStream
-from gateway.console.reading import ConsoleReads
+from gateway.console.frame import THEME, THEMES, pulse_of
+from gateway.console.pulse import Pulse, PulseStream, Viewer
+from gateway.console.reading import ConsoleReads, reads_of
 from gateway.console.rendering import static_answer
 from gateway.console.troubles import ConsoleRoute
 from gateway.console.visitors import ConsoleForm, Signed, Writing
-from gateway.http.resources import resources_of
 from gateway.oidc import pages as provider_pages
 from settings import Settings
-from storage.orgs.access import operators
 
 YEAR_S = 365 * 86_400
 Name = Annotated[str, Path(max_length=60)]
@@ -55,11 +54,15 @@ async def static_file(digest: Name, name: Name) -> Response:
 
 
 @router.get("/pulse")
-async def pulse(request: Request, visitor: Signed) -> Response:
-    """What changes in the heads of pages, as server-sent events; nothing for whoever is of some orgs only."""
-    if visitor.org_ids is not None:
+async def pulse(request: Request, visitor: Signed, watch: UUID | None = None) -> Response:
+    """What changes in the head of a page and in the thing it is about, as server-sent events.
+
+    Whoever is of some orgs sees no numbers of the fleet in the head: without a thing, nothing.
+    """
+    if visitor.org_ids is not None and watch is None:
         return Response(status_code=status.HTTP_204_NO_CONTENT)
-    return PulseStream(request, pulse_of(request), visitor.operator_id, lambda: is_signed(request))
+    viewer = Viewer(visitor.session_id, visitor.org_ids, watch)
+    return PulseStream(pulse_of(request), visitor.operator_id, viewer)
 
 
 @router.post("/theme")
@@ -107,10 +110,3 @@ async def deed(request: Request, visitor: Writing, form: ConsoleForm, area: Name
 async def no_page(_visitor: Signed, area: Name, command: Name, rest: str) -> Response:
     """Nothing is there; a page says so."""
     raise Gone(f"there is no page {area}/{command}/{rest[:100]}")
-
-
-def is_signed(request: Request) -> bool:
-    """Whether the session of a request is still good; a look that keeps no session alive."""
-    name, _ = cookie_name(resources_of(request).settings.public_url)
-    with reads_of(request).database.ledger() as tx:
-        return operators.find_session(tx, request.cookies.get(name, "")) is not None

@@ -10,7 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
-from domain.jobs.failures import Failure, Invalid, Throttled
+from domain.jobs.failures import Busy, Failure, Invalid, Throttled
 from domain.orgs.access.operators import NotProven
 from domain.orgs.privacy.redaction import redact_text
 from gateway.console.rendering import page
@@ -34,6 +34,7 @@ ADVICE: Mapping[int, tuple[str, str]] = {
     503: ("This cannot be shown now", "Wait a minute and reload. The command line may still answer."),
 }
 """By status: what happened, and what to do."""
+TOO_MANY = ("Other pages are being made", "Wait a moment, and reload. An operator has two pages made at a time.")
 TOO_SLOW = ("This takes longer than two seconds to find", "Narrow the time, the type or the org, and ask again.")
 
 
@@ -69,6 +70,8 @@ def _failed(request: Request, failure: Failure) -> Response:
         headers["Retry-After"] = str(max(1, round(failure.retry_after.total_seconds())))
     if isinstance(failure, StatementAborted):
         return trouble(request, status, headers={"Retry-After": "1"}, advice=TOO_SLOW)
+    if isinstance(failure, Busy):
+        return trouble(request, status, headers={"Retry-After": "1"}, advice=TOO_MANY)
     if status in UNSAID:
         log.warning("unavailable", code=failure.code, reason=logs.sanitise(failure))
         return trouble(request, status, headers={"Retry-After": str(RETRY_AFTER_S)})

@@ -21,6 +21,7 @@ from domain.jobs.failures import Forbidden
 from domain.jobs.job import ActorType
 from domain.orgs.access.api_keys import Role
 from domain.orgs.access.operators import MAY, PROVE, SIGN_IN, NotProven, OperatorRights, OperatorRole, cookie_name
+from gateway.console.reading import reads_of
 from gateway.http.bodies import FORM_WITHIN_S, LONGEST_JSON, form_fields, read_body
 from gateway.http.request_ids import origin_of
 from gateway.http.resources import resources_of
@@ -82,15 +83,24 @@ def add_handlers(app: FastAPI) -> None:
     app.add_exception_handler(NotProven, _send_to_prove)
 
 
-def visitor(request: Request) -> Visitor:
-    """Whoever has a session; raises `NotSignedIn` without one, and 404 while nobody could sign in."""
+async def visitor(request: Request) -> Visitor:
+    """Whoever has a session, looked up by the console's own connections.
+
+    Raises `NotSignedIn` without one, and 404 while nobody could sign in.
+    """
+    return await reads_of(request).look_up(lambda: find_visitor(request))
+
+
+def find_visitor(request: Request) -> Visitor:
+    """As `visitor`, in the thread of a route that asks others besides."""
     secret = _secret_of(request)
-    with resources_of(request).database.statements() as tx:
+    with reads_of(request).database.statements() as tx:
         found = operators.find_session(tx, secret)
         if found is None:
             check_console(is_there=operators.is_there_one(tx))
             raise NotSignedIn
-        if found.note:
+    if found.note:  # it writes, once a minute for a session
+        with resources_of(request).database.statements() as tx:
             operators.note_use(tx, found.session_id)
     return _visitor(found, secret)
 
@@ -130,7 +140,7 @@ ConsoleForm = Annotated[Mapping[str, str], Depends(console_form)]
 Signed = Annotated[Visitor, Depends(visitor)]
 
 
-def writing_visitor(request: Request, found: Signed, form: ConsoleForm) -> Visitor:
+async def writing_visitor(request: Request, found: Signed, form: ConsoleForm) -> Visitor:
     """Whoever has a session and sends a form of it; raises `Forbidden` for the form of another site or session."""
     check_same_origin(request)
     if not hmac.compare_digest(form.get(TOKEN, "").encode(), found.csrf_token.encode()):

@@ -37,6 +37,9 @@ SEND_BUFFER = 128 * 1024
 """Bytes of answers that the system keeps for a client. By itself it would grow to 4 MB: a client that asks on and never
 reads would be answered ten times."""
 
+END_STREAM = "postroom.end_stream"
+"""In a request's scope: what ends an answer that has no end of its own. A gateway that stops would wait for it."""
+
 PROBES = frozenset({b"/healthz", b"/readyz"})
 """Answered when everything else is refused: who probes would restart a process that is merely busy."""
 
@@ -131,6 +134,13 @@ class BoundedProtocol(asyncio.BufferedProtocol, HttpToolsProtocol):  # type: ign
         """Everything was read."""
         super().resume_writing()
         self._watch()
+
+    def shutdown(self) -> None:
+        """Begin to stop: what is being answered is answered, and streams end."""
+        super().shutdown()
+        end_stream = None if self.cycle is None else self.cycle.scope.get(END_STREAM)
+        if end_stream is not None:
+            end_stream()
 
     def end(self, reason: str) -> None:
         """Close the connection, whatever it still holds for its client."""

@@ -27,7 +27,7 @@ from gateway.console.sign_in import (
     operator_of,
 )
 from gateway.console.sign_in_pages import enter
-from gateway.console.visitors import Signed, Visitor, call_as, visitor
+from gateway.console.visitors import Signed, Visitor, call_as, find_visitor
 from gateway.http.resources import resources_of
 from gateway.oauth.pages import HEADERS
 from gateway.oidc.attempts import OidcAttempt, Purpose
@@ -75,7 +75,7 @@ def come_back(
     if attempt is None or purpose is None:
         log.warning("sign_in_refused", code="oidc.state")
         return ask_for_sign_in(request, HTTPStatus.FORBIDDEN, {}, OTHER_BROWSER)
-    signed = visitor(request) if purpose == "proof" else None
+    signed = find_visitor(request) if purpose == "proof" else None
     try:
         if error or not code or iss not in {"", provider.issuer}:
             raise Forbidden("the provider sent the browser back without a code of its own", code="oidc.denied")

@@ -80,6 +80,7 @@ class QueueDepth(Record):
     published: int = Field(description="Wait for a worker.")
     parked: int = Field(description="Wait for a gate or a concurrency key.")
     held: int = Field(description="Claimed or running.")
+    slots: int = Field(description="How many jobs its workers run at a time. A worker may serve several queues.")
     oldest_due_s: float = Field(description="For how many seconds the oldest has been due that is not held or parked.")
 
 

@@ -18,7 +18,9 @@ class WorkerView(Record):
     """A process that runs jobs, or did until its lease ended."""
 
     plural: ClassVar = "workers"
-    columns: ClassVar = ("worker_id", "state", "hostname", "pid", "started_at", "lease_until", "held")
+    columns: ClassVar = (
+        "worker_id", "state", "hostname", "version", "queues", "slots", "held", "started_at", "lease_until",
+    )  # fmt: skip
     worker_id: UUID
     state: str = Field(description="`active`, or `gone`: its lease has ended, and its jobs are rescued.")
     hostname: str
@@ -26,6 +28,9 @@ class WorkerView(Record):
     node_id: UUID = Field(description="What the processes of one machine share.")
     started_at: datetime
     lease_until: datetime = Field(description="It renews the lease while it lives.")
+    version: str = Field(description="Of which release it is.")
+    queues: list[str] = Field(description="Those that it serves.")
+    slots: int = Field(description="How many jobs it runs at a time.")
     held: int = Field(description="Jobs that it has claimed or runs, among the 10,000 that are checked next.")
 
 

@@ -50,6 +50,12 @@ class Worker:
     node_id: UUID
     hostname: str
     pid: int
+    version: str = ""
+    """Of which release it is."""
+    queues: tuple[str, ...] = ()
+    """Those that it serves, by their names in the ledger."""
+    slots: int = 0
+    """How many jobs it runs at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +243,8 @@ def record_starts(tx: Transaction, starts: Sequence[tuple[UUID, UUID, datetime]]
 
 def renew_lease(tx: Transaction, worker: Worker, lease: timedelta) -> datetime:
     """Register a process, or renew its lease; returns the database's time."""
-    at: datetime = tx.run("renew_lease", **asdict(worker), lease=lease)[0].at
+    facts = asdict(worker) | {"queues": list(worker.queues)}
+    at: datetime = tx.run("renew_lease", **facts, lease=lease)[0].at
     return at
 
 

@@ -311,6 +311,7 @@ class ReadingDatabase(Database):
         short = min(most_s, settings.statement_timeout_s)
         super().__init__(settings.model_copy(update={"database_pool_size": connections, "statement_timeout_s": short}))
         self._here = threading.local()
+        event.listen(self._ledger, "connect", _only_read)
         for engine in (self._ledger, *self._handlers.values()):
             event.listen(engine, "checkout", self._lend)
             event.listen(engine, "checkin", self._take_back)
@@ -323,13 +324,6 @@ class ReadingDatabase(Database):
             yield
         finally:
             self._here.reader = None
-
-    @contextmanager
-    def ledger(self) -> Iterator[Transaction]:
-        """As the engine's, and it only reads."""
-        with super().ledger() as transaction:
-            transaction.raw("set transaction read only")
-            yield transaction
 
     @contextmanager
     def tenant(
@@ -349,6 +343,12 @@ class ReadingDatabase(Database):
         reader: Reader | None = getattr(self._here, "reader", None)
         if reader is not None:
             reader.leave()
+
+
+def _only_read(connection: BoundedConnection, _record: object) -> None:
+    """Let a session only read, whatever transactions it has."""
+    connection.execute("set default_transaction_read_only = on")
+    connection.commit()
 
 
 def _handlers_engine(settings: Settings, role: str) -> Engine:

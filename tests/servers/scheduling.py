@@ -16,6 +16,7 @@ LONG = (
     "tests/recipes",
     "tests/storage/jobs/plans/test_million_plans.py",
     "tests/storage/jobs/plans/test_list_plans.py",
+    "tests/gateway/console/test_page_plans.py",
     "tests/fleet/rabbitmq",
     "tests/sandbox/demo/test_demo.py",
     "tests/chaos/test_chaos_smoke.py",

@@ -18,7 +18,8 @@ from fastapi import APIRouter, Request, Response
 from domain.jobs.failures import Forbidden
 from domain.orgs.access.operators import CONSOLE
 from gateway.console.derived import Listing, Step, listing_of, refuse_unknown
-from gateway.console.frame import CURSOR, Frame, Shortcut, frame_of, reading_call, reads_of, sees
+from gateway.console.frame import CURSOR, Frame, Shortcut, frame_of, reading_call, sees
+from gateway.console.reading import reads_of
 from gateway.console.rendering import page
 from gateway.console.things import ORG, AnyOperation
 from gateway.console.troubles import ConsoleRoute

@@ -3,7 +3,7 @@
   "use strict";
   const base = document.documentElement.dataset.base;
   document.documentElement.classList.add("js");
-  let waitsForLetter = false, source = null, isPaused = false, failures = 0;
+  let waitsForLetter = false, source = null, watched = "", isPaused = false, failures = 0, asking = null, askedAt = 0;
 
   const lines = () => [...document.querySelectorAll("main tbody tr")];
   const current = () => document.querySelector("main tbody tr.current");
@@ -75,10 +75,16 @@
     say(state);
   }
 
-  // The head's numbers by server-sent events. Hidden pages close their stream: an operator has four.
+  const live = () => document.querySelector("[data-watch]");
+
+  // The head's numbers, and whether the thing of the page has changed, by server-sent events. Hidden pages close their
+  // stream: an operator has four.
   function open() {
-    if (source || isPaused || document.hidden || !document.getElementById("attention")) return;
-    source = new EventSource(`${base}/pulse`);
+    const watch = live()?.dataset.watch ?? "";
+    if (source && watch !== watched) close("hidden");
+    if (source || isPaused || document.hidden || !(watch || document.getElementById("attention"))) return;
+    watched = watch;
+    source = new EventSource(`${base}/pulse${watch && `?watch=${watch}`}`);
     source.addEventListener("open", () => {
       failures = 0;
       say("live");
@@ -87,6 +93,7 @@
       const shown = document.getElementById("attention");
       if (shown) shown.innerHTML = event.data;
     });
+    source.addEventListener("changed", refresh);
     source.addEventListener("over", () => close("over"));
     source.addEventListener("error", () => {
       failures += 1;
@@ -96,19 +103,35 @@
     });
   }
 
-  // A part of a page that changes while somebody looks; not while it is paused or hidden, and no error takes it away.
-  setInterval(async () => {
-    const part = document.querySelector("[data-refresh]");
+  // The part of a page that is live is asked for anew, each 2 s at most; not while it is paused or hidden, and no error
+  // takes it away.
+  async function ask() {
+    asking = null;
+    askedAt = Date.now();
+    const part = live();
     if (!part || isPaused || document.hidden) return;
     const answer = await fetch(location.href).catch(() => null);
     if (!answer?.ok || answer.redirected || !part.isConnected) return;
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById(part.id);
     const focus = part.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
-    if (fresh) part.replaceWith(fresh);
-    if (focus) fresh?.querySelector(`[href="${CSS.escape(focus)}"]`)?.focus();
-  }, 3000);
+    if (!fresh) return;
+    part.replaceWith(fresh);
+    window.htmx?.process(fresh);
+    if (focus) fresh.querySelector(`[href="${CSS.escape(focus)}"]`)?.focus();
+    open();
+  }
+
+  function refresh() {
+    asking ??= setTimeout(ask, Math.max(0, askedAt + 2000 - Date.now()));
+  }
+
+  // What no change of the thing itself says: how many are before it, and what a lost stream would have said.
+  setInterval(() => live() && Date.now() - askedAt > (source ? 30000 : 10000) && refresh(), 10000);
 
   document.addEventListener("visibilitychange", () => (document.hidden ? close("hidden") : open()));
-  document.addEventListener("htmx:afterSettle", () => (source ? say("live") : open()));
+  document.addEventListener("htmx:afterSettle", () => {
+    open();
+    if (source) say("live");
+  });
   open();
 })();

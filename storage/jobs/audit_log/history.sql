@@ -36,15 +36,17 @@ on conflict (org_id, hour, job_type) do update set
 
 -- name: add_queue_samples
 -- Keeps what was measured now, where it is more than what the minute has.
-insert into queue_samples as t (minute, queue, due, backlog, published, parked, held, oldest_due_s)
-select date_bin('1 minute', %(at)s, timestamptz 'epoch'), queue, due, backlog, published, parked, held, oldest_due_s
+insert into queue_samples as t (minute, queue, due, backlog, published, parked, held, oldest_due_s, slots)
+select date_bin('1 minute', %(at)s, timestamptz 'epoch'), queue, due, backlog, published, parked, held, oldest_due_s,
+  (select coalesce(sum(w.slots), 0) from workers w where w.lease_until > %(at)s and r.queue = any (w.queues))
 from jsonb_to_recordset(%(rows)s) as r (queue text, due integer, backlog integer, published integer, parked integer, held integer,
   oldest_due_s float8)
 on conflict (queue, minute, span) do update set columns(most)
 
 -- columns: most
   due = greatest(t.due, excluded.due), backlog = greatest(t.backlog, excluded.backlog), published = greatest(t.published, excluded.published),
-  parked = greatest(t.parked, excluded.parked), held = greatest(t.held, excluded.held), oldest_due_s = greatest(t.oldest_due_s, excluded.oldest_due_s)
+  parked = greatest(t.parked, excluded.parked), held = greatest(t.held, excluded.held), oldest_due_s = greatest(t.oldest_due_s, excluded.oldest_due_s),
+  slots = greatest(t.slots, excluded.slots)
 
 -- name: fold_job_minutes
 -- Makes rows of one span that are old into rows of the next one; returns how many. What is counted late finds its place in the next fold.
@@ -72,9 +74,9 @@ with old as (
 ), gone as (
   delete from queue_samples t using old o where t.queue = o.queue and t.minute = o.minute and t.span = %(span)s returning t.*
 ), folded as (
-  insert into queue_samples as t (minute, span, queue, due, backlog, published, parked, held, oldest_due_s)
+  insert into queue_samples as t (minute, span, queue, due, backlog, published, parked, held, oldest_due_s, slots)
   select date_bin(make_interval(mins => %(into)s), minute, timestamptz 'epoch') as minute, %(into)s, queue,
-    max(due), max(backlog), max(published), max(parked), max(held), max(oldest_due_s)
+    max(due), max(backlog), max(published), max(parked), max(held), max(oldest_due_s), max(slots)
   from gone group by 1, 3
   on conflict (queue, minute, span) do update set columns(most)
 )
@@ -115,7 +117,7 @@ order by s.at
 -- name: list_queue_history
 -- What waited in each queue in the steps of a range in which it was measured.
 select date_bin(%(step)s, minute, %(since)s) as at, queue, max(due) as due, max(backlog) as backlog, max(published) as published,
-  max(parked) as parked, max(held) as held, max(oldest_due_s) as oldest_due_s
+  max(parked) as parked, max(held) as held, max(oldest_due_s) as oldest_due_s, max(slots) as slots
 from queue_samples
 where queue = any (%(queues)s::text[]) and minute >= %(since)s and minute < %(before)s
 group by 1, 2 order by 1, 2
@@ -123,7 +125,7 @@ group by 1, 2 order by 1, 2
 -- name: list_queue_depths
 -- The newest measurement of each queue.
 select s.* from unnest(%(queues)s::text[]) as q (name) cross join lateral (
-  select minute as at, queue, due, backlog, published, parked, held, oldest_due_s from queue_samples where queue = q.name
+  select minute as at, queue, due, backlog, published, parked, held, oldest_due_s, slots from queue_samples where queue = q.name
   order by minute desc limit 1
 ) as s
 

@@ -64,6 +64,8 @@ create table queue_samples (
   held integer not null,
   -- For how many seconds the oldest job that was due, in the backlog or published had been due.
   oldest_due_s double precision not null,
+  -- How many jobs the workers that served it ran at a time; one that serves several queues counts for each.
+  slots integer not null default 0,
   primary key (queue, minute, span)
 ) with (fillfactor = 70);
 create index queue_samples_in_order on queue_samples (span, minute);

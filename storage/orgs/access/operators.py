@@ -5,7 +5,7 @@ Of links and cookies the database keeps digests, of passwords argon2id's hash. F
 
 import hashlib
 import secrets
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from uuid import UUID
@@ -88,6 +88,12 @@ def find_session(tx: Transaction, secret: str) -> Session | None:
         return None
     rights = OperatorRights(OperatorRole(rows[0].role), _scope(rows[0]), rows[0].is_proven)
     return Session(rows[0].session_id, rows[0].operator_id, rows[0].email, rights, rows[0].note)
+
+
+def good_sessions(tx: Transaction, session_ids: Collection[UUID]) -> frozenset[UUID]:
+    """Which of these sessions are good; a look that keeps none of them alive."""
+    rows = tx.run("list_good_sessions", session_ids=sorted(session_ids), idle=IDLE)
+    return frozenset(row.session_id for row in rows)
 
 
 def note_use(tx: Transaction, session_id: UUID) -> None:

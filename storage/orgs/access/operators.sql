@@ -5,6 +5,12 @@ select o.id as operator_id, o.email, o.role, o.org_ids, s.id as session_id,
 from operator_sessions s join operators o on o.id = s.operator_id
 where s.digest = %(digest)s and s.seen_at > now() - %(idle)s::interval and s.ends_at > now() and o.deactivated_at is null
 
+-- name: list_good_sessions
+-- Which of these sessions are good by now.
+select s.id as session_id from operator_sessions s join operators o on o.id = s.operator_id
+where s.id = any (%(session_ids)s::uuid[])
+  and s.seen_at > now() - %(idle)s::interval and s.ends_at > now() and o.deactivated_at is null
+
 -- name: note_operator_session
 -- The session was used.
 update operator_sessions set seen_at = now() where id = %(session_id)s and seen_at < now() - %(note_every)s::interval

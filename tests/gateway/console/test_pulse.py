@@ -1,19 +1,20 @@
-"""The pulse: live numbers for who looks, nothing while nobody looks, an end with the session."""
+"""The pulse: live numbers and changes for who looks, nothing while nobody looks."""
 
 import asyncio
-import urllib.request
 from collections.abc import Iterator
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from psycopg import Connection
 
 from domain.jobs.failures import Throttled
-from gateway.console.pulse import STREAMS_OF_OPERATOR, Pulse
+from domain.orgs.access.operators import OperatorRole
+from gateway.console.pulse import STREAMS_OF_OPERATOR, Pulse, Viewer
 from gateway.console.reading import ConsoleReads
 from settings import Settings
-from tests.gateway.console.signed import SignedBrowser
-from tests.gateway.serving import ask
+from storage.postgres.database import Database
+from tests.doubles.factories import enqueue_one, make_job_type, make_org
+from tests.gateway.console.signed import signed_cookie
 
 CLOSED = "insert into gates (scope, key, reason, actor) values ('queue', 'default', 'a test', 'ada')"
 
@@ -25,25 +26,63 @@ def reads(settings: Settings) -> Iterator[ConsoleReads]:
     made.stop()
 
 
-def test_it_sleeps_without_viewers_and_shows_the_newest_to_each(reads: ConsoleReads, database: Connection) -> None:
+@pytest.fixture
+def session_id(store: Database, database: Connection) -> UUID:
+    signed_cookie(store, OperatorRole.ADMIN)
+    found = database.execute("select id from operator_sessions").fetchone()
+    assert found is not None
+    return UUID(str(found[0]))
+
+
+async def changed(viewer: Viewer) -> None:
+    async with asyncio.timeout(30):
+        await viewer.changed.wait()
+    viewer.changed.clear()
+
+
+def test_it_sleeps_without_viewers_and_shows_the_newest_to_each(
+    reads: ConsoleReads, database: Connection, session_id: UUID
+) -> None:
     async def play() -> None:
-        pulse = Pulse(reads, beat_s=0.01)
+        pulse, first, second = Pulse(reads, beat_s=0.01), Viewer(session_id), Viewer(session_id)
         assert not pulse.is_awake
-        with pulse.watch() as first:
+        with pulse.watch(first):
             assert pulse.is_awake
-            async with asyncio.timeout(30):
-                await first.changed.wait()
+            await changed(first)
             assert "<b>0</b> closed gates" in first.waiting["attention"]
-            with pulse.watch() as second:
+            with pulse.watch(second):
+                await changed(second)
                 assert second.waiting == first.waiting
-                first.waiting.clear()
-                first.changed.clear()
                 database.execute(CLOSED)
-                async with asyncio.timeout(30):
-                    await first.changed.wait()
+                await changed(first)
+                await changed(second)
                 assert "<b>1</b> closed gates" in first.waiting["attention"]
                 assert second.waiting == first.waiting
         assert not pulse.is_awake
+
+    asyncio.run(play())
+
+
+def test_a_change_of_a_job_is_shown_to_whom_it_may_be_shown(
+    reads: ConsoleReads, store: Database, database: Connection, session_id: UUID, org: UUID
+) -> None:
+    make_job_type(store)
+    job_id = enqueue_one(store, org)
+
+    async def play() -> None:
+        pulse = Pulse(reads, beat_s=0.01)
+        of_org, of_other = (
+            Viewer(session_id, frozenset({one}), job_id) for one in (org, make_org(database, "the others"))
+        )
+        with pulse.watch(of_org), pulse.watch(of_other):
+            await changed(of_org)
+            first = of_org.waiting.pop("changed")
+            database.execute("update jobs set priority = 1 where id = %s", (job_id,))
+            await changed(of_org)
+            assert of_org.waiting.pop("changed") != first
+            database.execute("delete from operator_sessions")
+            await changed(of_other)
+            assert (of_other.is_over, of_other.waiting) == (True, {}), "neither numbers of the fleet nor the job"
 
     asyncio.run(play())
 
@@ -59,16 +98,3 @@ def test_an_operator_has_so_many_streams_and_no_more(reads: ConsoleReads) -> Non
         pass
     for one in held:
         one.__exit__(None, None, None)
-
-
-def test_a_stream_begins_with_the_numbers(admin: SignedBrowser) -> None:
-    request = urllib.request.Request(f"{admin.url}/console/pulse", headers={"Cookie": admin.cookie})  # noqa: S310 - the test's own
-    with urllib.request.urlopen(request, timeout=30) as stream:  # noqa: S310 - as above
-        assert stream.headers["content-type"].startswith("text/event-stream")
-        lines = [stream.readline().decode().strip() for _ in range(4)]
-    assert "event: attention" in lines
-
-
-def test_no_stream_is_for_strangers(admin: SignedBrowser) -> None:
-    answer = ask(f"{admin.url}/console/pulse")
-    assert b"Sign in" in answer.body

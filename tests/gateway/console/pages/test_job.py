@@ -26,7 +26,7 @@ def test_a_dead_job_says_why_shows_its_attempts_and_what_to_do(
     assert f"/console/jobs/mend?job_id={job_id}" in text
     assert f"curl -X POST {admin.url}/v1/jobs/{job_id}/retry" in text
     assert f"celery -A tasks jobs retry {job_id}" in text
-    assert "hx-trigger" not in text
+    assert "data-watch" not in text
     assert "text(9)" in text
     looks = "select count(*) from audit_log where event = 'operator.looked'"
     assert database.execute(looks).fetchone() == (0,)
@@ -39,10 +39,10 @@ def test_a_waiting_job_is_live_until_somebody_looks_at_values(
 ) -> None:
     waiting = enqueue_one(process.database, org, "probe_jobs.ending", payload={"word": "well"})
     text = admin.text(f"/jobs/show?job_id={waiting}")
-    assert 'hx-trigger="every 5s"' in text
+    assert f'data-watch="{waiting}"' in text
     assert f"/console/jobs/cancel?job_id={waiting}" in text
     assert "/console/jobs/retry" not in text
-    assert "hx-trigger" not in admin.text(f"/jobs/show?job_id={waiting}&show_values=yes")
+    assert "data-watch" not in admin.text(f"/jobs/show?job_id={waiting}&show_values=yes")
 
 
 def test_an_effect_is_on_the_page_of_its_job(admin: SignedBrowser, process: Runtime, org: UUID) -> None:

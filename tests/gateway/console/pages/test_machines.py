@@ -108,7 +108,7 @@ def test_a_run_is_drawn_with_its_nodes_as_links_and_says_what_it_waits_for(
     flows.drain()
     text = admin.text(f"/workflows/show?run_id={run_id}")
     assert 'class="node succeeded"' in text
-    assert "data-refresh" in text
+    assert "data-watch" in text
     assert "go waits for the event go" in text
     assert "ask asks a person" in text
     links = hrefs(text)
@@ -119,7 +119,7 @@ def test_a_run_is_drawn_with_its_nodes_as_links_and_says_what_it_waits_for(
     assert "secret-value" not in node
     assert "text(12)" in node
     shown = admin.text(f"{first.removeprefix('/console')}&show_values=yes")
-    assert ("secret-value" in shown, "data-refresh" in shown) == (True, False)
+    assert ("secret-value" in shown, "data-watch" in shown) == (True, False)
 
 
 def test_a_failed_run_says_why_and_is_live_no_more(admin: SignedBrowser, flows: Workflows) -> None:
@@ -128,7 +128,7 @@ def test_a_failed_run_says_why_and_is_live_no_more(admin: SignedBrowser, flows: 
     run_id = flows.finish("short")
     text = admin.text(f"/workflows/show?run_id={run_id}")
     assert "Resume does again what failed" in text
-    assert "data-refresh" not in text
+    assert "data-watch" not in text
     assert "no node nothing" in admin.text(f"/workflows/show?run_id={run_id}&node=nothing", 404)
 
 

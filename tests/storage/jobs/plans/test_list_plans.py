@@ -32,7 +32,7 @@ from storage.postgres.queries import statement
 from storage.search import MOST_OF_A_KIND
 from tests.servers.servers import SessionServers
 from tests.storage.jobs.plans.explained import indexes, nodes, plans_of
-from tests.storage.jobs.plans.million import million_url
+from tests.storage.jobs.plans.million import FILL_LISTS, ORGS, million_url
 
 BIG = {"jobs", "audit_entries", "idempotency_keys"}
 MOST = MOST_LOOKED_AT[-1]
@@ -41,49 +41,13 @@ MOST_ROWS = MOST + MOST // 4 + 100
 MOST_BUFFERS = 5_000
 """Pages that one statement may look at."""
 
-FILL = """
-insert into dead_letters (org_id, job_id, job_type, queue, payload, payload_version, reason, error, plan, state,
-  created_at, resolved_at)
-select id, uuidv4(), 'probe.run', 'default', '{}', 1, 'r', '{}', 'p',
-  case when n % 100 = 0 then 'open' else 'discarded' end, at, case when n % 100 > 0 then at end
-from (select n, now() - n * interval '1 minute' as at, o.id from generate_series(1, 7000) n, nine_orgs o) as letters;
-insert into idempotency_keys (org_id, key, kind, mode, status, job_id, owner_token, expires_at, last_seen_at,
-  result_ref)
-select id, 'effect ' || n, 'effect', 'find', case when n % 2 = 0 then 'unknown' else 'succeeded' end, uuidv4(),
-  uuidv4(), now() + interval '30 days', now() - n * interval '1 second', '{}'
-from generate_series(1, 60000) n, one_org;
-insert into audit_entries (event, org_id, actor_type, actor_id, request_id, correlation_id)
-select 'gate.closed', id, 'user', 'ada', 'r', 'c' from generate_series(1, 1000), nine_orgs;
-insert into jobs (id, org_id, job_type, queue, payload, payload_version, idempotency_key, guarded, actor_type, actor_id,
-  request_id, correlation_id, max_attempts, deadline, state, created_at, foreign_at, finished_at, cancel_reason,
-  parent_id)
-select uuidv4(), o.id, 'probe.run', 'default', '{}', 1, 'f' || n, false, 'system', 'x', 'r', 'c', 5,
-  interval '5 minutes', 'canceled', now() - n * interval '1 second', now() - n * interval '1 second', now(),
-  'not needed',
-  (select id from jobs order by id limit 1)
-from generate_series(1, 30000) n, one_org o;
-insert into job_minutes (minute, job_type, queue, enqueued, started, retried, succeeded, failed, dead, canceled, lost,
-  seconds, histogram, microcents)
-select date_bin('1 minute', now(), 'epoch') - n * interval '1 minute', 'probe.t' || t, 'default', 1, 1, 0, 1, 0, 0, 0,
-  0, 1.5, array_fill(1, array[17]), 0
-from generate_series(0, 4320) n, generate_series(1, 20) t order by n;
-insert into org_hours select date_bin('1 hour', now(), 'epoch') - n * interval '1 hour', o.id, 'probe.t' || t, 1, 1,
-  0, 0, 0, 1, 0
-from generate_series(0, 2400) n, generate_series(1, 10) t, nine_orgs o;
-insert into queue_samples select date_bin('1 minute', now(), 'epoch') - n * interval '1 minute', 1, q, 1, 1, 1, 1, 1, 1
-from generate_series(0, 4320) n, unnest(array['default', 'critical', 'exports']) q;
-analyze jobs, dead_letters, idempotency_keys, audit_entries, job_minutes, org_hours, queue_samples
-"""
-"""Letters and deeds of nine orgs; effects in doubt of one, and canceled children whose ids say nothing."""
-
 
 @pytest.fixture(scope="module")
 def million(servers: SessionServers) -> Iterator[Connection]:
     with psycopg.connect(million_url(servers)) as owner:
         owner.execute("set session_replication_role = replica")
-        owner.execute("create temporary view one_org as select id from orgs where name = 'tenant 7'")
-        owner.execute("create temporary view nine_orgs as select id from orgs where name like 'tenant _'")
-        owner.execute(FILL.encode())
+        owner.execute(ORGS.encode())
+        owner.execute(FILL_LISTS.encode())
         owner.execute("set session_replication_role = origin")
         owner.execute("set auto_explain.log_analyze = on; set auto_explain.log_buffers = on")
         yield owner
