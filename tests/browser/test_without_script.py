@@ -15,7 +15,7 @@ def test_pages_are_read_without_script(stand: Stand, troubles: dict[str, Trouble
         assert answer is not None
         assert answer.ok, path
         expect(page.locator("main h1")).to_have_count(1)
-        expect(page.locator("main .empty, main table, main dl, main section, main form")).not_to_have_count(0)
+        expect(page.locator("main :is(.empty, .cards, table, dl, section, form)")).not_to_have_count(0)
 
 
 def test_the_way_from_a_letter_to_its_org_needs_no_script(
