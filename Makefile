@@ -12,7 +12,7 @@ INSTALLED := $(VENV)/.installed
 PIP := $(RUN) -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo up down test test-long sweep one check format bench chaos soak hostile new-job new-area rights trips golden docs lock clean
+.PHONY: help install demo up down test test-long test-browser pictures sweep one check format bench chaos soak hostile new-job new-area rights trips golden docs lock clean
 
 help:  ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,6 +48,13 @@ test: $(INSTALLED)  ## the suite without its long tests, on embedded servers
 
 test-long: $(INSTALLED)  ## all other tests: whole fleets that are killed and frozen, the crash sweep, the HTTP fuzzer
 	@PYTHONDONTWRITEBYTECODE= $(RUN) -m pytest -n $(TEST_WORKERS) --dist worksteal --length long
+
+# They need Chromium: apt-get install --no-install-recommends chromium.
+test-browser: $(INSTALLED)  ## an operator's day at the console, in Chromium: by mouse, by keys, without script
+	@PYTHONDONTWRITEBYTECODE= $(RUN) -m pytest tests/browser
+
+pictures: $(INSTALLED)  ## take docs/pictures anew of a running fleet, in Chromium, for a person to look at
+	@PYTHONDONTWRITEBYTECODE= $(RUN) -m tests.browser.pictures
 
 sweep: $(INSTALLED)  ## crash every job type at every boundary: build/sweep/report.json; SWEEP=--help
 	@$(RUN) -m tests.sweep $(SWEEP)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
+from urllib.parse import parse_qsl
 from uuid import UUID
 
 from fastapi import Request
@@ -71,6 +72,12 @@ class Frame:
     def base(self) -> str:
         """The console's path."""
         return self.things.base
+
+    @property
+    def asked(self) -> Sequence[tuple[str, str]]:
+        """The query of the page, which stays as it is when another org is chosen."""
+        query = parse_qsl(self.path.partition("?")[2])
+        return [(name, text) for name, text in query if name not in {ORG, CURSOR, DONE}]
 
     @property
     def org_name(self) -> str:

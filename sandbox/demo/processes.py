@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sandbox.demo.addresses import Addresses, port_of
 from sandbox.servers.child_process import ChildProcess, Command
-from sandbox.servers.free_port import LOOPBACK
+from sandbox.servers.free_port import LOOPBACK, find_free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 HTTP_TIMEOUT_S = 2.0
@@ -93,9 +93,13 @@ def gateway_and_flower(addresses: Addresses, folder: Path) -> list[Member]:
 def workers(addresses: Addresses, folder: Path) -> list[Member]:
     """Workers for every queue, and beat, as an operator would start them."""
     make = _Maker(folder, addresses.environment())
+    # One worker counts what the console's charts show: whichever has a port for its metrics.
+    counts = _Maker(folder, addresses.environment() | {"POSTROOM_METRICS_PORT": str(find_free_port())})
     return [
         *(
-            make(f"worker-{worker.name}", worker_arguments(worker), says(f"{worker.name}@local ready"))
+            (counts if worker == WORKERS[0] else make)(
+                f"worker-{worker.name}", worker_arguments(worker), says(f"{worker.name}@local ready")
+            )
             for worker in WORKERS
         ),
         make("beat", ["celery", "-A", "tasks", "beat"], says("beat: Starting")),

@@ -32,6 +32,9 @@ LONG = (
 )
 """Files and folders that `make test-long` takes and `make test` leaves: together they take half of the whole run."""
 
+BROWSER = ("tests/browser",)
+"""Folders that `make test-browser` takes alone: their tests need Chromium."""
+
 LONG_FIRST = (*LONG, "tests/commands", "tests/sandbox")
 """Files and folders, the longest tests first; all others follow. A long test that began last would be waited for."""
 
@@ -49,7 +52,7 @@ def stands_in(place: str, folders: Iterable[str]) -> bool:
 
 def leaves_out(length: str | None, place: str) -> bool:
     """Whether a run of the `short` or the `long` tests leaves a file out; without a length, none does."""
-    return length is not None and stands_in(place, LONG) != (length == "long")
+    return length is not None and (stands_in(place, BROWSER) or stands_in(place, LONG) != (length == "long"))
 
 
 @cache  # thousands of tests stand in a few hundred files

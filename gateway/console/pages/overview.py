@@ -79,7 +79,7 @@ def fill(look: Look) -> Mapping[str, Any]:
         failures = look.table(list_failure_groups, look.call(list_failure_groups, Window(NEWEST), since=kept.since))
     return {
         "status": list(status_of(queues, look.frame)) if of_fleet else [],
-        "tone": "warn" if any(one.is_late for one in queues) else "good",
+        "tone": "warn" if any(one.is_late for one in queues) or age_of(queues) > STALE_AFTER else "good",
         "queues": queues,
         "chosen": kept,
         "charts": history_charts(look, kept) if kept is not None else [],
@@ -110,15 +110,20 @@ def _line(look: Look, depth: QueueDepth, now: datetime, waited: Sequence[float |
     return QueueLine(depth, OLDEST_DUE_S[depth.queue], into / PACE_MINUTES, ended / PACE_MINUTES, waited)
 
 
+def age_of(queues: Sequence[QueueLine]) -> timedelta:
+    """How old the newest numbers are; of none, no age."""
+    now = datetime.now(UTC)
+    return now - max((one.depth.at for one in queues), default=now)
+
+
 def status_of(queues: Sequence[QueueLine], frame: Frame) -> Iterator[str]:
     """The fleet in sentences: first whether the queues are in time, then what needs a person."""
     if not queues:
         yield "Nothing was measured yet: no worker counts. Start one with celery -A tasks worker."
         return
-    newest = max(one.depth.at for one in queues)
-    age = datetime.now(UTC) - newest
+    age = age_of(queues)
     if age > STALE_AFTER:
-        yield f"The numbers are {lasting(age.total_seconds())} old: no worker counts since {newest:%H:%M} UTC."
+        yield f"The numbers are {lasting(age.total_seconds())} old: a worker with a port for its metrics counts them."
     late = [one for one in queues if one.is_late]
     for one in late:
         yield (

@@ -1,6 +1,7 @@
 """One job: why it is where it is, its attempts as a picture, what it did outside, and what can be done with it."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -152,3 +153,5 @@ def _deeds(look: Look, job_id: UUID, state: str) -> Sequence[Deed]:
 
 
 JOB = HandPage(path="jobs/show", title="Job", fill=fill, needs=read_job, asks=("job_id",))
+READ = replace(JOB, path="jobs/read")
+"""Where a deed leads that makes a job."""

@@ -1,0 +1,104 @@
+"""A small fleet with some mail, left running for browsers: tests play on it, and pictures are taken of it."""
+
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from sandbox.demo import set_up
+from sandbox.demo.doors import HttpDoor
+from sandbox.demo.fleet import Fleet, Tell
+from sandbox.demo.mailbox_story import OWNER
+from sandbox.demo.story import ACCESS_TOKEN, ORG, REFRESH_TOKEN, deliver, make_mailbox, whole_story
+from sandbox.emulator.control import GmailAccount, MessagePlace
+from sandbox.emulator.fault_order import FaultOrder
+from sandbox.servers.waiting import wait_until
+
+OPERATORS = ("operator@postroom.example", "keyboard@postroom.example")
+PASSWORD = "quiet orange ladders"
+WITHIN_S = 90.0
+"""How long anything may take on a busy machine of two cores."""
+HELD_UP_S = 4.0
+
+
+@dataclass(frozen=True)
+class Stand:
+    """The fleet, its database, one mailbox with mail, a key of the org, and links by which operators sign in."""
+
+    fleet: Fleet
+    database: psycopg.Connection[Any]
+    mailbox: GmailAccount
+    door: HttpDoor
+    org_id: str
+    account_id: str
+    places: Mapping[str, MessagePlace]
+    """Where each message lies, by its file, the oldest first."""
+    links: Mapping[str, str]
+    """One-time links, by the operators' addresses."""
+
+    @property
+    def console(self) -> str:
+        """The address of the console."""
+        return f"{self.fleet.addresses.gateway}/console"
+
+    def ask(self, sql: str, *values: object) -> Any:  # noqa: ANN401  # a value of any type
+        """The first column of the first row; None without a row."""
+        row = self.database.execute(sql, values).fetchone()  # type: ignore[call-overload]  # the tests' own statements
+        return None if row is None else row[0]
+
+    def wait(self, describe: str, sql: str, *values: object) -> Any:  # noqa: ANN401  # a value of any type
+        """Wait until a statement answers with something true."""
+        return wait_until(lambda: self.ask(sql, *values), within=WITHIN_S, describe=describe)
+
+    def rest(self) -> None:
+        """Wait until no job is at work or due."""
+        self.wait(
+            "the fleet to rest", "select not exists (select from jobs where finished_at is null and run_at < now())"
+        )
+
+    def hold_up(self, thread_id: str) -> None:
+        """Let Gmail take its time with a thread, so that a job about it is seen while it runs."""
+        self.fleet.gmail.order(FaultOrder(operation="threads.*", path=thread_id, delay_s=HELD_UP_S))
+
+    def enqueue(self, job_type: str, **payload: object) -> str:
+        """Enqueue a job as a service does; its id."""
+        return str(self.door.post("/v1/jobs", {"job_type": job_type, "payload": payload})["job_id"])
+
+
+@contextmanager
+def running_stand(folder: Path, tell: Tell, mails: int) -> Iterator[Stand]:
+    """Start a fleet, connect a mailbox with the newest messages of the story, and wait until they are decided about."""
+    with Fleet(folder, tell) as fleet, psycopg.connect(fleet.addresses.database, autocommit=True) as database:
+        mailbox = make_mailbox(fleet.gmail)
+        places = deliver(mailbox, whole_story()[-mails:])
+        with ThreadPoolExecutor() as threads:
+            links = {email: threads.submit(_link, fleet, email) for email in OPERATORS}
+            account_id = set_up.connect(
+                fleet, org=ORG, email=OWNER, access_token=ACCESS_TOKEN, refresh_token=REFRESH_TOKEN
+            )
+            key = fleet.celery(
+                "keys", "create", "--org", ORG, "--role", "operator", "--name", "browser", secret_answer=True
+            )["key"]
+            stand = Stand(
+                fleet,
+                database,
+                mailbox,
+                HttpDoor(fleet.addresses.gateway, str(key)),
+                "",
+                account_id,
+                places,
+                {email: link.result() for email, link in links.items()},
+            )
+        stand = replace(stand, org_id=str(stand.ask("select org_id from accounts")))
+        stand.wait("the mail to be stored", "select count(*) >= %s from messages", mails)
+        stand.rest()
+        tell(f"{mails} messages are stored and decided about")
+        yield stand
+
+
+def _link(fleet: Fleet, email: str) -> str:
+    return str(fleet.celery("operators", "add", email, "--role", "admin", secret_answer=True)["link"])
