@@ -12,7 +12,7 @@ INSTALLED := $(VENV)/.installed
 PIP := $(RUN) -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo up down test test-long sweep one check format bench chaos soak hostile new-job new-area rights trips golden docs lock clean
+.PHONY: help install demo up down test gate test-long sweep one check format bench chaos soak hostile new-job new-area rights trips golden docs lock clean
 
 help:  ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,20 +34,25 @@ $(INSTALLED): $(LOCKED) pyproject.toml
 
 # Demo, local stack and tests start many processes. Where PYTHONDONTWRITEBYTECODE is set, each would compile every module
 # anew: 8 s of CPU for a command instead of 3.
+export PYTHONDONTWRITEBYTECODE :=
+
 demo: $(INSTALLED)  ## play the whole story on a mailbox of real mail, in about two minutes; DAY=1: a day of three people
-	@PYTHONDONTWRITEBYTECODE= $(RUN) -m sandbox.demo.demo $(if $(DAY),--day)
+	@$(RUN) -m sandbox.demo.demo $(if $(DAY),--day)
 
 up: $(INSTALLED)  ## start the local stack with the whole fleet and leave it running
-	@PYTHONDONTWRITEBYTECODE= $(RUN) -m sandbox.up
+	@$(RUN) -m sandbox.up
 
 down: $(INSTALLED)  ## stop the local stack
 	@$(RUN) -m sandbox.up --down
 
 test: $(INSTALLED)  ## the suite without its long tests, on embedded servers
-	@PYTHONDONTWRITEBYTECODE= $(RUN) -m pytest -n $(TEST_WORKERS) --dist worksteal --length short
+	@$(RUN) -m pytest -n $(TEST_WORKERS) --dist worksteal --length short
+
+gate: $(INSTALLED)  ## the suite, and the long tests in which workers are killed or kept waiting: .ci/run takes these
+	@$(RUN) -m pytest -n $(TEST_WORKERS) --dist worksteal --length gate
 
 test-long: $(INSTALLED)  ## all other tests: whole fleets that are killed and frozen, the crash sweep, the HTTP fuzzer
-	@PYTHONDONTWRITEBYTECODE= $(RUN) -m pytest -n $(TEST_WORKERS) --dist worksteal --length long
+	@$(RUN) -m pytest -n $(TEST_WORKERS) --dist worksteal --length long
 
 sweep: $(INSTALLED)  ## crash every job type at every boundary: build/sweep/report.json; SWEEP=--help
 	@$(RUN) -m tests.sweep $(SWEEP)

@@ -31,7 +31,28 @@ LONG = (
 )
 """Files and folders that `make test-long` takes and `make test` leaves: together they take half of the whole run."""
 
-LONG_FIRST = (*LONG, "tests/commands", "tests/sandbox")
+OF_THE_GATE = (
+    "tests/storage/jobs/plans/test_list_plans.py",
+    "tests/chaos/test_chaos_smoke.py",
+    "tests/fleet/drafts",
+    "tests/fleet/waiting",
+    "tests/fleet/test_kills.py",
+)
+"""Of the long tests those that `make gate` takes, too: workers are killed or kept waiting, and the plans of lists."""
+
+OF_THE_HOUSE = (
+    "tests/house",
+    "tests/test_glossary.py",
+    "tests/tools/test_patterns.py",
+    "tests/engine/celery_patches/test_private_names.py",
+    "tests/engine/test_one_way_to_run.py",
+    "tests/engine/worker/test_clocks.py",
+    "tests/observability/test_logs.py",
+    "tests/providers/test_meters.py",
+)
+"""Files and folders whose tests parse every module of the repository: side by side, one worker does so for all."""
+
+LONG_FIRST = (*LONG, *OF_THE_HOUSE, "tests/commands", "tests/sandbox")
 """Files and folders, the longest tests first; all others follow. A long test that began last would be waited for."""
 
 ONE_BY_ONE = ("tests/fleet", "tests/sweep", "tests/model")
@@ -47,7 +68,9 @@ def stands_in(place: str, folders: Iterable[str]) -> bool:
 
 
 def leaves_out(length: str | None, place: str) -> bool:
-    """Whether a run of the `short` or the `long` tests leaves a file out; without a length, none does."""
+    """Whether a run of the `short` or the `long` tests, or that of the `gate`, leaves a file out; else, none does."""
+    if length == "gate":
+        return stands_in(place, LONG) and not stands_in(place, OF_THE_GATE)
     return length is not None and stands_in(place, LONG) != (length == "long")
 
 

@@ -3,11 +3,11 @@
 import pytest
 
 from tests.house.reading import ROOT
-from tests.servers.scheduling import LONG_FIRST, ONE_BY_ONE, TOGETHER, leaves_out, rank, unit_of
+from tests.servers.scheduling import LONG_FIRST, OF_THE_GATE, ONE_BY_ONE, TOGETHER, leaves_out, rank, unit_of
 
 
 def test_every_place_exists() -> None:
-    assert [place for place in {*LONG_FIRST, *ONE_BY_ONE, *TOGETHER} if not (ROOT / place).exists()] == []
+    assert [place for place in {*LONG_FIRST, *OF_THE_GATE, *ONE_BY_ONE, *TOGETHER} if not (ROOT / place).exists()] == []
 
 
 def test_a_place_of_its_own_goes_before_the_folder_that_it_stands_in() -> None:
@@ -35,3 +35,9 @@ def test_each_file_belongs_to_one_length(place: str) -> None:
 
 def test_a_fleet_takes_long() -> None:
     assert leaves_out("short", "tests/fleet/test_kills.py")
+
+
+def test_the_gate_takes_the_short_tests_and_some_of_the_long_ones() -> None:
+    assert not any(leaves_out("gate", place) for place in (*OF_THE_GATE, "tests/domain/jobs/test_retry.py"))
+    assert all(leaves_out("short", place) for place in OF_THE_GATE)
+    assert leaves_out("gate", "tests/fleet/test_beats.py")
