@@ -20,7 +20,6 @@ from psycopg import Connection, connect
 from pydantic import SecretStr
 
 import tasks  # noqa: F401 - fills the catalogue
-from engine.app import publish_catalogue
 from engine.runtime import Runtime, install
 from engine.worker.lease import renew
 from sandbox.servers.postgres_server import PostgresServer
@@ -31,6 +30,7 @@ from storage.postgres.store_mark import mark_store
 from tests.doubles.factories import make_org
 from tests.doubles.mail_environment import MailEnvironment, running_environment
 from tests.doubles.told_people import ToldPeople, told_people
+from tests.servers.published import COPIED, publish_once, published_template
 from tests.servers.python_processes import PreparedPython
 from tests.servers.quiet_room import room
 from tests.servers.scheduling import LongFirst, leaves_out, rank
@@ -52,6 +52,8 @@ hypothesis_settings.load_profile("suite")
 
 SERVERS_FOR_WORKERS = pytest.StashKey[ExitStack]()
 HANDED_OVER = "postroom_servers"
+PROCESSES = frozenset({"env", "process", "told"})
+"""The fixtures that publish the catalogue."""
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -173,10 +175,22 @@ def servers(request: pytest.FixtureRequest) -> Iterator[SessionServers]:
         yield started
 
 
+@pytest.fixture(scope="session")
+def published(servers: SessionServers) -> Iterator[str]:
+    """The name of a template in which the catalogue is published."""
+    with published_template(servers) as name:
+        yield name
+
+
 @pytest.fixture
-def database_url(servers: SessionServers) -> Iterator[str]:
-    """The owner's URL of a migrated database that belongs to this test alone."""
-    with temporary_database(servers, template=TEMPLATE) as url:
+def database_url(servers: SessionServers, published: str, request: pytest.FixtureRequest) -> Iterator[str]:
+    """The owner's URL of a migrated database that belongs to this test alone.
+
+    Where a process of the fleet is asked for, too, the catalogue is published in it.
+    """
+    of_process = PROCESSES & set(request.fixturenames)
+    template, named = (published, COPIED) if of_process else (TEMPLATE, "test")
+    with temporary_database(servers, template=template, named=named) as url:
         yield url
 
 
@@ -249,7 +263,7 @@ def process(settings: Settings) -> Iterator[Runtime]:
     """A process of the fleet, inside the test's own."""
     made = Runtime(settings, jitter=lambda: 0.5)
     install(made)
-    publish_catalogue()
+    publish_once()
     renew(made)
     yield made
     install(None)
