@@ -24,7 +24,7 @@ from engine.runtime import Runtime, install
 from engine.worker.lease import renew
 from sandbox.servers.postgres_server import PostgresServer
 from sandbox.servers.valkey_server import ValkeyServer
-from settings import Settings
+from settings import Settings, load
 from storage.postgres.database import Database
 from storage.postgres.store_mark import mark_store
 from tests.doubles.factories import make_org
@@ -208,12 +208,19 @@ def database(database_url: str) -> Iterator[Connection]:
         yield connection
 
 
-@pytest.fixture
-def broker_url(servers: SessionServers, worker_id: str) -> str:
-    """The URL of an empty broker that no other test uses meanwhile."""
+@pytest.fixture(scope="session")
+def own_broker(servers: SessionServers, worker_id: str) -> Iterator[tuple[str, redis.Redis]]:
+    """The URL of the broker that belongs to this process, and a client of it."""
     url = servers.broker_url(broker_number(int(worker_id.removeprefix("gw")) if worker_id != "master" else 0))
     with redis.Redis.from_url(url) as client:
-        client.flushdb()
+        yield url, client
+
+
+@pytest.fixture
+def broker_url(own_broker: tuple[str, redis.Redis]) -> str:
+    """The URL of an empty broker that no other test uses meanwhile."""
+    url, client = own_broker
+    client.flushdb()
     return url
 
 
@@ -234,11 +241,13 @@ def own_valkey(tmp_path: Path) -> Iterator[ValkeyServer]:
 @pytest.fixture
 def settings(database_url: str, broker_url: str, tmp_path: Path) -> Settings:
     """Settings of this test's own database, broker and folder of artifacts."""
-    made = Settings(
-        database_url=SecretStr(database_url),
-        broker_url=SecretStr(broker_url),
-        artifacts_url=SecretStr(f"file://{tmp_path}/artifacts"),
-    )
+    urls = {
+        "database_url": database_url,
+        "broker_url": broker_url,
+        "artifacts_url": f"file://{tmp_path}/artifacts",
+    }
+    # The environment was read when Celery was set up. To read it anew takes 3 ms.
+    made = load().model_copy(update={name: SecretStr(url) for name, url in urls.items()})
     mark_store(made)
     return made
 
