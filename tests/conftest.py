@@ -20,17 +20,17 @@ from psycopg import Connection, connect
 from pydantic import SecretStr
 
 import tasks  # noqa: F401 - fills the catalogue
-from engine.app import publish_catalogue
 from engine.runtime import Runtime, install
 from engine.worker.lease import renew
 from sandbox.servers.postgres_server import PostgresServer
 from sandbox.servers.valkey_server import ValkeyServer
-from settings import Settings
+from settings import Settings, load
 from storage.postgres.database import Database
 from storage.postgres.store_mark import mark_store
 from tests.doubles.factories import make_org
 from tests.doubles.mail_environment import MailEnvironment, running_environment
 from tests.doubles.told_people import ToldPeople, told_people
+from tests.servers.published import COPIED, publish_once, published_template
 from tests.servers.python_processes import PreparedPython
 from tests.servers.quiet_room import room
 from tests.servers.scheduling import LongFirst, leaves_out, rank
@@ -44,6 +44,7 @@ from tests.servers.servers import (
     temporary_database,
 )
 from tests.servers.session_folder import session_folder
+from tests.servers.shared_imports import import_share
 
 # Nothing here may depend on how busy the machine is, and Hypothesis measures how fast it makes its inputs.
 hypothesis_settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -51,6 +52,8 @@ hypothesis_settings.load_profile("suite")
 
 SERVERS_FOR_WORKERS = pytest.StashKey[ExitStack]()
 HANDED_OVER = "postroom_servers"
+PROCESSES = frozenset({"env", "process", "told"})
+"""The fixtures that publish the catalogue."""
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -98,7 +101,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=int,
         help="random runs of the ledger's model test, instead of the suite's few fixed ones",
     )
-    parser.addoption("--mutants", type=int, default=1_200, help="mutants of mail that are read")
+    parser.addoption("--mutants", type=int, default=500, help="mutants of mail that are read")
     parser.addoption("--write-trips", action="store_true", help="write anew how many trips jobs take to PostgreSQL")
     parser.addoption(
         "--fuzz-seed", type=int, help="what the fuzzers of messages begin with; by default a random number"
@@ -133,10 +136,27 @@ def pytest_report_header(config: pytest.Config) -> str:
     return f"fuzz seed: {config.option.fuzz_seed} (--fuzz-seed)"
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    """Let no collection of garbage look through what only grows; with xdist, import a share of the files first."""
+    given = getattr(session.config, "workerinput", None)
+    gc.disable()
+    try:
+        if given is not None:
+            import_share(session.config, int(given["workerid"].removeprefix("gw")), given["workercount"])
+        return (yield)
+    finally:
+        gc.enable()
+
+
 def pytest_collection_finish() -> None:
-    """Spare the garbage collector what lives as long as the session, the modules and the tests: a tenth of its time."""
+    """Spare the garbage collector what lives as long as the session, the modules and the tests: a tenth of its time.
+
+    It looks more rarely at what is left: sampled by perf, it took a twelfth of Python's CPU in tests.
+    """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 @pytest.fixture(scope="session")
@@ -151,10 +171,22 @@ def servers(request: pytest.FixtureRequest) -> Iterator[SessionServers]:
         yield started
 
 
+@pytest.fixture(scope="session")
+def published(servers: SessionServers) -> Iterator[str]:
+    """The name of a template in which the catalogue is published."""
+    with published_template(servers) as name:
+        yield name
+
+
 @pytest.fixture
-def database_url(servers: SessionServers) -> Iterator[str]:
-    """The owner's URL of a migrated database that belongs to this test alone."""
-    with temporary_database(servers, template=TEMPLATE) as url:
+def database_url(servers: SessionServers, published: str, request: pytest.FixtureRequest) -> Iterator[str]:
+    """The owner's URL of a migrated database that belongs to this test alone.
+
+    Where a process of the fleet is asked for, too, the catalogue is published in it.
+    """
+    of_process = PROCESSES & set(request.fixturenames)
+    template, named = (published, COPIED) if of_process else (TEMPLATE, "test")
+    with temporary_database(servers, template=template, named=named) as url:
         yield url
 
 
@@ -172,12 +204,19 @@ def database(database_url: str) -> Iterator[Connection]:
         yield connection
 
 
-@pytest.fixture
-def broker_url(servers: SessionServers, worker_id: str) -> str:
-    """The URL of an empty broker that no other test uses meanwhile."""
+@pytest.fixture(scope="session")
+def own_broker(servers: SessionServers, worker_id: str) -> Iterator[tuple[str, redis.Redis]]:
+    """The URL of the broker that belongs to this process, and a client of it."""
     url = servers.broker_url(broker_number(int(worker_id.removeprefix("gw")) if worker_id != "master" else 0))
     with redis.Redis.from_url(url) as client:
-        client.flushdb()
+        yield url, client
+
+
+@pytest.fixture
+def broker_url(own_broker: tuple[str, redis.Redis]) -> str:
+    """The URL of an empty broker that no other test uses meanwhile."""
+    url, client = own_broker
+    client.flushdb()
     return url
 
 
@@ -198,11 +237,13 @@ def own_valkey(tmp_path: Path) -> Iterator[ValkeyServer]:
 @pytest.fixture
 def settings(database_url: str, broker_url: str, tmp_path: Path) -> Settings:
     """Settings of this test's own database, broker and folder of artifacts."""
-    made = Settings(
-        database_url=SecretStr(database_url),
-        broker_url=SecretStr(broker_url),
-        artifacts_url=SecretStr(f"file://{tmp_path}/artifacts"),
-    )
+    urls = {
+        "database_url": database_url,
+        "broker_url": broker_url,
+        "artifacts_url": f"file://{tmp_path}/artifacts",
+    }
+    # The environment was read when Celery was set up. To read it anew takes 3 ms.
+    made = load().model_copy(update={name: SecretStr(url) for name, url in urls.items()})
     mark_store(made)
     return made
 
@@ -227,7 +268,7 @@ def process(settings: Settings) -> Iterator[Runtime]:
     """A process of the fleet, inside the test's own."""
     made = Runtime(settings, jitter=lambda: 0.5)
     install(made)
-    publish_catalogue()
+    publish_once()
     renew(made)
     yield made
     install(None)

@@ -89,6 +89,7 @@ def make_engine(
         pool_use_lifo=True,
         isolation_level="AUTOCOMMIT",
         json_deserializer=_document,
+        use_native_hstore=False,  # no column is one, and the first connection of each engine would look for the type
         hide_parameters=True,  # an error's text reaches logs, and a parameter may be mail or a secret
         connect_args={
             "options": startup_options(timeouts_ms(statement_s, lock_timeout_s)),

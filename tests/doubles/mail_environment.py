@@ -14,7 +14,6 @@ from pydantic import SecretStr
 
 from domain.jobs.job import NewJob
 from domain.mail.correspondence import EmailState
-from engine.app import publish_catalogue
 from engine.catalogue import catalogue
 from engine.runtime import Runtime, install
 from engine.worker.lease import renew
@@ -31,6 +30,7 @@ from tests.doubles.factories import pass_time, unmetered
 from tests.doubles.inline_worker import run_job
 from tests.doubles.mail_factories import connect_account
 from tests.doubles.stored_artifacts import bucket_url
+from tests.servers.published import publish_once
 
 OWNER = "owner@postroom.example"
 MOST_ROUNDS = 400
@@ -262,7 +262,7 @@ def environment_at(addresses: Addresses, settings: Settings, database: Connectio
     process = Runtime(settings, jitter=lambda: 0.0)
     install(process)
     try:
-        publish_catalogue()
+        publish_once()
         renew(process)
         account = connect(process, OWNER, "access-1", "refresh-1")
         yield MailEnvironment(process, database, control, mailbox, EmulatorControl(addresses.anthropic), account)

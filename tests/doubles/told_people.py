@@ -17,7 +17,6 @@ from domain.notifications.channels import Channel, Choice
 from domain.notifications.quiet_hours import quiet_hours
 from domain.notifications.reminders import Course, Reminder, ReminderState, Timing
 from domain.notifications.template import read_template
-from engine.app import publish_catalogue
 from engine.catalogue import catalogue
 from engine.relay.due_rows import DueRows
 from engine.runtime import Runtime, install
@@ -40,6 +39,7 @@ from storage.orgs.secrets.sealing import SecretPlace
 from tests.doubles.factories import make_org
 from tests.doubles.inline_worker import run_job
 from tests.doubles.mail_environment import NOWHERE, Addresses
+from tests.servers.published import publish_once
 
 FROM = "+15005550006"
 PUBLIC_URL = "https://mail.example.org"
@@ -187,7 +187,7 @@ def told_people(settings: Settings, database: Connection) -> Iterator[ToldPeople
         process = Runtime(here, jitter=lambda: 0.0)
         install(process)
         try:
-            publish_catalogue()
+            publish_once()
             renew(process)
             org_id = make_org(database, "The Example Org")
             with process.database.ledger() as tx:

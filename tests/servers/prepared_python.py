@@ -1,7 +1,8 @@
 """A Python that has imported the libraries of the fleet, and forks the processes that tests start.
 
-Importing the libraries costs more CPU than most of those processes use in their lives. A forked process imports this
-repository's own modules anew, in the environment and the folder that it is given, as `python -m` does.
+Importing costs more CPU than most of those processes use in their lives. Of this repository, those rooms are imported,
+too, that read no environment and make nothing which forked processes would share. A forked process imports all other
+modules anew, in the environment and the folder that it is given, as `python -m` does.
 
 `python tests/servers/prepared_python.py <address> <name of a variable>` serves at a Unix socket. Each connection asks
 for one process: it brings a line of JSON with its `words`, `environment` and `folder`, and a file descriptor for its
@@ -29,6 +30,9 @@ LIBRARIES = get_path("purelib")
 NOT_BEFORE_THE_FORK = frozenset({"celery.bin.celery", "celery.__main__"})
 """Modules of libraries that import modules of this repository."""
 
+EARLY_ROOMS = frozenset({"domain", "observability", "providers", "settings"})
+"""What is imported before the fork of this repository: two fifths of what a process of the fleet imports of it."""
+
 LAZY = (
     "celery.apps.beat",
     "celery.apps.worker",
@@ -46,24 +50,32 @@ import sys, importlib
 for name in ("celery.bin.celery", "tasks", *{LAZY!r}):
     importlib.import_module(name)
 files = {{name: getattr(module, "__file__", None) or "" for name, module in sys.modules.items()}}
-print("\\n".join(name for name, file in files.items() if file.startswith({LIBRARIES!r})))
+early = {sorted(EARLY_ROOMS)!r}
+print("\\n".join(name for name, file in files.items() if file.startswith({LIBRARIES!r}) or name.split(".")[0] in early))
 """
-"""A program that prints the modules of libraries which a process of the fleet imports, in their order."""
+"""A program that prints what a process of the fleet imports of libraries and of early rooms, in its order."""
 
 
 def preload() -> None:
-    """Import the libraries; raises `RuntimeError` when one of them imports what is this repository's."""
+    """Import libraries and early rooms; raises `RuntimeError` when one of them imports what is of another room."""
+    sys.path[0] = str(ROOT)
     words = [sys.executable, "-c", LIST]
     found = subprocess.run(words, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()  # noqa: S603  # our own program
     for name in found:
         if name not in NOT_BEFORE_THE_FORK:
             with suppress(ImportError):  # a part that only its library itself can import
                 import_module(name)
-    files = {getattr(module, "__file__", None) or "" for module in sys.modules.values()} - {str(Path(__file__))}
+    late = [module for name, module in sys.modules.items() if room_of(name) not in EARLY_ROOMS]
+    files = {getattr(module, "__file__", None) or "" for module in late} - {str(Path(__file__))}
     if ours := sorted(file for file in files if file.startswith(f"{ROOT}/") and not file.startswith(LIBRARIES)):
         raise RuntimeError(f"imported before the fork: {ours}")
     gc.collect()
     gc.freeze()  # a collection in a forked process would write to every page, and so copy it
+
+
+def room_of(module: str) -> str:
+    """The room of a module of this repository, by its name."""
+    return module.partition(".")[0]
 
 
 class Server:
@@ -150,6 +162,9 @@ def begin(request: dict[str, Any], output: int, mark: str) -> None:
     os.environ.clear()
     os.environ.update(request["environment"])
     os.chdir(request["folder"])
+    if request["folder"] != str(ROOT):  # which may have modules of the same names
+        for name in [name for name in sys.modules if room_of(name) in EARLY_ROOMS]:
+            del sys.modules[name]
     sys.path[0] = request["folder"]
     sys.argv[:] = request["words"]
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr] # the type is that of any stream

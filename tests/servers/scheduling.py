@@ -35,7 +35,19 @@ LONG = (
 BROWSER = ("tests/browser",)
 """Folders that `make test-browser` takes alone: their tests need Chromium."""
 
-LONG_FIRST = (*LONG, "tests/commands", "tests/sandbox")
+OF_THE_HOUSE = (
+    "tests/house",
+    "tests/test_glossary.py",
+    "tests/tools/test_patterns.py",
+    "tests/engine/celery_patches/test_private_names.py",
+    "tests/engine/test_one_way_to_run.py",
+    "tests/engine/worker/test_clocks.py",
+    "tests/observability/test_logs.py",
+    "tests/providers/test_meters.py",
+)
+"""Files and folders whose tests parse every module of the repository: side by side, one worker does so for all."""
+
+LONG_FIRST = (*LONG, *OF_THE_HOUSE, "tests/commands", "tests/sandbox")
 """Files and folders, the longest tests first; all others follow. A long test that began last would be waited for."""
 
 ONE_BY_ONE = ("tests/fleet", "tests/sweep", "tests/model")

@@ -63,9 +63,9 @@ def fill_template(owner_url: str) -> None:
 
 
 @contextmanager
-def temporary_database(servers: SessionServers, *, template: str) -> Iterator[str]:
+def temporary_database(servers: SessionServers, *, template: str, named: str = "test") -> Iterator[str]:
     """Lend one database copied from `template` and drop it afterwards, even while connected to; yields its URL."""
-    name = f"test_{uuid4().hex[:16]}"
+    name = f"{named}_{uuid4().hex[:16]}"
     create_database(servers, name, template=template)
     try:
         yield servers.database_url(name)

@@ -14,7 +14,8 @@ from tests.waiting import eventually
 
 SHOW = """
 import json, os, sys
-ours = [name for name in sys.modules if name.split(".")[0] in ("engine", "settings", "storage", "tasks", "tests")]
+rooms = ("domain", "engine", "providers", "settings", "storage", "tasks", "tests")
+ours = [name for name in sys.modules if name.split(".")[0] in rooms]
 print(json.dumps([sys.argv[1:], os.getcwd(), os.environ["WORD"], "sqlalchemy" in sys.modules, ours, __name__]))
 raise SystemExit(7)
 """
