@@ -101,7 +101,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=int,
         help="random runs of the ledger's model test, instead of the suite's few fixed ones",
     )
-    parser.addoption("--mutants", type=int, default=500, help="mutants of mail that are read")
+    parser.addoption("--mutants", type=int, default=1_200, help="mutants of mail that are read")
     parser.addoption("--write-trips", action="store_true", help="write anew how many trips jobs take to PostgreSQL")
     parser.addoption(
         "--fuzz-seed", type=int, help="what the fuzzers of messages begin with; by default a random number"

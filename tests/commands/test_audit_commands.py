@@ -125,7 +125,7 @@ def test_another_file_is_never_written_over(database: Connection, org: UUID, tmp
 def test_a_full_disk_leaves_nothing_and_records_nothing(
     process: Runtime, database: Connection, org: UUID, tmp_path: Path
 ) -> None:
-    add_entries(database, org, 500)
+    add_entries(database, org, 5_000)
     limited = ["/bin/sh", "-c", 'ulimit -f 8 && exec "$@"', "sh", *export_command(tmp_path)]
     done = subprocess.run(  # noqa: S603  # our own command
         limited, cwd=ROOT, env=environment(process), capture_output=True, text=True, check=False, timeout=60
@@ -206,7 +206,7 @@ def finish_after_crash(database: Connection, folder: Path) -> None:
 def test_a_kill_in_the_middle_of_a_file_loses_and_doubles_nothing(
     process: Runtime, database: Connection, org: UUID, tmp_path: Path
 ) -> None:
-    add_entries(database, org, 30_000)
+    add_entries(database, org, 100_000)
     folder = tmp_path / "exports"
     folder.mkdir()
     run = exporting(process, folder, tmp_path / "log")

@@ -26,7 +26,7 @@ from tests.doubles.odd_messages import (
     task_headers,
 )
 
-INPUTS = 3_000
+INPUTS = 10_000
 EXAMPLES = -(-INPUTS // len(good_messages()))
 CLOSED = (HintMessage, ForeignMessage, RefusedMessage)
 
@@ -75,7 +75,7 @@ def test_a_message_that_once_stopped_a_worker_is_read_or_refused(item: bytes) ->
     check(item)
 
 
-def test_thousands_of_odd_messages_are_read_or_refused(request: pytest.FixtureRequest) -> None:
+def test_ten_thousand_odd_messages_are_read_or_refused(request: pytest.FixtureRequest) -> None:
     seen: dict[str, int] = {}
 
     @seed(request.config.option.fuzz_seed)

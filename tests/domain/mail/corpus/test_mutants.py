@@ -1,6 +1,6 @@
 """Whatever becomes of a message on its way, it is read and can be answered: nothing raises, and the work is bounded.
 
-A run tries 500 mutants, half of them of seeds that were never tried before; `--mutants 10000` tries more.
+A run tries 1,200 mutants, half of them of seeds that were never tried before; `--mutants 10000` tries more.
 """
 
 import sys

@@ -7,7 +7,7 @@ import re
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.jobs.failures import Invalid
@@ -118,7 +118,6 @@ NAMES_OF_PEOPLE = st.lists(
 ).map(lambda words: unicodedata.normalize("NFKC", " ".join(words)))
 
 
-@settings(max_examples=40)  # for each, large patterns are compiled
 @given(
     NAMES_OF_PEOPLE,
     st.sampled_from(["as it is", "small", "in parts", "unseen letters", "many blanks", "last name first"]),
