@@ -265,10 +265,10 @@ def test_the_database_itself_refuses_another_address_and_another_account(store: 
     with store.ledger() as tx:
         found = operators.named(tx, ADA)
         assert found.account is not None
-        good = operators.OperatorIdentity(ADA, found.account, None)
+        good = OperatorIdentity(ADA, found.account, None)
         for identity in (
-            operators.OperatorIdentity(EVE, found.account, None),
-            operators.OperatorIdentity(ADA, b"x" * 32, None),
+            OperatorIdentity(EVE, found.account, None),
+            OperatorIdentity(ADA, b"x" * 32, None),
         ):
             assert operators.begin_session_by_account(tx, found.operator_id, identity) is None
         assert operators.begin_session_by_account(tx, found.operator_id, good)
