@@ -9,14 +9,13 @@ from fastapi.responses import RedirectResponse
 
 from domain.jobs.failures import Gone, Invalid
 from domain.orgs.access.operators import CONSOLE, page_after
-from gateway.console import derived, pages, sign_in
+from gateway.console import derived, pages, provider_sign_in, sign_in
 from gateway.console.frame import THEME, THEMES, pulse_of
 from gateway.console.pulse import Pulse, PulseStream, Viewer
 from gateway.console.reading import ConsoleReads, reads_of
 from gateway.console.rendering import static_answer
 from gateway.console.troubles import ConsoleRoute
 from gateway.console.visitors import ConsoleForm, Signed, Writing
-from gateway.oidc import pages as provider_pages
 from settings import Settings
 
 YEAR_S = 365 * 86_400
@@ -32,7 +31,7 @@ def add_console(app: FastAPI, settings: Settings) -> Callable[[], None]:
     reads = ConsoleReads(settings)
     app.state.console, app.state.pulse, app.state.shortcuts = reads, Pulse(reads), pages.shortcuts()
     app.include_router(sign_in.router)
-    app.include_router(provider_pages.router)
+    app.include_router(provider_sign_in.router)
     app.include_router(pages.router())
     app.include_router(router)
 

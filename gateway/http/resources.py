@@ -57,6 +57,9 @@ DOWNLOADS_AT_ONCE, DOWNLOADS_OF_ORG = 200, 20
 HASHES_AT_ONCE, HASH_WITHIN_S = 2, 5.0
 """Passwords that are hashed at a time, each in 19 MB and 30 ms of CPU, and how long the others wait, in no thread."""
 
+PROVIDER_AT_ONCE = 2
+"""Browsers for which the provider of sign-ins is asked at a time. One may take 30 s, and must leave threads for all."""
+
 NEEDED_JOB_TYPES = (SyncPayload.declaration.job_type,)
 """What the gateway enqueues; a catalogue without it would make every push come again."""
 
@@ -83,6 +86,8 @@ class Resources:
     sign_ins: SignInLimiter
     hashes: RequestPlaces
     """Of all who sign in, who share them as one."""
+    entrances: SharedPlaces
+    """Of those who are on their way to the provider, or back."""
     identities: IdentityProvider | None
     """At which operators have accounts; None where none is set."""
 
@@ -110,6 +115,9 @@ class Resources:
             artifacts=AsyncObstoreArtifacts(settings.artifacts_url),
             sign_ins=SignInLimiter(settings),
             hashes=RequestPlaces(HASHES_AT_ONCE, HASH_WITHIN_S),
+            entrances=SharedPlaces(
+                PROVIDER_AT_ONCE, PROVIDER_AT_ONCE, "others are on their way to the provider, or back"
+            ),
             identities=IdentityProvider.of(settings),
         )
 

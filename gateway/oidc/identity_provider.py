@@ -14,7 +14,6 @@ from pydantic import BaseModel, ValidationError
 from domain.jobs.failures import Forbidden, Permanent, Transient
 from domain.jobs.urls.origins import is_address
 from domain.orgs.access.operators import PROVIDER_RETURN, OperatorIdentity
-from gateway.http.fairness import SharedPlaces
 from gateway.oidc.attempts import OidcAttempt, Purpose
 from gateway.oidc.id_tokens import ALGORITHMS, ExpectedToken, check_id_token
 from providers.google.certificates import CertificateStore
@@ -23,8 +22,6 @@ from settings import Settings
 
 ANSWER_WITHIN_S = 10.0
 """A person waits in front of an empty page."""
-AT_ONCE = 2
-"""Browsers for which the provider is asked at a time: one may take 30 s, and must leave threads for all others."""
 DOCUMENT = "document"
 """By what the one document of an issuer is kept."""
 CODE_REFUSED, CLIENT_REFUSED = (400,), (401, 403)
@@ -51,8 +48,6 @@ class IdentityProvider:
         self._redirect_uri = settings.public_url + PROVIDER_RETURN
         self._documents = CertificateStore(timeout_s=within_s, read=_document)
         self._keys = CertificateStore(timeout_s=within_s, read=_keys)
-        self.slots = SharedPlaces(AT_ONCE, AT_ONCE, "others are on their way to the provider, or back")
-        """Whoever makes the provider be asked holds one."""
         self._client = RestClient("oidc", timeout_s=within_s, meter=_unmetered)
 
     @classmethod

@@ -185,4 +185,4 @@ def _signed(claims: Json, order: TokenOrder) -> str:
         return f"{text.decode()}.{base64.urlsafe_b64encode(made).rstrip(b'=').decode()}"
     algorithm = {"stranger": "RS256"}.get(by, by)
     headers = {"kid": KEY_IDS.get(algorithm, KEY_IDS["RS256"]), **order.header}
-    return jwt.PyJWS().encode(payload, None if by == "none" else key_of(by), algorithm=algorithm, headers=headers)
+    return jwt.PyJWS().encode(payload, "" if by == "none" else key_of(by), algorithm=algorithm, headers=headers)

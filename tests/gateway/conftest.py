@@ -6,6 +6,7 @@ import pytest
 
 from sandbox.emulator.control import GmailControl
 from sandbox.google.gmail import gmail_emulator
+from sandbox.oidc.oidc import OidcControl, oidc_emulator
 from settings import Settings
 from storage.jobs import job_types
 from storage.postgres.database import Database
@@ -63,3 +64,12 @@ def gateway(pushing: Settings, gmail: GmailControl, sync_type: str) -> Iterator[
     with serve(pushing) as url:
         gmail.configure_push(f"{url}/webhooks/gmail", AUDIENCE, service_account=PUSHER)
         yield url
+
+
+@pytest.fixture
+def provider() -> Iterator[OidcControl]:
+    """An OpenID Connect provider, at whose screen Ada is."""
+    with oidc_emulator() as emulator:
+        control = OidcControl(emulator.url)
+        control.set_person("ada@example.org")
+        yield control

@@ -250,7 +250,7 @@ def test_a_line_of_filters_finds_nothing_of_another_org(
 
 def test_no_filter_of_a_list_finds_anything_of_another_org(sign_in: SignIn, org: UUID, others: Others) -> None:
     """Each text, id and document by which a list can be narrowed, one by one, beside those that a page must have."""
-    browser, troubles, tried = sign_in(OperatorRole.ADMIN, org), [], 0
+    browser, troubles, tried = sign_in(OperatorRole.ADMIN, org), list[object](), 0
     for path, operation in OPERATIONS.items():
         if operation.events:
             continue

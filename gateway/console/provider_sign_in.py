@@ -80,7 +80,7 @@ def come_back(
         if error or not code or iss not in {"", provider.issuer}:
             raise Forbidden("the provider sent the browser back without a code of its own", code="oidc.denied")
         count_attempt(request, f"provider {network_of(request)}")
-        with provider.slots.hold(SYSTEM_ORG):
+        with resources_of(request).entrances.hold(SYSTEM_ORG):
             identity = provider.identify(attempt, purpose, code)
         answer = enter(request, _secret(request, identity, signed), attempt.after)
     except Failure as failure:
@@ -93,7 +93,7 @@ def come_back(
 def _send(request: Request, purpose: Purpose, after: str, signed: Visitor | None) -> Response:
     provider, attempt = _provider(request), OidcAttempt.begin(after)
     try:
-        with provider.slots.hold(SYSTEM_ORG):
+        with resources_of(request).entrances.hold(SYSTEM_ORG):
             answer = RedirectResponse(provider.screen(attempt, purpose), HTTPStatus.SEE_OTHER, HEADERS)
     except Failure as failure:
         return _refused(request, after, signed, failure)

@@ -1,8 +1,6 @@
 """Operators sign in through an OpenID Connect provider: whom it names, by which token, in which browser."""
 
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -10,12 +8,8 @@ import httpx2
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
-from hypothesis import given
-from hypothesis import strategies as st
 from psycopg import Connection
-from pydantic import SecretStr, ValidationError
 
-from domain.jobs.failures import Forbidden, Permanent, Transient
 from domain.jobs.job import SYSTEM_ORG
 from domain.orgs.access.operators import (
     CONSOLE,
@@ -27,33 +21,18 @@ from domain.orgs.access.operators import (
     OperatorIdentity,
 )
 from gateway.app import create_app
-from gateway.oidc.attempts import PURPOSES, OidcAttempt
-from gateway.oidc.identity_provider import IdentityProvider
 from sandbox.emulator.fault_order import FaultOrder
-from sandbox.oidc.oidc import OidcControl, oidc_emulator
-from sandbox.oidc.service import CLIENT_ID, CLIENT_SECRET
+from sandbox.oidc.oidc import OidcControl
 from settings import Settings
 from storage.orgs.access import operators
 from storage.postgres.database import Database
 from tests.gateway.console.conftest import ADA
 from tests.gateway.console.people import PUBLIC, Browser, add_operator, add_pages
+from tests.gateway.oidc.clients import with_provider
 
 WHO = "/console/who"
 ATTEMPT = "__Host-postroom-attempt"
 EVE = "eve@example.org"
-
-
-@pytest.fixture
-def provider() -> Iterator[OidcControl]:
-    with oidc_emulator() as emulator:
-        control = OidcControl(emulator.url)
-        control.set_person(ADA)
-        yield control
-
-
-def with_provider(settings: Settings, url: str) -> Settings:
-    of_provider = {"oidc_issuer": url, "oidc_client_id": CLIENT_ID, "oidc_client_secret": SecretStr(CLIENT_SECRET)}
-    return settings.model_copy(update={"public_url": PUBLIC, **of_provider})
 
 
 @pytest.fixture
@@ -82,18 +61,6 @@ def come_in(browser: Browser, start: str = PROVIDER_START) -> httpx2.Response:
     return browser.get(way_back(browser.get(start)))
 
 
-def identified(asked: IdentityProvider) -> OperatorIdentity:
-    """Whom the provider names at the end of an attempt, without a gateway."""
-    attempt = OidcAttempt.begin("")
-    back = parse_qs(urlsplit(httpx2.get(asked.screen(attempt, "sign-in")).headers["location"]).query)
-    return asked.identify(attempt, "sign-in", back["code"][0])
-
-
-@pytest.fixture
-def asked(provider: OidcControl) -> IdentityProvider:
-    return IdentityProvider(with_provider(Settings(), provider.url))
-
-
 def facts(database: Connection) -> list[tuple[object, ...]]:
     return database.execute("select signed_in_at is not null, account is not null from operators").fetchall()
 
@@ -110,65 +77,6 @@ def test_an_operator_comes_in_by_the_account_of_the_same_address(
     assert browser.client.cookies.get(ATTEMPT) is None
     rows = database.execute("select data from audit_entries where event = 'operator.signed_in'").fetchall()
     assert [row[0]["by"] for row in rows] == ["provider"]
-
-
-@pytest.mark.parametrize("signed_by", ["RS256", "ES256"])
-@pytest.mark.parametrize(
-    "claims", [{}, {"aud": [CLIENT_ID]}, {"aud": [CLIENT_ID, "another"], "azp": CLIENT_ID}, {"auth_time": None}]
-)
-def test_a_good_token_names_somebody(
-    asked: IdentityProvider, provider: OidcControl, signed_by: str, claims: dict[str, Any]
-) -> None:
-    provider.order_tokens(signed_by=signed_by, claims=claims)
-    found = identified(asked)
-    assert found.email == ADA
-    assert (found.authenticated_at is None) is ("auth_time" in claims)
-
-
-NOW = int(time.time())
-FORGED: dict[str, dict[str, Any]] = {
-    "unsigned": {"signed_by": "none"},
-    "signed with the public key": {"signed_by": "HS256"},
-    "signed by a stranger": {"signed_by": "stranger"},
-    "an algorithm that is not its own": {"signed_by": "HS256", "header": {"alg": "RS256"}},
-    "signed by the key of the other kind": {"signed_by": "ES256", "header": {"kid": "rsa-1"}},
-    "a key that nobody has": {"header": {"kid": "rsa-2"}},
-    "a key that signs no tokens": {"signed_by": "HS256", "header": {"kid": "oct-1"}},
-    "another issuer": {"claims": {"iss": "https://evil.example.org"}},
-    "the issuer and more": {"claims": {"iss": ["https://evil.example.org"]}},
-    "no issuer": {"claims": {"iss": None}},
-    "another client": {"claims": {"aud": "another"}},
-    "no client": {"claims": {"aud": None}},
-    "clients that are none": {"claims": {"aud": [1, 2]}},
-    "for us by another client": {"claims": {"azp": "another"}},
-    "for several by nobody": {"claims": {"aud": [CLIENT_ID, "another"]}},
-    "too old": {"claims": {"exp": NOW - 3600}},
-    "without an end": {"claims": {"exp": None}},
-    "an end without an end": {"claims": {"exp": "never"}},
-    "an infinite end": {"claims": {"exp": 1e400}},
-    "from tomorrow": {"claims": {"iat": NOW + 86_400}},
-    "good from tomorrow on": {"claims": {"nbf": NOW + 86_400}},
-    "of another attempt": {"claims": {"nonce": "x" * 43}},
-    "of no attempt": {"claims": {"nonce": None}},
-    "an attempt that is no text": {"claims": {"nonce": {"a": 1}}},
-    "an address that nobody has verified": {"claims": {"email_verified": False}},
-    "an address that may be verified": {"claims": {"email_verified": "true"}},
-    "an address of which nothing is said": {"claims": {"email_verified": None}},
-    "no address": {"claims": {"email": None}},
-    "an address that is none": {"claims": {"email": [ADA]}},
-    "nobody": {"claims": {"sub": None}},
-    "an empty name": {"claims": {"sub": ""}},
-    "too long": {"claims": {"more": "x" * 20_000}},
-    "an extension that must be understood": {"header": {"crit": ["exp"], "exp": 1}},
-}
-
-
-@pytest.mark.parametrize("order", FORGED.values(), ids=FORGED)
-def test_a_forged_token_names_nobody(asked: IdentityProvider, provider: OidcControl, order: dict[str, Any]) -> None:
-    provider.order_tokens(**order)
-    with pytest.raises(Forbidden) as refusal:
-        identified(asked)
-    assert ADA not in str(refusal.value)
 
 
 @pytest.mark.parametrize("claims", [{"nonce": "x" * 43}, {"email": "nobody@example.org"}])
@@ -265,36 +173,13 @@ def test_the_database_itself_refuses_another_address_and_another_account(store: 
     with store.ledger() as tx:
         found = operators.named(tx, ADA)
         assert found.account is not None
-        good = operators.OperatorIdentity(ADA, found.account, None)
+        good = OperatorIdentity(ADA, found.account, None)
         for identity in (
-            operators.OperatorIdentity(EVE, found.account, None),
-            operators.OperatorIdentity(ADA, b"x" * 32, None),
+            OperatorIdentity(EVE, found.account, None),
+            OperatorIdentity(ADA, b"x" * 32, None),
         ):
             assert operators.begin_session_by_account(tx, found.operator_id, identity) is None
         assert operators.begin_session_by_account(tx, found.operator_id, good)
-
-
-FAULTS = {
-    "never answers": FaultOrder(times=None, drop="before"),
-    "is broken": FaultOrder(times=None, status=500),
-    "sends elsewhere": FaultOrder(times=None, status=302, headers={"Location": "http://127.0.0.1:9/"}),
-    "says nothing": FaultOrder(times=None, status=200, text=""),
-    "says no JSON": FaultOrder(times=None, status=200, text="<html>"),
-    "says something else": FaultOrder(times=None, status=200, text='{"keys": 1}'),
-    "says what nests": FaultOrder(times=None, status=200, text="[" * 100_000),
-    "says too much": FaultOrder(times=None, status=200, text='{"keys": [], "x": "' + "x" * 10_000_000 + '"}'),
-    "breaks off": FaultOrder(times=None, ending="cut"),
-}
-
-
-@pytest.mark.parametrize("operation", ["oidc.document", "oidc.token", "oidc.keys"])
-@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
-def test_a_provider_that_does_not_answer_names_nobody(
-    asked: IdentityProvider, provider: OidcControl, operation: str, fault: FaultOrder
-) -> None:
-    provider.order(replace(fault, operation=operation))
-    with pytest.raises(Transient):
-        identified(asked)
 
 
 @pytest.mark.parametrize("operation", ["oidc.document", "oidc.token"])
@@ -312,61 +197,13 @@ def test_the_page_says_that_the_provider_does_not_answer(
 def test_those_who_wait_for_the_provider_leave_threads_for_all_others(
     browser: Browser, console: FastAPI, provider: OidcControl
 ) -> None:
-    found = console.state.resources.identities
-    with found.slots.hold(SYSTEM_ORG), found.slots.hold(SYSTEM_ORG):
+    slots = console.state.resources.entrances
+    with slots.hold(SYSTEM_ORG), slots.hold(SYSTEM_ORG):
         full = browser.get(PROVIDER_START)
         assert (full.status_code, "on their way" in full.text) == (429, True)
         assert browser.get(SIGN_IN).status_code == 200
     assert provider.journal() == []
     assert browser.get(PROVIDER_START).status_code == 303
-
-
-@given(st.text(max_size=300))
-def test_an_attempt_is_read_from_its_cookie_and_no_word_tells_another(after: str) -> None:
-    attempt = OidcAttempt.begin(after.encode(errors="replace").decode())
-    assert OidcAttempt.read(attempt.cookie) == attempt
-    words = [attempt.word(use, purpose) for use in ("state", "nonce", "verifier") for purpose in PURPOSES]
-    assert len({*words, attempt.secret}) == 7
-    assert [attempt.purpose_of(one) for one in words[:2]] == list(PURPOSES)
-    assert {attempt.purpose_of(one) for one in (*words[2:], after)} == {None}
-
-
-@pytest.mark.parametrize("operation", ["oidc.document", "oidc.token", "oidc.keys"])
-def test_a_provider_that_hangs_is_given_up(provider: OidcControl, operation: str) -> None:
-    provider.order(FaultOrder(times=None, operation=operation, hang_s=60))
-    with pytest.raises(Transient):
-        identified(IdentityProvider(with_provider(Settings(), provider.url), within_s=0.2))
-
-
-@pytest.mark.parametrize(
-    "document",
-    [
-        {"issuer": "https://evil.example.org"},
-        {"token_endpoint": "ftp://example.org"},
-        {"jwks_uri": "keys"},
-        {"authorization_endpoint": "javascript:alert(1)"},
-    ],
-)
-def test_a_document_of_another_issuer_is_none(
-    asked: IdentityProvider, provider: OidcControl, document: dict[str, str]
-) -> None:
-    provider.set_document(**document)
-    with pytest.raises(Permanent):
-        identified(asked)
-
-
-@pytest.mark.parametrize("methods", [["client_secret_post"], ["client_secret_basic", "private_key_jwt"]])
-def test_the_client_shows_its_secret_as_the_provider_takes_it(
-    asked: IdentityProvider, provider: OidcControl, methods: list[str]
-) -> None:
-    provider.set_document(token_endpoint_auth_methods_supported=methods)
-    assert identified(asked).email == ADA
-
-
-def test_a_secret_that_the_provider_does_not_take_is_a_fault_of_the_settings(provider: OidcControl) -> None:
-    wrong = with_provider(Settings(), provider.url).model_copy(update={"oidc_client_secret": SecretStr("another")})
-    with pytest.raises(Permanent, match="id and secret"):
-        identified(IdentityProvider(wrong))
 
 
 def test_document_and_keys_are_asked_for_once(
@@ -454,30 +291,3 @@ def test_where_no_provider_is_set_there_is_no_way_to_it(settings: Settings) -> N
         assert PROVIDER_START not in client.get(SIGN_IN).text
         assert client.get(PROVIDER_START).status_code == 404
         assert client.get(PROVIDER_RETURN).status_code == 404
-
-
-@pytest.mark.parametrize("missing", ["oidc_issuer", "oidc_client_id", "oidc_client_secret", "public_url"])
-def test_half_a_provider_is_refused_at_the_start(missing: str) -> None:
-    given = {
-        "oidc_issuer": "https://login.example.org", "oidc_client_id": "a", "oidc_client_secret": "b",
-        "public_url": PUBLIC,
-    }  # fmt: skip
-    assert Settings(**given).oidc_client_id == "a"  # type: ignore[arg-type]
-    with pytest.raises(ValidationError, match=f"{missing}: must be set"):
-        Settings(**{**given, missing: ""})  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    "issuer", ["login.example.org", "ftp://login.example.org", "https://login.example.org?x=1", "http://", "https://["]
-)
-def test_an_issuer_that_is_no_address_is_refused_at_the_start(issuer: str) -> None:
-    with pytest.raises(ValidationError, match="oidc_issuer"):
-        Settings(oidc_issuer=issuer, oidc_client_id="a", oidc_client_secret=SecretStr("b"), public_url=PUBLIC)
-
-
-def test_a_provider_without_tls_is_for_development() -> None:
-    with pytest.raises(ValidationError, match="oidc_issuer"):
-        Settings(
-            environment="production", sealing_keys=SecretStr("a key of this installation"), public_url=PUBLIC,
-            oidc_issuer="http://login.example.org", oidc_client_id="a", oidc_client_secret=SecretStr("b"),
-        )  # fmt: skip
