@@ -103,8 +103,8 @@ class Player:
         eventually(lambda: self._parked(row) >= len(jobs), within=90, describe="the closed queue to grow")
         self.go("q")
         self.hand.press(page.locator('main a[href$="/console/gates"]'))
-        self.open("gates/open", key=queue)
-        self.do()
+        self.hand.press(page.locator('main .steps a[href*="/console/gates/open"]'))
+        self.do(scope="queue", key=queue)
         assert self.stand.ask(closed, queue) == 0
         for one in jobs:
             self.stand.wait("a job to run", "select finished_at is not null from jobs where id = %s", UUID(one))

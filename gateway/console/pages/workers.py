@@ -1,7 +1,7 @@
 """Queues and workers: what waits where and for how long, who runs jobs, and what closing a queue would keep back."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
 
@@ -58,6 +58,7 @@ class BlastRadius:
 
 def fill(look: Look) -> Workers:
     """Queues and workers of the fleet."""
+    look = _of_fleet(look)
     kept = chosen(look)
     cursor = look.request.query_params.get("cursor")
     lines = queue_lines(look)
@@ -75,6 +76,7 @@ def fill(look: Look) -> Workers:
 
 def fill_closing(look: Look) -> BlastRadius:
     """What closing one queue would keep back; raises `Invalid` for a queue that there is not."""
+    look = _of_fleet(look)
     name = look.asked.get("queue", "")
     if name not in list(Queue):
         raise Invalid("queue", f"is one of {', '.join(Queue)}")
@@ -92,6 +94,11 @@ def fill_closing(look: Look) -> BlastRadius:
         uuid4(),
         close_gate.events,
     )
+
+
+def _of_fleet(look: Look) -> Look:
+    """Queues are the fleet's, whatever org was chosen."""
+    return replace(look, frame=replace(look.frame, org_id=None))
 
 
 WORKERS = HandPage(
