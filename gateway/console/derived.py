@@ -257,8 +257,8 @@ def listing_of(request: Request, frame: Frame, operation: AnyOperation, answer: 
 
 
 def steps_of_list(frame: Frame, operation: AnyOperation, typed: Mapping[str, str]) -> list[Step]:
-    """What can be done from a list: whatever is about none of its lines."""
-    names = set(operation.record.model_fields)
+    """What can be done from a list: whatever is about none of its lines, or about lines that have no page."""
+    names = set(operation.record.model_fields) if operation_of(operation.area, SHOW) is not None else set()
     return [
         step_to(frame, one, {name: typed[name] for name in one.positional if name in typed})
         for one in _others(frame, operation)

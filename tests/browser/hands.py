@@ -19,7 +19,7 @@ class Hand(Protocol):
         """Press a link, a button or a line."""
 
     def write(self, target: Locator, text: str) -> None:
-        """Write into a field, in the place of what it says."""
+        """Write into a field, in the place of what it says; of a list, choose the entry that begins so."""
 
 
 class Mouse:
@@ -35,6 +35,9 @@ class Mouse:
         target.click()
 
     def write(self, target: Locator, text: str) -> None:
+        if target.evaluate("element => element.tagName") == "SELECT":
+            target.select_option(text)
+            return
         target.click()
         target.fill(text)
 

@@ -67,7 +67,7 @@ class Player:
         self.stand.fleet.gmail.clear_faults()
         self.stand.hold_up(found.other_thread)
         self.do()
-        expect(page.locator("#live[hx-get]")).to_have_count(1)
+        expect(page.locator("#live[data-watch]")).to_have_count(1)
         page.evaluate("window.isTheSame = true")
         expect(page.locator(SUCCEEDED)).to_have_count(1)
         assert page.evaluate("window.isTheSame")
@@ -103,8 +103,8 @@ class Player:
         eventually(lambda: self._parked(row) >= len(jobs), within=90, describe="the closed queue to grow")
         self.go("q")
         self.hand.press(page.locator('main a[href$="/console/gates"]'))
-        self.open("gates/open", key=queue)
-        self.do()
+        self.hand.press(page.locator('main .steps a[href*="/console/gates/open"]'))
+        self.do(scope="queue", key=queue)
         assert self.stand.ask(closed, queue) == 0
         for one in jobs:
             self.stand.wait("a job to run", "select finished_at is not null from jobs where id = %s", UUID(one))
@@ -118,7 +118,7 @@ class Player:
         page, code = self.page, self.found.code
         self.go("d")
         self.open("deadletters", error_code=code)
-        self.open("bulk/preview", verb="replay", error_code=code)
+        self.hand.press(page.locator("#bulk button[value=replay]"))
         number = self.stand.ask("select count(*) from dead_letters where error ->> 'code' = %s", code)
         assert number == MANY
         self.do(reason="Gmail answers again", confirm=str(number))

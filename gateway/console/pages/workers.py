@@ -1,6 +1,7 @@
 """Queues and workers: what waits where and for how long, who runs jobs, and what closing a queue would keep back."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
@@ -22,6 +23,7 @@ SOON_MINUTES = 10
 
 def fill(look: Look) -> Mapping[str, Any]:
     """Queues and workers of the fleet; by queue the page that says what closing it would keep back, for whoever may."""
+    look = _of_fleet(look)
     kept = chosen(look)
     lines = queue_lines(look)
     names = [one.depth.queue.value for one in lines] if look.may(close_gate) else []
@@ -40,6 +42,7 @@ def fill_closing(look: Look) -> Mapping[str, Any]:
 
     Raises `Invalid` for a queue that there is not.
     """
+    look = _of_fleet(look)
     name = look.asked.get("queue", "")
     if name not in list(Queue):
         raise Invalid("queue", f"is one of {', '.join(Queue)}")
@@ -59,6 +62,11 @@ def fill_closing(look: Look) -> Mapping[str, Any]:
         "request_id": uuid4(),
         "events": close_gate.events,
     }
+
+
+def _of_fleet(look: Look) -> Look:
+    """Queues are the fleet's, whatever org was chosen."""
+    return replace(look, frame=replace(look.frame, org_id=None))
 
 
 WORKERS = HandPage(
