@@ -66,7 +66,7 @@ def film_a_mend(page: Page, stand: Stand, found: Troubles, path: Path) -> None:
     page.locator(BUTTON).focus()
     film.show(1200)
     page.keyboard.press("Enter")
-    expect(page.locator("#live[hx-get]")).to_have_count(1)
+    expect(page.locator("#live[data-watch]")).to_have_count(1)
     film.show(2000)
     expect(page.locator("h1 .badge.good")).to_have_count(1)
     film.show(3500)
