@@ -139,7 +139,7 @@ class BoundedProtocol(asyncio.BufferedProtocol, HttpToolsProtocol):  # type: ign
         """Begin to stop: what is being answered is answered, and streams end."""
         super().shutdown()
         end_stream = None if self.cycle is None else self.cycle.scope.get(END_STREAM)
-        if end_stream is not None:
+        if callable(end_stream):
             end_stream()
 
     def end(self, reason: str) -> None:

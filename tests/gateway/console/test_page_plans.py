@@ -175,7 +175,7 @@ def _grow(owner: Connection[Any]) -> tuple[Others, frozenset[str]]:
             SQL("alter database {} set {} = {}").format(
                 Identifier(owner.info.dbname),
                 SQL(name),
-                SQL("{}").format(value),  # type: ignore[arg-type] # a known name
+                SQL("{}").format(value),
             )
         )
     rows = owner.execute("select relname from pg_class where relkind in ('r', 'p') and reltuples > %s", (LARGE,))
@@ -254,14 +254,16 @@ def requests(fleet: LargeFleet) -> Iterator[tuple[str, Mapping[str, str]]]:
         if path.endswith("/pulse"):
             continue  # a stream without end
         typed = asked(operation, query, fleet.others)
-        filters = [
-            {one.name: typed_in(one, operation, fleet.others, foreign=True)}
-            for one in (fields_of(operation, {}) if operation and operation.is_list else ())
-            if one.name not in typed
-        ]
+        filters: list[Mapping[str, str]] = []
+        if operation is not None and operation.is_list:
+            filters = [
+                {one.name: typed_in(one, operation, fleet.others, foreign=True)}
+                for one in fields_of(operation, {})
+                if one.name not in typed
+            ]
         for more in ({}, *filters, *FILTERED.get(path.removeprefix(CONSOLE), ())):
-            yield path, typed | more
-            yield path, typed | more | {"of_org": str(fleet.others.org)}
+            yield path, {**typed, **more}
+            yield path, {**typed, **more, "of_org": str(fleet.others.org)}
 
 
 def test_no_statement_of_a_page_reads_a_large_table_from_end_to_end_or_many_pages_of_it(fleet: LargeFleet) -> None:

@@ -131,6 +131,7 @@ def test_streams_end_when_the_gateway_stops(settings: Settings, store: Database)
 def test_whoever_never_reads_holds_streams_of_their_own_alone(admin: SignedBrowser, sign_in: SignIn) -> None:
     held = [send_only(admin, "/pulse") for _ in range(STREAMS_OF_OPERATOR)]
     refused = eventually(lambda: one if (one := _begun(admin)) is not None else None, describe="no stream was refused")
+    assert refused is not None
     assert (refused.status, refused.headers["retry-after"]) == (429, "5")
     assert b"other live pages are open" in refused.body
     with watching(sign_in()) as other:

@@ -12,7 +12,7 @@ import click
 import pytest
 from psycopg import Connection
 
-from commands import accounts, jobs, keys, secrets
+from commands import accounts, jobs, secrets
 from commands.operations import AREAS
 from domain.jobs.job import NewJob
 from engine.runtime import Runtime
@@ -63,7 +63,7 @@ def test_an_org_goes_by_its_name_unless_several_have_it(database: Connection) ->
 
 
 @pytest.mark.parametrize(
-    "command", [accounts, AREAS.agents, AREAS.budgets, AREAS.effects, jobs, keys, AREAS.schedules, secrets]
+    "command", [accounts, AREAS.agents, AREAS.budgets, AREAS.effects, jobs, AREAS.keys, AREAS.schedules, secrets]
 )
 def test_an_empty_name_of_an_org_means_no_org_and_not_all_of_them(command: click.Group) -> None:
     assert "org: " in refusal(command, "list", "--org", "")
