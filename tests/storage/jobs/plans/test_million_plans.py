@@ -159,7 +159,9 @@ HOT: dict[str, tuple[dict[str, Any] | Callable[[Connection], dict[str, Any]], st
     "return_claims": (a_node, "jobs_next_check"),
     "recall_hints": ({"batch": 1000}, "jobs_next_check"),
     "renew_lease": (
-        lambda m: {"worker_id": uuid4(), "hostname": "host", "pid": 1} | a_node(m),
+        lambda m: (
+            {"worker_id": uuid4(), "hostname": "host", "pid": 1, "version": "1", "queues": [], "slots": 1} | a_node(m)
+        ),
         "",
     ),
     "list_expired": ({"most": 1000}, "jobs_parked_expiry"),
