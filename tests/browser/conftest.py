@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, ConsoleMessage, Page
 
 from tests.browser.chromium import opened, running_chromium, signed_in
 from tests.browser.stand import OPERATORS, Stand, running_stand
@@ -12,6 +12,8 @@ from tests.browser.troubles import Troubles, make_troubles
 
 PLAYERS = ("mouse", "keys")
 MAILS, MANY = 12, 5_000
+
+ABORTED = ("htmx:afterRequest,", "htmx:sendAbort,")
 
 OpenPage = Callable[..., Page]
 
@@ -41,6 +43,11 @@ def sessions(chromium: Browser, stand: Stand) -> dict[str, object]:
     return {player: signed_in(chromium, stand, email) for player, email in zip(PLAYERS, OPERATORS, strict=True)}
 
 
+def is_complaint(said: ConsoleMessage) -> bool:
+    """Whether a page has said that something is wrong: that a later link took the place of an earlier one is not."""
+    return said.type == "error" and not said.text.startswith(ABORTED)
+
+
 @pytest.fixture
 def open_page(chromium: Browser, sessions: dict[str, object]) -> Iterator[OpenPage]:
     """Opens a page of a player; what its scripts and its policy complain about fails the test."""
@@ -48,10 +55,10 @@ def open_page(chromium: Browser, sessions: dict[str, object]) -> Iterator[OpenPa
     with ExitStack() as stack:
 
         def open_it(player: str = PLAYERS[0], **options: object) -> Page:
-            context = stack.enter_context(opened(chromium, storage_state=sessions[player], **options))
+            context = stack.enter_context(opened(chromium, **{"storage_state": sessions[player]} | options))
             page = context.new_page()
             page.on("pageerror", lambda error: complaints.append(str(error)))
-            page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+            page.on("console", lambda said: complaints.append(said.text) if is_complaint(said) else None)
             return page
 
         yield open_it

@@ -65,12 +65,8 @@ def make_troubles(stand: Stand, players: Sequence[str], many: int) -> dict[str, 
     stand.door.post("/v1/workflows/definitions", WORKFLOW)
     runs = [_failed_run(stand) for _ in players]
     places = list(stand.places.values())
-    # Without the triggers: each letter would have a job of its own that quarantines it.
-    with stand.database.transaction():
-        stand.database.execute("set local session_replication_role = replica")
-        for number, player in enumerate(players, 1):
-            given = {"org": stand.org_id, "account": stand.account_id, "code": f"away.{player}", "series": number}
-            stand.database.execute(MANY, given | {"many": many})
+    for number, player in enumerate(players, 1):
+        make_letters(stand, f"away.{player}", number, many)
     # Each player has four messages of their own.
     of_player = [places[4 * number : 4 * number + 4] for number in range(len(players))]
     for wrong, *_ in of_player:
@@ -99,6 +95,15 @@ def make_troubles(stand: Stand, players: Sequence[str], many: int) -> dict[str, 
         )
         for at, player in enumerate(players)
     }
+
+
+def make_letters(stand: Stand, code: str, series: int, many: int) -> None:
+    """Dead letters of one error; a number of their own tells their threads from those of others."""
+    given = {"org": stand.org_id, "account": stand.account_id, "code": code, "series": series, "many": many}
+    # Without the triggers: each letter would have a job of its own that quarantines it.
+    with stand.database.transaction():
+        stand.database.execute("set local session_replication_role = replica")
+        stand.database.execute(MANY, given)
 
 
 def _failed_run(stand: Stand) -> str:

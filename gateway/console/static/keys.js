@@ -113,12 +113,21 @@
     const answer = await fetch(location.href).catch(() => null);
     if (!answer?.ok || answer.redirected || !part.isConnected) return;
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById(part.id);
-    const focus = part.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
+    const focused = part.contains(document.activeElement) ? document.activeElement : null;
     if (!fresh) return;
+    for (const one of part.querySelectorAll("details")) (same(one, part, fresh) ?? one).open = one.open;
     part.replaceWith(fresh);
     window.htmx?.process(fresh);
-    if (focus) fresh.querySelector(`[href="${CSS.escape(focus)}"]`)?.focus();
+    // Where what had the focus is gone, the next Tab goes on at the page's head.
+    if (focused) (same(focused, part, fresh) ?? document.getElementById("main")).focus({ preventScroll: true });
     open();
+  }
+
+  // What is in the fresh part where a link, a button or a fold was: by its address, or else by its kind and number.
+  function same(one, part, fresh) {
+    const href = one.getAttribute("href");
+    const alike = href ? `[href="${CSS.escape(href)}"]` : one.hasAttribute("tabindex") ? "[tabindex]" : one.tagName;
+    return fresh.querySelectorAll(alike)[[...part.querySelectorAll(alike)].indexOf(one)];
   }
 
   function refresh() {
