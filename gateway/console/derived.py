@@ -90,12 +90,17 @@ def operation_page(request: Request, visitor: Visitor, area: str, command: str) 
     frame = frame_of(request, visitor)
     if operation.events:
         return form_page(frame, operation, typed)
-    answer, failure = None, None
+    answer, failure, absence = None, None, ""
     try:
         refuse_unknown(operation.parameters.model_fields, request)
         answer = _answer(request, operation, frame, typed)
     except Invalid as refusal:
         failure = refusal
+    except Gone as nothing:
+        # What an org has one of may not be there yet: the page of its area says so, and offers to make it.
+        if operation.positional:
+            raise
+        absence = nothing.reason
     fields = fields_of(operation, typed)
     is_asked = failure is not None and (typed or not any(one.is_required for one in fields))
     is_asked = is_asked and failure is not NEEDS_ORG
@@ -107,6 +112,7 @@ def operation_page(request: Request, visitor: Visitor, area: str, command: str) 
         HTTPStatus.UNPROCESSABLE_ENTITY if is_asked else HTTPStatus.OK,
         fields=fields,
         trouble=trouble,
+        absence=absence,
         needs_org=failure is NEEDS_ORG,
         done=done_of(request, operation),
         values_href=values_href(request, frame, operation) if answer is not None else None,
@@ -268,9 +274,9 @@ def steps_of_list(frame: Frame, operation: AnyOperation, typed: Mapping[str, str
 
 def steps_of_thing(frame: Frame, operation: AnyOperation, answer: object, typed: Mapping[str, str]) -> list[Step]:
     """What can be done with a thing, and what else can be seen of it."""
-    if not isinstance(answer, Record):
+    if operation.positional and not isinstance(answer, Record):
         return []
-    known = {**typed, **document_of(answer)}
+    known = {**typed, **(document_of(answer) if isinstance(answer, Record) else {})}
     return [
         step_to(frame, one, {name: known[name] for name in one.positional}, known.get("org_id"))
         for one in _others(frame, operation)

@@ -81,3 +81,10 @@ def test_an_org_is_made_and_shown(admin: SignedBrowser, database: Connection) ->
     assert done.status in {200, 303}
     assert database.execute("select weight from orgs where name = 'acme'").fetchone() == (3,)
     assert "acme" in admin.text("/orgs")
+
+
+def test_the_page_of_what_an_org_does_not_have_yet_offers_to_make_it(admin: SignedBrowser, org: UUID) -> None:
+    answer = admin.get(f"/senders?of_org={org}")
+    assert answer.status == HTTPStatus.OK
+    assert "/console/senders/set?" in answer.body.decode()
+    assert admin.get(f"/jobs/show?job_id={org}").status == HTTPStatus.NOT_FOUND
