@@ -4,11 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from domain.jobs.failures import Gone
+from gateway.console.frame import reading_call
 from gateway.console.pages import HandPage, Look
 from gateway.console.pages.facts import Fact
 from gateway.console.shown import in_words
 from gateway.console.things import SHOW, operation_of
 from operations.search import LOOKS, FoundThing, search
+
+NOTHING = "Nothing has this id. What has ended is removed after its retention."
 
 
 def fill(look: Look) -> Mapping[str, Any]:
@@ -19,9 +22,12 @@ def fill(look: Look) -> Mapping[str, Any]:
         return shown | {"needs_org": bool(asked)}
     try:
         found = look.call(search, asked).items
+        # The page before may have chosen the org: whoever sees all of them finds what is of another one, too.
+        if not found and look.frame.visitor.org_ids is None:
+            found = search(reading_call(look.request, look.frame.visitor, None), asked).items
     except Gone as nothing:
-        return shown | {"nothing": nothing.reason}
-    said = "" if found else "Nothing has this id. What has ended is removed after its retention."
+        return shown | {"nothing": NOTHING if look.frame.org_id else nothing.reason}
+    said = "" if found else NOTHING
     return shown | {"results": [_result(look, one) for one in found], "nothing": said}
 
 

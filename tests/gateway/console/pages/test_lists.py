@@ -7,7 +7,7 @@ import pytest
 from psycopg import Connection
 
 from domain.jobs.failures import Invalid
-from domain.jobs.job import State
+from domain.jobs.job import SYSTEM_ORG, State
 from domain.orgs.access.operators import OperatorRole
 from engine.runtime import Runtime
 from gateway.console.pages.jobs.filter_line import read_line
@@ -89,6 +89,7 @@ def test_every_page_has_a_search_that_leads_to_the_thing(admin: SignedBrowser, p
     job_id = enqueue_one(process.database, org, "probe_jobs.ending", payload={"word": "well"})
     assert 'action="/console/search/search"' in admin.text()
     assert f"/console/jobs/show?job_id={job_id}" in admin.text(f"/search/search?q={job_id}")
+    assert f"/console/jobs/show?job_id={job_id}" in admin.text(f"/search/search?q={job_id}&of_org={SYSTEM_ORG}")
     assert "nothing has the id" in admin.text(f"/search?q={uuid4()}")
     assert "Nothing was asked for yet" in admin.text("/search")
 
