@@ -47,7 +47,7 @@ class Stand:
 
     def ask(self, sql: str, *values: object) -> Any:  # noqa: ANN401  # a value of any type
         """The first column of the first row; None without a row."""
-        row = self.database.execute(sql, values).fetchone()  # type: ignore[call-overload]  # the tests' own statements
+        row = self.database.execute(sql, values).fetchone()
         return None if row is None else row[0]
 
     def wait(self, describe: str, sql: str, *values: object) -> Any:  # noqa: ANN401  # a value of any type

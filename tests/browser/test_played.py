@@ -1,6 +1,7 @@
 """An operator's day at the console, played twice on a running fleet: by mouse, and by the keyboard alone."""
 
 import re
+from collections.abc import Callable, Mapping
 from uuid import UUID
 
 import pytest
@@ -12,7 +13,7 @@ from tests.browser.stand import Stand
 from tests.browser.troubles import FORWARD_TO, Troubles
 from tests.waiting import eventually
 
-HANDS = {"mouse": Mouse, "keys": Keys}
+HANDS: Mapping[str, Callable[[Page], Hand]] = {"mouse": Mouse, "keys": Keys}
 MAIN = "main form.deed button.main"
 SUCCEEDED = "h1 .badge.good, .standing .badge.good"
 
@@ -122,6 +123,7 @@ class Player:
         number = self.stand.ask("select count(*) from dead_letters where error ->> 'code' = %s", code)
         assert number == MANY
         self.do(reason="Gmail answers again", confirm=str(number))
+        page.wait_for_url("**bulk_id=**")
         bulk_id = re.search(r"bulk_id=([0-9a-f-]{36})", page.url)
         assert bulk_id is not None
         state = "select done from bulk_actions where id = %s and state = %s"

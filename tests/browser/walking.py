@@ -28,7 +28,7 @@ def by_hand(stand: Stand, found: Troubles) -> dict[str, str]:
         "workflow-run": f"/workflows/show?run_id={found.run_id}&{of_org}",
         "mailbox": f"/accounts/show?account_id={stand.account_id}",
         "schedules": f"/schedules?{of_org}",
-        "cost": "/costs",
+        "cost": "/costs?range=7d",
         "search": f"/search/search?q={found.job_id}",
         "health": "/health",
         "bulk-preview": f"/bulk/preview?verb=replay&error_code={found.code}",
@@ -42,10 +42,14 @@ def navigation(page: Page, stand: Stand) -> Sequence[str]:
     return found
 
 
-def things(page: Page, addresses: Sequence[str]) -> Iterator[str]:
-    """One thing of each list that has any."""
-    for address in addresses:
+def walk(page: Page, addresses: Sequence[str]) -> Iterator[str]:
+    """Be at each address, and after these at one thing of each list that has any."""
+    things: list[str] = []
+    for address in dict.fromkeys(addresses):
         page.goto(address)
-        first = page.locator(FIRST_THING).first
-        if first.count():
-            yield str(first.evaluate("link => link.href"))
+        things += page.locator(FIRST_THING).first.evaluate_all("links => links.map(one => one.href)")
+        yield address
+    for address in dict.fromkeys(things):
+        if address not in addresses:
+            page.goto(address)
+            yield address
