@@ -94,7 +94,7 @@ class Things:
     def page(self, operation: AnyOperation, given: Mapping[str, object], of_org: object = None) -> str:
         """The address of an operation's page with these parameters."""
         said = {name: str(value) for name, value in given.items() if value is not None}
-        org_id = self.org_id or of_org
+        org_id = of_org or self.org_id
         if org_id:
             said[ORG] = str(org_id)
         path = f"{self.base}/{quote(operation.area)}"
