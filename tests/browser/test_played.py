@@ -106,7 +106,8 @@ class Player:
         self.hand.press(page.locator('main a[href$="/console/gates"]'))
         self.hand.press(page.locator('main .steps a[href*="/console/gates/open"]'))
         self.do(scope="queue", key=queue)
-        assert self.stand.ask(closed, queue) == 0
+        opened = "select not exists (select from gates where scope = 'queue' and key = %s)"
+        self.stand.wait("the queue to be open", opened, queue)
         for one in jobs:
             self.stand.wait("a job to run", "select finished_at is not null from jobs where id = %s", UUID(one))
 
