@@ -81,3 +81,15 @@ def test_an_org_is_made_and_shown(admin: SignedBrowser, database: Connection) ->
     assert done.status in {200, 303}
     assert database.execute("select weight from orgs where name = 'acme'").fetchone() == (3,)
     assert "acme" in admin.text("/orgs")
+
+
+def test_an_operator_of_an_org_sets_neither_its_share_nor_a_schedule_of_the_fleet_s_jobs(
+    sign_in: SignIn, org: UUID, database: Connection
+) -> None:
+    browser = sign_in(OperatorRole.OPERATOR, org)
+    schedule = {"name": "x", "cron": "* * * * *", "job_type": "bulk_actions.run", "payload": f'{{"bulk_id": "{org}"}}'}
+    for path, fields in (("/orgs/set", {"weight": 100}), ("/schedules/add", schedule)):
+        answer = browser.post(path, {"confirmed": "yes", "of_org": org, **fields})
+        assert answer.status in {403, 422}, answer.body
+    assert database.execute("select weight from orgs where id = %s", (org,)).fetchone() == (1,)
+    assert database.execute("select count(*) from schedules where org_id = %s", (org,)).fetchone() == (0,)
