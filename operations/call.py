@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar, Unpack
 from uuid import UUID
 
 from domain.jobs.failures import Forbidden, Gone, Invalid
-from domain.jobs.job import SYSTEM_ORG, Enqueued, JsonObject, Origin
+from domain.jobs.job import SYSTEM_ORG, ActorType, Enqueued, JsonObject, Origin
 from domain.orgs.access.api_keys import Role
 from domain.orgs.access.operators import SEES_VALUES, OperatorRights, OperatorRole
 from domain.payloads.payload import JobOptions, Payload
@@ -123,6 +123,11 @@ class Call:
         self.events, self.is_audited = (LOOKED,), False
         with self.writing() as tx:
             self.audit(tx, org_id or self.org_id or SYSTEM_ORG, data)
+
+    @property
+    def is_of_fleet(self) -> bool:
+        """Whether the caller operates the fleet, and no org of it: neither a key nor an operator of some orgs."""
+        return self.origin.actor_type is not ActorType.API_KEY and (self.rights is None or self.rights.org_ids is None)
 
     @property
     def org(self) -> UUID:

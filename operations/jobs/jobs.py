@@ -157,7 +157,7 @@ def list_jobs(call: Call, window: Window, **asked: Unpack[AskedJobs]) -> Page[Jo
     with call.reading() as tx:
         found = job_views.listed(tx, wanted, after=window.after(JobPosition), limit=window.limit)
     unknown = [name for name in wanted.job_types if payload_types.find(name) is None]
-    if unknown and not found.rows and call.origin.actor_type is not ActorType.API_KEY:
+    if unknown and not found.rows and call.is_of_fleet:
         # Jobs of a type that this release no longer knows are listed; where there are none, the name is a mistake.
         names = ", ".join(one.declaration.job_type for one in payload_types)
         raise Invalid("job_type", f"{unknown[0]} is no known job type; known are {names}")

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from domain.jobs.contract import OLDEST_VERSION
 from domain.jobs.failures import Conflict, Invalid
-from domain.jobs.job import ActorType, JsonObject, State
+from domain.jobs.job import JsonObject, State
 from domain.jobs.scheduling.cron import Missed, Timetable
 from domain.orgs.access.api_keys import check_job_type
 from domain.payloads import payload_types
@@ -106,7 +106,7 @@ def add_schedule(  # noqa: PLR0913 - one parameter per field
     known = payload_types.find(job_type)
     if known is None:
         raise Invalid("job_type", f"{job_type} is no known job type")
-    if call.origin.actor_type is ActorType.API_KEY:
+    if not call.is_of_fleet:
         check_job_type(known.declaration)
     given = known.upcast(payload or {}, payload_version)
     with call.writing() as tx:
@@ -162,7 +162,7 @@ def run_schedule(call: Call, name: Name) -> ScheduledJob:
             known = payload_types.find(found.job_type)
             if known is None:
                 raise Conflict(f"name: this release knows no job type {found.job_type}")
-            if call.origin.actor_type is ActorType.API_KEY:
+            if not call.is_of_fleet:
                 check_job_type(known.declaration)
             payload = known.read(found.payload, found.payload_version)
             return [one.job_id for one in call.enqueue_for(call.org)(tx, payload)]

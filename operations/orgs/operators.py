@@ -9,7 +9,7 @@ from pydantic import Field
 
 from domain.jobs.failures import Conflict, Gone, Invalid
 from domain.jobs.job import SYSTEM_ORG, JsonObject
-from domain.orgs.access.operators import IDLE, OperatorRole, link_address
+from domain.orgs.access.operators import IDLE, OperatorRole, link_address, operator_key
 from operations.call import Call
 from operations.operation import Area, OperatorsOnly, Option, Record
 from operations.pages import Page, Window
@@ -158,7 +158,7 @@ def list_operator_sessions(
 ) -> Page[SessionView]:
     """List the sessions that are good by now, the newest first."""
     with call.reading() as tx:
-        return window.records(tx, "list_operator_sessions", SessionView, email=email and email.lower(), idle=IDLE)
+        return window.records(tx, "list_operator_sessions", SessionView, email=email and operator_key(email), idle=IDLE)
 
 
 @OPERATORS.deed("end-session", ADMINS, events=("operator.session_ended",))

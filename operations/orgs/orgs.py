@@ -8,7 +8,7 @@ from pydantic import Field
 
 from domain.jobs.contract import LONGEST_REASON
 from domain.jobs.failures import Forbidden, Invalid
-from domain.jobs.job import ActorType, JsonObject
+from domain.jobs.job import JsonObject
 from domain.orgs.access.operators import OperatorRole
 from domain.orgs.privacy.redaction import redact
 from operations.call import Call
@@ -77,7 +77,7 @@ def add_org(
 def set_org(call: Call, *, settings: Settings = None, weight: Weight = None) -> OrgView:
     """Set fields of an org's settings, or its weight, which only operators of the fleet may."""
     changes_of(settings=settings, weight=weight)
-    if weight is not None and call.origin.actor_type is ActorType.API_KEY:
+    if weight is not None and not call.is_of_fleet:
         raise Forbidden("weight: an org does not set its own share")
     given = _checked(settings)
     with call.writing() as tx:

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from domain.jobs.failures import Conflict, Forbidden, Invalid
 from domain.orgs.access.api_keys import Role
+from domain.payloads.mail_address import address_key
 
 CONSOLE = "/console"
 SIGN_IN, SIGN_OUT, PROVE = f"{CONSOLE}/sign-in", f"{CONSOLE}/sign-out", f"{CONSOLE}/prove"
@@ -63,6 +64,15 @@ role of its own."""
 
 SEES_VALUES = OperatorRole.SUPPORT
 """Who may look at payloads, and at mail's senders and subjects, instead of their shapes."""
+
+
+def operator_key(email: str) -> str:
+    """An operator's address as it is compared: the same for each way to write it.
+
+    Empty, which is nobody's, for other letters than ASCII's before the @: Unicode folds some of them into ASCII's, and
+    a look-alike that its provider has verified would be another operator.
+    """
+    return address_key(email) if email.rpartition("@")[0].isascii() else ""
 
 
 def least_of(role: Role) -> OperatorRole:

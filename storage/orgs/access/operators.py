@@ -20,8 +20,9 @@ from domain.orgs.access.operators import (
     OperatorIdentity,
     OperatorRights,
     OperatorRole,
+    operator_key,
 )
-from domain.payloads.mail_address import address_key, check_address
+from domain.payloads.mail_address import check_address
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
 from storage.postgres.retention import Retention
@@ -109,7 +110,7 @@ def is_there_one(tx: Transaction) -> bool:
 
 def by_address(tx: Transaction, email: str) -> Operator | None:
     """The operator of an address, deactivated or not."""
-    rows = tx.run("find_operator", email=address_key(email))
+    rows = tx.run("find_operator", email=operator_key(email))
     return _operator(rows[0]) if rows else None
 
 
@@ -152,7 +153,7 @@ def begin_session_by_account(tx: Transaction, operator_id: UUID, identity: Opera
     is_let_in = tx.run(
         "begin_operator_session_by_account",
         operator_id=operator_id,
-        email=address_key(identity.email),
+        email=operator_key(identity.email),
         account=identity.account,
         authenticated_at=identity.authenticated_at,
         digest=digest(secret),
@@ -199,7 +200,7 @@ def add(
     secret = secrets.token_urlsafe(SECRET_BYTES)
     rows = tx.run(
         "add_operator",
-        email=check_address("email", email).lower(),
+        email=operator_key(check_address("email", email)),
         role=role.value,
         org_ids=org_ids and list(org_ids),
         created_by=by,

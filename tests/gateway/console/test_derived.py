@@ -88,3 +88,15 @@ def test_the_page_of_what_an_org_does_not_have_yet_offers_to_make_it(admin: Sign
     assert answer.status == HTTPStatus.OK
     assert "/console/senders/set?" in answer.body.decode()
     assert admin.get(f"/jobs/show?job_id={org}").status == HTTPStatus.NOT_FOUND
+
+
+def test_an_operator_of_an_org_sets_neither_its_share_nor_a_schedule_of_the_fleet_s_jobs(
+    sign_in: SignIn, org: UUID, database: Connection
+) -> None:
+    browser = sign_in(OperatorRole.OPERATOR, org)
+    schedule = {"name": "x", "cron": "* * * * *", "job_type": "bulk_actions.run", "payload": f'{{"bulk_id": "{org}"}}'}
+    for path, fields in (("/orgs/set", {"weight": 100}), ("/schedules/add", schedule)):
+        answer = browser.post(path, {"confirmed": "yes", "of_org": org, **fields})
+        assert answer.status in {403, 422}, answer.body
+    assert database.execute("select weight from orgs where id = %s", (org,)).fetchone() == (1,)
+    assert database.execute("select count(*) from schedules where org_id = %s", (org,)).fetchone() == (0,)

@@ -91,6 +91,22 @@ def test_whoever_is_not_named_does_not_come_in(
     assert database.execute("select count(*) from operator_sessions").fetchone() == (0,)
 
 
+@pytest.mark.parametrize(
+    ("stored", "named"),
+    [
+        ("kim@example.org", "\N{KELVIN SIGN}im@example.org"),
+        ("sam@example.org", "\N{LATIN SMALL LETTER LONG S}am@example.org"),
+        ("boss@example.org", "bo\N{LATIN SMALL LETTER SHARP S}@example.org"),
+    ],
+)
+def test_an_address_that_unicode_folds_into_an_operator_s_is_nobody_s(
+    browser: Browser, provider: OidcControl, store: Database, stored: str, named: str
+) -> None:
+    add_operator(store, stored)
+    provider.order_tokens(claims={"email": named})
+    assert (come_in(browser).status_code, browser.cookie) == (403, None)
+
+
 def test_a_browser_that_was_not_sent_does_not_come_in(
     browser: Browser, open_browser: Callable[[], Browser], provider: OidcControl
 ) -> None:
