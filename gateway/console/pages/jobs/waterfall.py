@@ -115,7 +115,11 @@ def attempts_of(
 def _with_parts(
     attempts: Sequence[Attempt], steps: Sequence[Mapping[str, Any]], effects: Sequence[Mapping[str, Any]]
 ) -> list[Attempt]:
-    """Steps by the number of the attempt, effects by their time: each belongs to the last attempt that fits."""
+    """Steps by the number of the attempt, effects by their time: each belongs to the last attempt that fits.
+
+    An effect's time is that at which its transaction began. The worker writes the attempt's start beside the handler,
+    and may be later; the claim is before both.
+    """
     parts: list[list[Span]] = [[] for _ in attempts]
     for one in steps:
         fitting = [at for at, attempt in enumerate(attempts) if attempt.number == one["attempt"] and attempt.started_at]
@@ -126,7 +130,7 @@ def _with_parts(
             )
     for one in effects:
         began = _time(one["first_seen_at"])
-        fitting = [at for at, attempt in enumerate(attempts) if attempt.started_at and attempt.started_at <= began]
+        fitting = [at for at, attempt in enumerate(attempts) if attempt.claimed_at and attempt.claimed_at <= began]
         if fitting:
             tone = {"succeeded": "good", "failed": "bad", "unknown": "warn"}.get(str(one["status"]), "busy")
             parts[fitting[-1]].append(Span(f"effect {one['key']}", tone, began, _time(one["last_seen_at"])))
