@@ -261,7 +261,7 @@ def _preview(tx: Transaction, verb: BulkVerb, wanted: JobFilter, patch: JsonObje
     number, is_all = bulk_actions.count(tx, verb, wanted, now)
     found = bulk_actions.match(tx, verb, wanted, Place.start(now), limit=EXAMINED)
     checked = _check(tx, verb, [row.subject_id for row in found.rows], patch)
-    plans = {} if verb is BulkVerb.DISCARD else dead_letters.kept_work(tx, checked.ready)
+    plans = dead_letters.kept_work(tx, checked.ready) if verb.does_again else {}
     effects, cost = Counter[EffectFate](), 0
     for kept in plans.values():
         plan = plan_replay(kept, is_mended=patch is not None)
@@ -281,9 +281,7 @@ def _preview(tx: Transaction, verb: BulkVerb, wanted: JobFilter, patch: JsonObje
 
 
 def _check(tx: Transaction, verb: BulkVerb, ids: Sequence[UUID], patch: JsonObject | None) -> SortedSubjects:
-    """What the deed would do with these jobs or letters; all that wait can be canceled."""
-    if verb is BulkVerb.CANCEL:
-        return SortedSubjects([], [], {})
+    """What the deed would do with these jobs or letters."""
     jobs = () if verb.is_of_letters else dead_letters.read_jobs(tx, ids)
     return sort_subjects(tx, verb, dead_letters.read(tx, ids), jobs, patch=patch, hold=False)
 

@@ -8,8 +8,8 @@ from domain.jobs.failures import Conflict, Permanent
 from domain.jobs.job import JsonObject, State
 from domain.jobs.replays.bulk_filter import BulkVerb
 from operations.jobs import replays
-from operations.jobs.cancellations import MOST_LEVELS
-from operations.jobs.replays import Replacement
+from operations.jobs.cancellations import MOST_LEVELS, check_cancel
+from operations.jobs.replays import Replacement, check_open
 from storage.jobs import job_views, ledger
 from storage.jobs.replays import dead_letters
 from storage.jobs.replays.bulk_actions import BulkAction, BulkOutcome, BulkSubject
@@ -18,9 +18,9 @@ from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
 
 MOST_DESCENDANTS = 1_000
-"""Canceled in one transaction: a job of which there are more comes again for the rest."""
+"""Canceled in one transaction: a batch of whose jobs there are more comes again for the rest."""
 LOCKED = "somebody has locked it"
-MORE_BELOW = "more jobs descend from it than are canceled at once"
+MORE_BELOW = "more jobs descend from those of its batch than are canceled at once"
 
 
 class SortedSubjects(NamedTuple):
@@ -43,8 +43,6 @@ def carry_out(tx: Transaction, action: BulkAction, some: Sequence[BulkSubject]) 
     Raises what the ledger refuses one of them for, and `StatementAborted` for a lock on what goes with one.
     """
     facts = {"bulk_id": str(action.bulk_id)}
-    if action.verb is BulkVerb.CANCEL:
-        return _cancel(tx, action, some, facts)
     if action.verb.is_of_letters:
         letters = dead_letters.lock(tx, [one.subject_id for one in some], waits=False)
         jobs: Sequence[Row] = ()
@@ -54,7 +52,10 @@ def carry_out(tx: Transaction, action: BulkAction, some: Sequence[BulkSubject]) 
     found = sort_subjects(tx, action.verb, letters, jobs, patch=action.patch)
     why = {**found.refused}
     made: dict[UUID, UUID] = {}
-    if action.verb is BulkVerb.DISCARD:
+    is_more = False
+    if action.verb is BulkVerb.CANCEL:
+        is_more = _cancel(tx, action, [job.job_id for job, _ in found.jobs], facts)
+    elif action.verb is BulkVerb.DISCARD:
         replays.discard_letters(tx, [one for one, _ in found.letters], by=action.by, reason=action.reason, facts=facts)
     else:
         again = {
@@ -66,7 +67,8 @@ def carry_out(tx: Transaction, action: BulkAction, some: Sequence[BulkSubject]) 
                 why[job_id] = answer
             else:
                 made[job_id] = answer
-    return _outcomes(some, {one.job_id for one in found.ready}, why, made)
+    ready = {one.job_id for one in found.ready}
+    return [_outcome(one, ready, why, made, MORE_BELOW if is_more else None) for one in some]
 
 
 def sort_subjects(
@@ -80,48 +82,38 @@ def sort_subjects(
 ) -> SortedSubjects:
     """Which of these letters and jobs the verb may be done to; a dead job is retried by its letter."""
     if verb is BulkVerb.DISCARD:
-        return SortedSubjects([(one, None) for one in letters], [], {})
+        opened, closed = replays.sort(letters, check_open)
+        return SortedSubjects(opened, [], closed)
+    if verb is BulkVerb.CANCEL:
+        unfinished, over = replays.sort(jobs, lambda job: check_cancel(job.job_id, job.state))
+        return SortedSubjects([], unfinished, over)
     ended, refused = replays.sort_jobs(tx, jobs, hold=hold)
     asked = [one for one in letters if verb.is_of_letters or one.job_id not in refused]
     checked, also = replays.sort_letters(tx, asked, patch=patch, hold=hold)
     return SortedSubjects(checked, [(job, mended) for job, mended in ended if job.state != State.DEAD], refused | also)
 
 
-def _outcomes(
-    some: Sequence[BulkSubject], ready: set[UUID], why: Mapping[UUID, Permanent], made: Mapping[UUID, UUID]
-) -> list[BulkOutcome]:
-    outcomes = []
-    for one in some:
-        refusal = why.get(one.job_id)
-        if refusal is not None:
-            outcomes.append(BulkOutcome(one, "skipped", str(refusal)[:1000]))
-        elif one.job_id in ready:
-            outcomes.append(BulkOutcome(one, "done", made_job_id=made.get(one.job_id)))
-        else:
-            outcomes.append(BulkOutcome(one, "again", LOCKED))
-    return outcomes
+def _outcome(
+    one: BulkSubject, ready: set[UUID], why: Mapping[UUID, Permanent], made: Mapping[UUID, UUID], left: str | None
+) -> BulkOutcome:
+    """What became of one; `left` is why those that were ready come again."""
+    refusal = why.get(one.job_id)
+    if refusal is not None:
+        return BulkOutcome(one, "skipped", str(refusal)[:1000])
+    if one.job_id not in ready:
+        return BulkOutcome(one, "again", LOCKED)
+    return (
+        BulkOutcome(one, "done", made_job_id=made.get(one.job_id)) if left is None else BulkOutcome(one, "again", left)
+    )
 
 
-def _cancel(tx: Transaction, action: BulkAction, some: Sequence[BulkSubject], facts: JsonObject) -> list[BulkOutcome]:
-    """Cancel these and what descends from them, parents first."""
-    free = _free(tx, some)
-    ledger.cancel(tx, free, action.reason, by=action.by, facts=facts)
+def _cancel(tx: Transaction, action: BulkAction, job_ids: Sequence[UUID], facts: JsonObject) -> bool:
+    """Cancel these and what descends from them, parents first; says whether more descend from them."""
+    ledger.cancel(tx, job_ids, action.reason, by=action.by, facts=facts)
     org_id = action.filter.org_id
-    below = job_views.descendants(tx, free, org_id=org_id, levels=MOST_LEVELS, most=MOST_DESCENDANTS)
+    below = job_views.descendants(tx, job_ids, org_id=org_id, levels=MOST_LEVELS, most=MOST_DESCENDANTS)
     ledger.cancel(tx, [job_id for job_id, _ in below], action.reason, by=action.by, org_id=org_id, facts=facts)
-    states = {row.job_id: State(row.state) for row in dead_letters.read_jobs(tx, free)}
-    outcomes = []
-    for one in some:
-        state = states.get(one.job_id)
-        if state is None:
-            outcomes.append(BulkOutcome(one, "again", LOCKED))
-        elif len(below) == MOST_DESCENDANTS:
-            outcomes.append(BulkOutcome(one, "again", MORE_BELOW))
-        elif state.final and state is not State.CANCELED:
-            outcomes.append(BulkOutcome(one, "skipped", f"job {one.job_id} has ended"))
-        else:
-            outcomes.append(BulkOutcome(one, "done"))
-    return outcomes
+    return len(below) == MOST_DESCENDANTS
 
 
 def _free(tx: Transaction, some: Sequence[BulkSubject]) -> list[UUID]:

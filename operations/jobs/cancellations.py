@@ -6,7 +6,8 @@ from operator import itemgetter
 from uuid import UUID
 
 from domain.jobs.contract import check_text
-from domain.jobs.job import Origin
+from domain.jobs.failures import Conflict
+from domain.jobs.job import Origin, State
 from storage.jobs import job_views, ledger
 from storage.postgres.apart import together_or_apart
 from storage.postgres.database import Database
@@ -28,6 +29,12 @@ class CancellationResult:
 
     asked: dict[UUID, str]
     descendants: dict[UUID, str]
+
+
+def check_cancel(job_id: UUID, state: str | None) -> None:
+    """Raise `Conflict` for a job that has ended otherwise; one that was canceled may have descendants that were not."""
+    if state is None or (State(state).final and state != State.CANCELED):
+        raise Conflict(f"job {job_id} has ended")
 
 
 def cancel(

@@ -8,7 +8,7 @@ from uuid import UUID
 from pydantic import AfterValidator, Field
 
 from domain.jobs.audit.event_names import with_other_names
-from domain.jobs.failures import Conflict, Gone, Invalid
+from domain.jobs.failures import Gone, Invalid
 from domain.jobs.job import SYSTEM_ORG, ActorType, JsonObject, State
 from domain.jobs.monitoring.why import WaitCause, why
 from domain.jobs.queues import Queue
@@ -254,8 +254,7 @@ def cancel_job(
     done = cancellations.cancel(call.database, [job_id], why, by=call.origin, org_id=call.org_id, children=children)
     if job_id not in done.asked:
         with call.reading() as tx:
-            if job_views.state(tx, job_id) != State.CANCELED:  # somebody else may have canceled it meanwhile
-                raise Conflict(f"job {job_id} has ended")
+            cancellations.check_cancel(job_id, job_views.state(tx, job_id))  # somebody else may have canceled it
     state = State(done.asked.get(job_id, State.CANCELED))
     return CanceledJob(job_id=job_id, state=state, descendants=len(done.descendants))
 

@@ -1,9 +1,10 @@
 """Jobs that are done again: by their dead letters, as they were or mended, or because they failed. Each is audited."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import TypeVar
 from uuid import UUID
 
 from domain.jobs.contract import check_text
@@ -22,6 +23,7 @@ from storage.notifications import reminders
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
 
+Thing = TypeVar("Thing", bound=EndedJob)
 NO_RULINGS: Mapping[str, "Ruling"] = {}
 
 
@@ -63,41 +65,48 @@ def replacement(
     return Replacement(payload_type.read(document, version).document(), version)
 
 
+def sort(
+    things: Sequence[Thing], check: Callable[[Thing], Replacement | None]
+) -> tuple[list[tuple[Thing, Replacement | None]], dict[UUID, Permanent]]:
+    """The jobs or letters that pass a check, each with what it gets instead of its payload; by job, why not."""
+    ready: list[tuple[Thing, Replacement | None]] = []
+    refused: dict[UUID, Permanent] = {}
+    for one in things:
+        try:
+            ready.append((one, check(one)))
+        except (Conflict, Invalid) as why:
+            refused[one.job_id] = why
+    return ready, refused
+
+
 def sort_letters(
     tx: Transaction, letters: Sequence[DeadLetter], *, patch: JsonObject | None = None, hold: bool = True
 ) -> tuple[list[tuple[DeadLetter, Replacement | None]], dict[UUID, Permanent]]:
-    """The letters whose jobs may be done again, each with what it gets instead of its payload; by job, why not.
+    """The letters whose jobs may be done again, as `sort` says it.
 
     With `hold`, the effects that nobody knows about are held until the transaction ends.
     """
-    ready: list[tuple[DeadLetter, Replacement | None]] = []
-    refused: dict[UUID, Permanent] = {}
     doubtful = dead_letters.doubtful_effects(tx, letters, hold=hold)
-    for letter in letters:
-        try:
-            check_open(letter)
-            check_rulings(doubtful.get(letter.job_id, frozenset()))
-            ready.append((letter, replacement(tx, letter, patch=patch)))
-        except (Conflict, Invalid) as why:
-            refused[letter.job_id] = why
-    return ready, refused
+
+    def check(letter: DeadLetter) -> Replacement | None:
+        check_open(letter)
+        check_rulings(doubtful.get(letter.job_id, frozenset()))
+        return replacement(tx, letter, patch=patch)
+
+    return sort(letters, check)
 
 
 def sort_jobs(
     tx: Transaction, jobs: Sequence[Row], *, hold: bool = True
 ) -> tuple[list[tuple[Row, Replacement | None]], dict[UUID, Permanent]]:
     """As `sort_letters`, for jobs of `dead_letters.lock_jobs`."""
-    ready: list[tuple[Row, Replacement | None]] = []
-    refused: dict[UUID, Permanent] = {}
     doubtful = dead_letters.doubtful_effects(tx, jobs, hold=hold)
-    for job in jobs:
-        try:
-            check_retry(tx, job)
-            check_rulings(doubtful.get(job.job_id, frozenset()))
-            ready.append((job, None))
-        except (Conflict, Invalid) as why:
-            refused[job.job_id] = why
-    return ready, refused
+
+    def check(job: Row) -> None:
+        check_retry(tx, job)
+        check_rulings(doubtful.get(job.job_id, frozenset()))
+
+    return sort(jobs, check)
 
 
 def replay(

@@ -27,6 +27,11 @@ class BulkVerb(StrEnum):
         return self in {BulkVerb.REPLAY, BulkVerb.DISCARD, BulkVerb.MEND}
 
     @property
+    def does_again(self) -> bool:
+        """Whether a new job does what the old one was for."""
+        return self not in {BulkVerb.CANCEL, BulkVerb.DISCARD}
+
+    @property
     def states(self) -> frozenset[State]:
         """The states of the jobs that it can be done to."""
         if self is BulkVerb.CANCEL:

@@ -19,7 +19,7 @@ from tests.doubles import probe_jobs
 from tests.doubles.factories import enqueue_one, make_org, pass_time
 from tests.doubles.inline_worker import run_job
 from tests.gateway.api.conftest import Client, client_of
-from tests.operations.jobs.test_dead_letters import DOUBT, audit, dead_serial, die
+from tests.operations.jobs.test_dead_letters import DOUBT, audit, dead_serial, die, replayed
 
 BULK = AREAS.bulk
 
@@ -203,6 +203,24 @@ def test_what_somebody_has_locked_comes_again(
     pass_time(database, timedelta(minutes=1))
     assert run_on(process, database) == "succeeded"
     assert (shown(bulk)["done"], shown(bulk)["put_off"], shown(bulk)["skipped"]) == (3, 0, 0)
+
+
+def test_a_letter_that_somebody_replays_meanwhile_is_not_discarded(
+    process: Runtime, org: UUID, database: Connection, database_url: str
+) -> None:
+    dead = die(process, org, probe_jobs.ending, word="transient")
+    discards = start("discard", "--confirm", 1)
+    with psycopg.connect(database_url) as other:
+        other.execute("select from dead_letters where job_id = %s for update", (dead,))
+        assert run_on(process, database, most=1) == "queued"
+        assert shown(discards)["put_off"] == 1
+    new = replayed(dead)
+    pass_time(database, timedelta(minutes=1))
+    assert run_on(process, database) == "succeeded"
+    assert (shown(discards)["done"], shown(discards)["skipped"]) == (0, 1)
+    assert "is replayed already" in answer(BULK, "skipped", discards["bulk_id"])[0]["reason"]
+    assert audit(database, "deadletter.discarded") == []
+    assert answer(AREAS.deadletters, "show", dead)["replay_job_id"] == str(new)
 
 
 def test_a_lock_beside_a_letter_keeps_no_other_letter(
