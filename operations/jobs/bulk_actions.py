@@ -36,7 +36,7 @@ BULK = Area(
 )
 
 PER_MINUTE = 3_000
-"""Jobs a minute where nobody says more: a batch of 200 in four seconds. Its transaction takes a tenth of that, and
+"""Jobs a minute where nobody says otherwise: a batch of 200 in four seconds. Its transaction takes a tenth of that, and
 the relay hands the new jobs out by the shares of orgs, as all others."""
 SAMPLE = 20
 EXAMINED = 200
@@ -73,8 +73,8 @@ class BulkPreview(Record):
     is_all: bool = Field(description="Whether all that match were counted.")
     confirm: int | None = Field(description="What has to be given to begin; null where nothing has.")
     needs_another: bool = Field(description="Whether another person has to let it run, by `resume`.")
-    sample: list[BulkCandidate]
-    examined: int = Field(description="So many of them were checked as the deed would check them.")
+    sample: list[BulkCandidate] = Field(description="The oldest of them, which come first.")
+    examined: int = Field(description="So many of the oldest were checked as the deed would check them.")
     refused: list[BulkRefusal] = Field(description="Of these, the jobs that would be skipped now.")
     effects: dict[EffectFate, int] = Field(description="What the others would do about effects that were begun.")
     cost_microcents: int = Field(description="What they have cost so far, less what they need not pay again.")
