@@ -17,7 +17,7 @@ from storage.jobs.replays.bulk_actions import BulkAction, BulkOutcome, BulkSubje
 from storage.postgres.database import Transaction
 
 BATCH = 200
-"""Jobs per transaction: a fraction of a second's work."""
+"""Jobs per transaction at most: a fraction of a second's work. A slow pace has fewer: those of its minute."""
 MOST_RETURNS = 900
 """Batches that may begin later before another job goes on: from the thousandth on each would spend an attempt."""
 REST = timedelta(seconds=5)
@@ -53,7 +53,7 @@ def _batch(ctx: JobContext, payload: RunBulkActionPayload) -> bool:
         return _batch_again(ctx, action)
     with ctx.fleet() as tx:
         place = Place(action.after_id, action.frozen_at, ctx.now())
-        found = bulk_actions.match(tx, action.verb, action.filter, place, limit=BATCH)
+        found = bulk_actions.match(tx, action.verb, action.filter, place, limit=_size(action))
         wanted = bulk_actions.unhandled(tx, action.bulk_id, found.subjects)
     _carry_out_all(ctx, action, wanted)
     with ctx.fleet() as tx:
@@ -65,16 +65,21 @@ def _batch(ctx: JobContext, payload: RunBulkActionPayload) -> bool:
 def _batch_again(ctx: JobContext, action: BulkAction) -> bool:
     """Try those once more of which somebody had locked something."""
     with ctx.fleet() as tx:
-        found = bulk_actions.come_again(tx, action.bulk_id, BATCH)
-        given_up = [one for one, tries in found if tries >= MOST_TRIES]
-        bulk_actions.record(tx, action.bulk_id, [BulkOutcome(one, "skipped", LOCKED) for one in given_up])
+        found = bulk_actions.come_again(tx, action.bulk_id, _size(action))
+        given_up = [BulkOutcome(one.subject, "skipped", one.reason) for one in found if one.tries >= MOST_TRIES]
+        bulk_actions.record(tx, action.bulk_id, given_up)
     if not found:
         return False
-    wanted = [one for one, tries in found if tries < MOST_TRIES]
+    wanted = [one.subject for one in found if one.tries < MOST_TRIES]
     _carry_out_all(ctx, action, wanted)
     with ctx.fleet() as tx:
-        bulk_actions.rest(tx, action.bulk_id, REST)
+        bulk_actions.rest(tx, action.bulk_id, REST, len(wanted))
     return False
+
+
+def _size(action: BulkAction) -> int:
+    """How many jobs a batch has."""
+    return min(BATCH, action.per_minute)
 
 
 def _carry_out_all(ctx: JobContext, action: BulkAction, some: Sequence[BulkSubject]) -> None:

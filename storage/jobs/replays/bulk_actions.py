@@ -80,6 +80,15 @@ class BulkOutcome(NamedTuple):
     made_job_id: UUID | None = None
 
 
+class PutOff(NamedTuple):
+    """One that comes again."""
+
+    subject: BulkSubject
+    tries: int
+    """How often in vain after the first time."""
+    reason: str
+
+
 class Matched(NamedTuple):
     """Jobs or letters that a filter matches, in the order of their ids."""
 
@@ -267,15 +276,15 @@ def advance(tx: Transaction, bulk_id: UUID, after_id: UUID | None, jobs: int) ->
     tx.run("advance_bulk_action", bulk_id=bulk_id, after_id=after_id, jobs=jobs)
 
 
-def come_again(tx: Transaction, bulk_id: UUID, limit: int) -> Sequence[tuple[BulkSubject, int]]:
-    """Those that come again, and how often each was tried in vain after the first time."""
+def come_again(tx: Transaction, bulk_id: UUID, limit: int) -> Sequence[PutOff]:
+    """Those that come again."""
     rows = tx.run("find_again", bulk_id=bulk_id, limit=limit)
-    return [(BulkSubject(row.subject_id, row.job_id, row.job_org_id), row.tries) for row in rows]
+    return [PutOff(BulkSubject(row.subject_id, row.job_id, row.job_org_id), row.tries, row.reason) for row in rows]
 
 
-def rest(tx: Transaction, bulk_id: UUID, pause: timedelta) -> None:
-    """Let the next batch begin after a pause."""
-    tx.run("rest_bulk_action", bulk_id=bulk_id, pause=pause)
+def rest(tx: Transaction, bulk_id: UUID, pause: timedelta, jobs: int) -> None:
+    """Let the next batch begin after a pause, which is longer where the pace asks for that after so many jobs."""
+    tx.run("rest_bulk_action", bulk_id=bulk_id, pause=pause, jobs=jobs)
 
 
 def finish(tx: Transaction, bulk_id: UUID) -> bool:

@@ -58,12 +58,13 @@ where id = %(bulk_id)s
 
 -- name: find_again
 -- Jobs that come again after a bulk action was through all others, those first that were tried the least often.
-select subject_id, job_id, job_org_id, tries from bulk_action_jobs
+select subject_id, job_id, job_org_id, tries, reason from bulk_action_jobs
 where bulk_id = %(bulk_id)s and state = 'again' order by tries, subject_id limit %(limit)s
 
 -- name: rest_bulk_action
--- Lets what somebody has locked rest for a while.
-update bulk_actions set next_batch_at = now() + %(pause)s::interval where id = %(bulk_id)s
+-- Lets what somebody has locked rest for a while, and no shorter than the pace says after so many jobs.
+update bulk_actions set next_batch_at = now() + greatest(%(pause)s::interval, make_interval(secs => %(jobs)s * 60.0 / per_minute))
+where id = %(bulk_id)s
 
 -- name: finish_bulk_action
 -- Ends a bulk action that has come to the end, unless somebody has aborted it.

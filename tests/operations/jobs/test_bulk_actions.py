@@ -12,6 +12,7 @@ from psycopg import Connection
 from commands.operations import AREAS
 from domain.orgs.access.api_keys import Role
 from engine.runtime import Runtime
+from operations.jobs.bulk_steps import MORE_BELOW
 from storage.postgres.database import Database
 from tasks.jobs import bulk_actions
 from tests.commands.calling import answer, refusal
@@ -221,6 +222,37 @@ def test_a_letter_that_somebody_replays_meanwhile_is_not_discarded(
     assert "is replayed already" in answer(BULK, "skipped", discards["bulk_id"])[0]["reason"]
     assert audit(database, "deadletter.discarded") == []
     assert answer(AREAS.deadletters, "show", dead)["replay_job_id"] == str(new)
+
+
+def test_the_pace_holds_for_the_first_batch_and_for_what_comes_again(
+    process: Runtime, org: UUID, database: Connection, database_url: str
+) -> None:
+    dead = [die(process, org, probe_jobs.ending, word="transient") for _ in range(3)]
+    bulk = start("replay", "--per-minute", 1)
+    with psycopg.connect(database_url) as other:
+        other.execute("select from dead_letters where job_id = any (%s) for update", (dead[:2],))
+        for batches, put_off in enumerate((1, 2, 2), start=1):
+            assert run_on(process, database, most=1) == "queued"
+            assert (shown(bulk)["done"], shown(bulk)["put_off"]) == (batches // 3, put_off)
+            pass_time(database, timedelta(minutes=1))
+    for done in (2, 2, 3):
+        run_on(process, database, most=1)
+        assert shown(bulk)["done"] == done
+        pass_time(database, timedelta(seconds=30))
+
+
+def test_what_is_given_up_says_what_kept_it(
+    process: Runtime, org: UUID, database: Connection, database_url: str
+) -> None:
+    parent = enqueue_one(process.database, org, "probe_jobs.noop")
+    bulk = start("cancel", "--job-type", "probe_jobs.noop")
+    with psycopg.connect(database_url) as other:
+        other.execute("select from jobs where id = %s for update", (parent,))
+        assert run_on(process, database, most=1) == "queued"
+    database.execute("update bulk_action_jobs set tries = %s, reason = %s", (bulk_actions.MOST_TRIES, MORE_BELOW))
+    pass_time(database, timedelta(minutes=1))
+    assert run_on(process, database) == "succeeded"
+    assert [one["reason"] for one in answer(BULK, "skipped", bulk["bulk_id"])] == [MORE_BELOW]
 
 
 def test_a_lock_beside_a_letter_keeps_no_other_letter(
