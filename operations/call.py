@@ -175,14 +175,18 @@ class Call:
         self.is_audited = True
 
     def once(self, tx: Transaction, make: Callable[[], Sequence[UUID]]) -> Sequence[UUID]:
-        """The ids of what the call makes, or of what the same request with the same `Idempotency-Key` made before."""
-        earlier = None if self.keyed is None else self.keyed.earlier(tx, self.org)
+        """The ids of what the call makes, or of what the same request with the same `Idempotency-Key` made before.
+
+        A key of a request for no org is the system org's.
+        """
+        org_id = self.org_id or SYSTEM_ORG
+        earlier = None if self.keyed is None else self.keyed.earlier(tx, org_id)
         if earlier is not None:
             self.is_replayed = True
             return earlier.made
         made = make()
         if self.keyed is not None:
-            self.keyed.keep(tx, self.org, made)
+            self.keyed.keep(tx, org_id, made)
         return made
 
     def enqueue_for(self, org_id: UUID) -> Enqueue:

@@ -176,7 +176,7 @@ def do_deed(request: Request, visitor: Visitor, operation: AnyOperation, form: M
         given = checked(operation.parameters, values_of(operation, typed))
         if form.get(CONFIRMED) != "yes":
             return _confirmation(frame, operation, typed)
-        if operation.keyed and frame.org_id is not None and form.get(REQUEST):
+        if operation.keyed and form.get(REQUEST):
             asked = {"operation": operation.name, "typed": dict(sorted(typed.items()))}
             call.keyed = KeyedRequest(form[REQUEST][:100], fingerprint(asked))
         settings = resources_of(request).settings

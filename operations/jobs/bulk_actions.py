@@ -153,15 +153,13 @@ def start_bulk_action(
     wanted = _filter(call, verb, asked)
     check_patch(verb, patch)
     _check_texts("patch", patch)
-    with _looking(call) as tx:
-        frozen_at = ledger.read_time(tx)
-        number, is_all = bulk_actions.count(tx, verb, wanted, frozen_at)
-    if needs_number(verb, number, is_all=is_all) and confirm != number:
-        raise Invalid("confirm", f"must be the number of jobs that match, which is {number}")
-
-    is_proposed = needs_another(number, is_all=is_all)
 
     def start() -> Sequence[UUID]:
+        frozen_at = ledger.read_time(tx)
+        number, is_all = bulk_actions.count(tx, verb, wanted, frozen_at)
+        if needs_number(verb, number, is_all=is_all) and confirm != number:
+            raise Invalid("confirm", f"must be the number of jobs that match, which is {number}")
+        is_proposed = needs_another(number, is_all=is_all)
         org_id = call.org_id or SYSTEM_ORG
         bulk_id = bulk_actions.add(
             tx, org_id, verb, wanted, patch=patch, reason=reason, per_minute=per_minute, frozen_at=frozen_at,
@@ -178,6 +176,7 @@ def start_bulk_action(
             call.enqueue(tx, RunBulkActionPayload(bulk_id=bulk_id), org_id=SYSTEM_ORG, origin=call.origin)
         return [bulk_id]
 
+    # The same request may come again when the action has ended, and nothing matches any more.
     with call.writing() as tx:
         (made,) = call.once(tx, start)
         return _view(_found(tx, call, made))

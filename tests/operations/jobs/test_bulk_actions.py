@@ -291,6 +291,19 @@ def test_an_org_acts_on_its_own_jobs_alone(
     assert writer.post("/v1/bulk-actions", asked).status == 403
 
 
+def test_the_same_request_is_answered_when_nothing_matches_any_more(
+    process: Runtime, org: UUID, client: Client, database: Connection
+) -> None:
+    die(process, org, probe_jobs.ending, word="transient")
+    asked = {"verb": "discard", "reason": "x", "confirm": 1}
+    made = client.post("/v1/bulk-actions", asked, {"Idempotency-Key": "k"})
+    assert run_on(process, database) == "succeeded"
+    again = client.post("/v1/bulk-actions", asked, {"Idempotency-Key": "k"})
+    assert (made.status, again.status) == (201, 200)
+    assert (again.json["bulk_id"], again.json["state"]) == (made.json["bulk_id"], "finished")
+    assert client.post("/v1/bulk-actions", asked).status == 422
+
+
 @pytest.mark.parametrize(
     ("options", "field"),
     [
