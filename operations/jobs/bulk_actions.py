@@ -93,6 +93,7 @@ class BulkActionView(Record):
     reason: str
     per_minute: int
     state: str = Field(description="`proposed`, `running`, `aborted` or `finished`.")
+    stopped: str | None = Field(description="Why its job ended before it: that aborts it, and `resume` goes on.")
     needs_another: bool = Field(description="Whether another person than whoever started it has to let it run.")
     frozen_at: datetime = Field(description="Jobs and letters that came later are not meant.")
     done: int

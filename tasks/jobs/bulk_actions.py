@@ -26,7 +26,7 @@ MOST_TRIES = 60
 """Rests in vain after which a job is skipped: five minutes."""
 
 
-@job(queue=Queue.MAINTENANCE, audits=("bulk.finished",))
+@job(queue=Queue.MAINTENANCE, on_end="bulk_job_ended", hears_success=False, audits=("bulk.finished",))
 def run(ctx: JobContext, payload: RunBulkActionPayload) -> Outcome:
     """Go on with a bulk action, at its pace, until it has come to the end or somebody has aborted it.
 

@@ -45,6 +45,7 @@ class BulkAction:
     reason: str
     per_minute: int
     state: str
+    stopped: str | None
     needs_another: bool
     frozen_at: datetime
     after_id: UUID | None

@@ -1,5 +1,5 @@
 -- columns: of_bulk_action
-id as bulk_id, org_id, verb, filter, patch, reason, per_minute, state, needs_another, frozen_at, after_id, next_batch_at, done, skipped,
+id as bulk_id, org_id, verb, filter, patch, reason, per_minute, state, stopped, needs_another, frozen_at, after_id, next_batch_at, done, skipped,
   actor_type, actor_id, created_at, finished_at
 
 -- name: add_bulk_action
@@ -25,7 +25,7 @@ order by id desc limit %(limit)s
 
 -- name: move_bulk_action
 -- Aborts a bulk action, or lets one run that was proposed or aborted, or whose job has ended.
-update bulk_actions set state = %(state)s where id = %(bulk_id)s and state <> 'finished' and (state <> %(state)s or state = 'running')
+update bulk_actions set state = %(state)s, stopped = null where id = %(bulk_id)s and state <> 'finished' and (state <> %(state)s or state = 'running')
 returning id as bulk_id
 
 -- name: find_handled

@@ -8,6 +8,8 @@ create table bulk_actions (
   reason text not null check (length(reason) between 1 and 1000),
   per_minute integer not null check (per_minute between 1 and 60000),
   state text not null default 'running' check (state in ('proposed', 'running', 'aborted', 'finished')),
+  -- Why its job has ended before it, which has aborted it.
+  stopped text check (length(stopped) between 1 and 1000),
   -- Whether it is for so many that another person than whoever started it has to let it run.
   needs_another boolean not null default false,
   -- No job or letter that came later is meant.

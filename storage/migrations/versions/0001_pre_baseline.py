@@ -66,6 +66,7 @@ def upgrade() -> None:
         "email",
         "notifications",
         "reminders",
+        "bulk_actions",
         "planning",
         "workflows",
         "why",

@@ -270,6 +270,19 @@ def test_a_lock_beside_a_letter_keeps_no_other_letter(
     assert shown(bulk)["done"] == 2
 
 
+def test_a_bulk_action_whose_job_has_ended_says_why_and_is_resumed(
+    process: Runtime, org: UUID, client: Client, database: Connection
+) -> None:
+    die(process, org, probe_jobs.ending, word="transient")
+    bulk = client.post("/v1/bulk-actions", {"verb": "replay", "reason": "x"}).json
+    (job,) = database.execute("select id from jobs where job_type = 'bulk_actions.run'").fetchone() or (None,)
+    answer(AREAS.jobs, "cancel", job, "--reason", "by mistake")
+    assert (shown(bulk)["state"], shown(bulk)["stopped"]) == ("aborted", f"its job {job} is canceled: by mistake")
+    assert answer(BULK, "resume", bulk["bulk_id"])["stopped"] is None
+    assert run_on(process, database) == "succeeded"
+    assert (shown(bulk)["state"], shown(bulk)["done"]) == ("finished", 1)
+
+
 def test_an_org_acts_on_its_own_jobs_alone(
     process: Runtime, org: UUID, store: Database, door: str, client: Client, stranger: Client, database: Connection
 ) -> None:
