@@ -30,6 +30,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from domain.clean_text import UNSTORABLE, clean_text
+from domain.jobs.audit.event_names import EVENT_FACTS
 from domain.jobs.contract import first_problem
 from domain.jobs.failures import Invalid
 from domain.jobs.job import JsonObject
@@ -51,8 +52,8 @@ class Record(BaseModel):
     plural: ClassVar[str] = "items"
     """The field of HTTP's answer in which a list of them stands."""
     values: ClassVar[tuple[str, ...]] = ()
-    """The fields that hold what belongs to customers, by their paths: `payload`, `steps.result`. An operator of the
-    console sees their shapes first."""
+    """The fields that hold what belongs to customers, by their paths: `payload`, `steps.result`; of the members of an
+    event's `data.*`, all but the `EVENT_FACTS`. An operator of the console sees their shapes first."""
     shown_once: ClassVar[tuple[str, ...]] = ()
     """The fields with a secret that whoever has asked for it sees this once."""
 
@@ -166,7 +167,7 @@ class Operation(Generic[P, Answer]):
         if call.rights is None or not self.record.values:
             return answer
         if not call.shows_values:
-            return with_shapes(answer, self.record.values)
+            return with_shapes(answer, self.record.values, EVENT_FACTS)
         given = {**dict(zip(self.positional, arguments, strict=False)), **options}
         ids: JsonObject = {name: str(value) for name, value in given.items() if isinstance(value, UUID)}
         call.audit_look(getattr(answer, "org_id", None), {"operation": self.name, **ids})

@@ -34,6 +34,7 @@ class EventPosition(NamedTuple):
 class EventView(Record):
     """One event of the audit log."""
 
+    values: ClassVar[tuple[str, ...]] = ("data.*", "sentences")
     plural: ClassVar = "events"
     columns: ClassVar = (
         "id",
@@ -79,6 +80,7 @@ class DetailsView(BaseModel):
 class EventDocument(EventView):
     """One event with its details."""
 
+    values: ClassVar = (*EventView.values, "details.changes.value", "details.changes.was", "details.sentences")
     details: list[DetailsView] = Field(description="Those by the newest rules first.")
 
 

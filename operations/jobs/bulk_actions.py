@@ -84,6 +84,7 @@ class BulkActionView(Record):
     """A bulk action, and how far it is."""
 
     plural: ClassVar = "bulk_actions"
+    values: ClassVar = ("patch", "filter.payload")
     columns: ClassVar = ("bulk_id", "verb", "state", "done", "skipped", "put_off", "reason", "created_at")
     bulk_id: UUID
     org_id: UUID = Field(description="The system org where it is about all orgs.")

@@ -71,7 +71,7 @@ class LetterGroup(Record):
 class DeadLetterView(DeadLetterLine):
     """A dead letter with its diagnostics."""
 
-    values: ClassVar = ("payload",)
+    values: ClassVar = ("payload", "history.data.*")
     payload: JsonObject
     payload_version: int
     error: JsonObject

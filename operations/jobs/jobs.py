@@ -85,7 +85,9 @@ class JobView(Record):
 class JobTimeline(Record):
     """What the ledger knows of one job; `job` is null when its row is past its retention."""
 
-    values: ClassVar = ("job.payload", "job.progress", "job.output", "steps.result", "effects.result")
+    values: ClassVar = (
+        "job.payload", "job.progress", "job.output", "steps.result", "effects.result", "events.data.*",
+    )  # fmt: skip
     job: dict[str, Any] | None
     events: Annotated[list[JsonObject], AfterValidator(with_other_names)] = Field(description="The newest, in order.")
     steps: list[JsonObject]

@@ -26,6 +26,7 @@ from storage.postgres.execution import Row
 class MendedJob(Record):
     """The new job that does a mended one."""
 
+    values: ClassVar = ("changes.before", "changes.after")
     job_id: UUID
     replay_of: UUID
     changes: list[JsonObject] = Field(description="Each field that differs: its path, what was before, and after.")

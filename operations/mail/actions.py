@@ -49,7 +49,7 @@ DETAILS = (
 class ActionView(Record):
     """One action; what looks like a secret is taken out."""
 
-    values: ClassVar = ("parameters",)
+    values: ClassVar = ("parameters", "undo_hint")
     plural: ClassVar = "actions"
     columns: ClassVar = (
         "action_id", "kind", "state", "danger", "inverse", "message_id", "created_at", "approval_expires_at", "why",

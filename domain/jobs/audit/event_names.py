@@ -30,6 +30,33 @@ OF_NO_OPERATION = frozenset(
     }
 )
 """Events that neither an operation nor a job type declares: they are written where the thing is kept."""
+EVENT_FACTS = frozenset(
+    {
+        "attempt",
+        "bulk_id",
+        "cause",
+        "claimed_at",
+        "dead_letter_id",
+        "error",
+        "happened",
+        "job_type",
+        "key",
+        "operation",
+        "parent_id",
+        "plan",
+        "reason",
+        "replay_job_id",
+        "replay_of",
+        "run_at",
+        "scope",
+        "state",
+        "until",
+        "verb",
+        "worker",
+    }
+)
+"""Members of an event's data that the ledger and operators write, and that hold nothing of customers. An operator of
+the console sees all others as shapes first."""
 MOST_NEAR = 5
 
 

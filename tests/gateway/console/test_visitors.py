@@ -176,3 +176,47 @@ def test_no_record_names_values_that_it_does_not_have() -> None:
     for one in OPERATIONS.values():
         for path in one.record.values:
             assert path.partition(".")[0] in one.record.model_fields, (one.name, path)
+
+
+ERROR = "code and reason of a failure, without a payload"
+SET_UP = "what people of the org have set up: it is read to help them"
+COUNTED = "numbers and ids"
+EXCUSED = {
+    "ActionView.error": ERROR,
+    "BulkPreview.effects": COUNTED,
+    "DeadLetterView.effects": "keys and states, without results",
+    "DeadLetterView.error": ERROR,
+    "DefinitionView.document": SET_UP,
+    "EmailView.error": ERROR,
+    "FoundThing.ids": COUNTED,
+    "JobTimeline.children": COUNTED,
+    "JobTimeline.children_by_state": COUNTED,
+    "JobTimeline.dead_letter": "error and plan, without payload and history",
+    "JobView.error": ERROR,
+    "OrgView.settings": SET_UP,
+    "PlaceView.minutes_to": COUNTED,
+    "PreviewView.words": "made of examples",
+    "ProfileView.definition": SET_UP,
+    "ProposalView.choices": COUNTED,
+    "ProposalView.points": COUNTED,
+    "ProposalView.reasons": COUNTED,
+    "ProposalView.weights": COUNTED,
+    "RuleView.rule": SET_UP,
+    "RunNodeLine.error": ERROR,
+    "RunNodeView.error": ERROR,
+    "TemplateView.document": SET_UP,
+    "VersionView.definition": SET_UP,
+    "WorkflowRunLine.failure": ERROR,
+    "WorkflowRunView.failure": ERROR,
+}
+"""Documents that an operator sees as they are, and why."""
+
+
+def test_each_document_of_a_record_is_masked_or_has_a_reason() -> None:
+    open_ones = set()
+    for record in {one.record for one in OPERATIONS.values()}:
+        masked = {path.partition(".")[0] for path in record.values}
+        for name, field in record.model_fields.items():
+            if any(word in str(field.annotation) for word in ("dict", "Any")) and name not in masked:
+                open_ones.add(f"{record.__name__}.{name}")
+    assert open_ones == set(EXCUSED)

@@ -70,6 +70,12 @@ def test_a_mend_is_typed_shown_as_a_difference_and_done(
     assert database.execute("select payload ->> 'word' from jobs where replay_of = %s", (job_id,)).fetchone() == (
         "well",
     )
+    assert b">well<" not in done.body
+    events = admin.text(f"/jobs/show?job_id={job_id}").partition("deadletter.replayed")[2]
+    assert "text(4)" in events, "the event's changes are shapes"
+    assert "&#34;well&#34;" not in events
+    assert "a test" in events
+    assert "&#34;well&#34;" in admin.text(f"/jobs/show?job_id={job_id}&show_values=yes")
 
 
 def test_all_of_a_group_are_previewed_and_replayed(
