@@ -159,7 +159,7 @@ def test_a_deactivated_operator_does_not_sign_in(
     "change",
     [
         lambda tx, found: operators.deactivate(tx, found.operator_id),
-        lambda tx, found: operators.change(tx, found.operator_id, OperatorRole.VIEWER, None),
+        lambda tx, found: operators.change(tx, found.operator_id, OperatorRole.VIEWER, None, all_orgs=True),
         lambda tx, found: operators.end_sessions(tx, found.operator_id),
         lambda tx, found: operators.remove(tx, found.operator_id),
     ],
