@@ -99,7 +99,8 @@ def test_the_streams_of_a_broken_pulse_end_so_that_browsers_come_again(settings:
     sent: list[Message] = []
 
     async def stay() -> Message:
-        return await asyncio.Event().wait() or {}
+        await asyncio.Event().wait()
+        return {}
 
     async def keep(message: Message) -> None:
         sent.append(message)
