@@ -59,6 +59,8 @@ class Call:
     rights: OperatorRights | None = None
     """Of an operator in the console; None for an API key, and at a terminal, where everything may be done."""
     database: Database
+    written_by: Database | None = None
+    """By whose connections it writes, where it reads by some that only read."""
     settings: Settings
     enqueue: EnqueueFor
     org_id: UUID | None = None
@@ -151,7 +153,7 @@ class Call:
     @contextmanager
     def writing(self) -> Iterator[Transaction]:
         """A transaction of the ledger's to write in; without an audit event it raises, and nothing is written."""
-        with nullcontext(self.within) if self.within is not None else self.database.ledger() as tx:
+        with nullcontext(self.within) if self.within is not None else (self.written_by or self.database).ledger() as tx:
             yield tx
             if not (self.is_audited or self.is_replayed):
                 raise RuntimeError(f"the deed has written none of {', '.join(self.events)} into the audit log")

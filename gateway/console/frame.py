@@ -172,9 +172,7 @@ def frame_of(request: Request, visitor: Visitor, said_org: str | None = None) ->
 
 
 def reading_call(request: Request, visitor: Visitor, org_id: UUID | None) -> Call:
-    """A call that only looks, by the console's own connections; a look at values is audited, and writes."""
-    if request.query_params.get(VALUES):
-        return visitor.call(request, org_id, shows_values=True)
-    call = visitor.call(request, org_id)
-    call.database = reads_of(request).database
+    """A call that only looks, by the console's own connections; that somebody saw values is written by the API's."""
+    call = visitor.call(request, org_id, shows_values=bool(request.query_params.get(VALUES)))
+    call.database, call.written_by = reads_of(request).database, call.database
     return call

@@ -89,6 +89,8 @@ class Viewer:
     waiting: dict[str, str] = field(default_factory=dict)
     is_over: bool = False
     """Whether the session is."""
+    is_cut: bool = False
+    """Whether the pulse has ended: the browser comes again, and begins another."""
     _shown: dict[str, str] = field(default_factory=dict)
 
     def learn(self, seen: Seen) -> None:
@@ -139,6 +141,7 @@ class Pulse:
         self._viewers.add(viewer)
         if self._beating is None:
             self._beating = asyncio.create_task(self._beat())
+            self._beating.add_done_callback(self._broken)
         try:
             yield
         finally:
@@ -151,6 +154,16 @@ class Pulse:
         if self._beating is not None:
             self._beating.cancel()
             self._beating = None
+
+    def _broken(self, beat: "asyncio.Task[None]") -> None:
+        """Cut the streams of a beat that has ended by itself, which is a fault: nobody listens to what is silent."""
+        if beat is not self._beating or beat.cancelled():
+            return
+        self._beating = None
+        log.error("pulse_broken", exc_info=beat.exception())
+        for viewer in self._viewers:
+            viewer.is_cut = True
+            viewer.changed.set()
 
     async def _beat(self) -> None:
         while True:
@@ -227,6 +240,7 @@ class PulseStream(Response):
                 await _send(send, f"event: {topic}\n{data}\n\n")
             if viewer.is_over:
                 await _send(send, "event: over\ndata: the session is over\n\n")
+            if viewer.is_over or viewer.is_cut:
                 return
 
 

@@ -3,10 +3,11 @@
 import asyncio
 import contextvars
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 from uuid import UUID
 
+import structlog
 from fastapi import Request
 from starlette.types import Receive
 
@@ -26,6 +27,7 @@ READ_WITHIN_S = 2.0
 EVERYBODY = UUID(int=0)
 """Whose slots are, which all operators share."""
 
+log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
 
@@ -40,6 +42,8 @@ class ConsoleReads:
         self._threads = ThreadPoolExecutor(PAGES_AT_ONCE, thread_name_prefix="console")
         self._look_ups = RequestPlaces(1, READ_WITHIN_S)
         self._looking_up = ThreadPoolExecutor(1, thread_name_prefix="console look-up")
+        self._noting = ThreadPoolExecutor(1, thread_name_prefix="console note")
+        self._noted: set[UUID] = set()
 
     async def do(self, request: Request, operator_id: UUID, work: Callable[[], T]) -> T:
         """What `work` returns, made in one of the console's threads.
@@ -67,9 +71,25 @@ class ConsoleReads:
         async with self._look_ups.hold(EVERYBODY):
             return await asyncio.get_running_loop().run_in_executor(self._looking_up, work)
 
+    def note(self, session_id: UUID, write: Callable[[], None]) -> None:
+        """Write that a session was used, in a thread beside: nobody waits for it, and what is not written is due again.
+
+        One note of a session waits at most.
+        """
+        if session_id in self._noted:
+            return
+        self._noted.add(session_id)
+
+        def end(noting: "Future[None]") -> None:
+            self._noted.discard(session_id)
+            if not noting.cancelled() and (error := noting.exception()) is not None:
+                log.warning("use_not_noted", code=type(error).__name__)
+
+        self._noting.submit(write).add_done_callback(end)
+
     def stop(self) -> None:
         """End the threads, and close the connections."""
-        for threads in (self._threads, self._looking_up):
+        for threads in (self._threads, self._looking_up, self._noting):
             threads.shutdown(wait=True, cancel_futures=True)
         self.database.dispose()
 

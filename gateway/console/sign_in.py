@@ -24,7 +24,7 @@ from domain.orgs.access.operators import (
     check_password,
 )
 from gateway.console.passwords import hash_password, is_password
-from gateway.console.sign_in_pages import enter, leave, sign_in_page
+from gateway.console.sign_in_pages import enter, known_browser, leave, sign_in_page
 from gateway.console.visitors import (
     ConsoleForm,
     NotSignedIn,
@@ -83,7 +83,7 @@ async def sign_in(request: Request, form: ConsoleForm) -> Response:
         secret = await run_in_threadpool(begin, request, found, found.password_hash or "")
     except Gone:
         return ask_for_sign_in(request, HTTPStatus.FORBIDDEN, form, WRONG)
-    return enter(request, secret, form.get("next", ""))
+    return enter(request, secret, form.get("next", ""), found.email)
 
 
 @router.get(NEW_PASSWORD)
@@ -112,7 +112,7 @@ async def use_link(request: Request, form: ConsoleForm) -> Response:
         secret = await run_in_threadpool(entering.set_password, call_as(request, found.operator_id), link, kept)
     except Gone:
         return sign_in_page(HTTPStatus.GONE, "link_gone.html")
-    return enter(request, secret, "")
+    return enter(request, secret, "", found.email)
 
 
 @router.get(PROVE)
@@ -126,7 +126,7 @@ async def prove(request: Request, visitor: Writing, form: ConsoleForm) -> Respon
     """Take the password once more; the session goes on under another cookie."""
     after = form.get("next", "")
     try:
-        await run_in_threadpool(count_attempt, request, visitor.email)
+        await run_in_threadpool(resources_of(request).sign_ins.count_proof, visitor.session_id)
     except Throttled as full:
         return await run_in_threadpool(
             ask_for_proof, request, visitor, HTTPStatus.TOO_MANY_REQUESTS, after, full.reason
@@ -159,7 +159,7 @@ def network_of(request: Request) -> str:
 
 def count_attempt(request: Request, account: str) -> None:
     """Count an attempt to come in; raises `Throttled` when there were too many."""
-    resources_of(request).sign_ins.count(account, network_of(request))
+    resources_of(request).sign_ins.count(account, network_of(request), known_browser(request, account))
 
 
 def operator_of(request: Request, email: str) -> Operator | None:

@@ -8,6 +8,7 @@ import hashlib
 import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from http import HTTPStatus
 from typing import Annotated
 from urllib.parse import urlencode, urlsplit
@@ -28,6 +29,7 @@ from gateway.http.resources import resources_of
 from operations.call import Call
 from storage.orgs.access import operators
 from storage.orgs.access.operators import Session
+from storage.postgres.database import Database
 
 log = structlog.get_logger(__name__)
 
@@ -93,15 +95,14 @@ async def visitor(request: Request) -> Visitor:
 
 def find_visitor(request: Request) -> Visitor:
     """As `visitor`, in the thread of a route that asks others besides."""
-    secret = _secret_of(request)
-    with reads_of(request).database.statements() as tx:
+    secret, reads = _secret_of(request), reads_of(request)
+    with reads.database.statements() as tx:
         found = operators.find_session(tx, secret)
         if found is None:
             check_console(is_there=operators.is_there_one(tx))
             raise NotSignedIn
-    if found.note:  # it writes, once a minute for a session
-        with resources_of(request).database.statements() as tx:
-            operators.note_use(tx, found.session_id)
+    if found.note:
+        reads.note(found.session_id, partial(_note_use, resources_of(request).database, found.session_id))
     return _visitor(found, secret)
 
 
@@ -153,6 +154,11 @@ Writing = Annotated[Visitor, Depends(writing_visitor)]
 
 VERIFIERS = frozenset({visitor, writing_visitor})
 """Every dependency that proves who has signed in."""
+
+
+def _note_use(database: Database, session_id: UUID) -> None:
+    with database.statements() as tx:
+        operators.note_use(tx, session_id)
 
 
 def _secret_of(request: Request) -> str:

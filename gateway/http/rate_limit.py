@@ -10,6 +10,9 @@ from providers.sliding_windows import Full, SlidingWindows, Taking
 from settings import Settings
 
 SIGN_INS_PER_MINUTE = 5
+"""From one network, by one browser that has come in before, and proofs of one session."""
+GUESSES_PER_MINUTE = 30
+"""Of one account, from all networks together; a single network has used up its own before."""
 
 
 class RequestLimiter:
@@ -27,27 +30,39 @@ class RequestLimiter:
 
 
 class SignInLimiter:
-    """Counts the attempts to sign in, by account and by network address, in a sliding minute.
+    """Counts the attempts to sign in, by network address and by account, in a sliding minute.
 
-    Counted in this process, too, so that nobody guesses without a bound while Redis does not answer.
+    A browser by which the account has come in before is counted by itself: strangers do not use up its attempts. All is
+    counted in this process, too, so that nobody guesses without a bound while Redis does not answer.
     """
 
     def __init__(self, settings: Settings) -> None:
         """Nothing connects yet."""
-        by_account, by_address = (
-            Limit(f"console.sign_ins.{of}", "postroom", Scope.ORG, SIGN_INS_PER_MINUTE, MINUTE, "ours")
-            for of in ("account", "address")
+        amounts = {"account": GUESSES_PER_MINUTE} | dict.fromkeys(
+            ("address", "browser", "session"), SIGN_INS_PER_MINUTE
         )
-        self._limits = by_account, by_address
+        self._limits = {
+            of: Limit(f"console.sign_ins.{of}", "postroom", Scope.ORG, amount, MINUTE, "ours")
+            for of, amount in amounts.items()
+        }
         self._counters = SlidingWindows(None), SlidingWindows(settings.counting_url)
 
-    def count(self, account: str, address: str) -> None:
-        """Count one attempt; raises `Throttled` alike for accounts that exist and others."""
-        by_account, by_address = self._limits
+    def count(self, account: str, address: str, browser: str = "") -> None:
+        """Count one attempt; raises `Throttled` alike for accounts that exist and others.
+
+        `browser` is one by which the account has come in before.
+        """
+        self._take(**({"browser": browser} if browser else {"address": address, "account": account}))
+
+    def count_proof(self, session_id: UUID) -> None:
+        """Count one attempt to prove who has a session; raises `Throttled`."""
+        self._take(session=str(session_id))
+
+    def _take(self, **keys: str) -> None:
         # The counter has no need to know who it is.
-        of_account = Taking(by_account, hashlib.sha256(account.encode()).hexdigest())
+        takings = [Taking(self._limits[of], hashlib.sha256(key.encode()).hexdigest()) for of, key in keys.items()]
         for counter in self._counters:
-            _refuse(counter.take(Taking(by_address, address), of_account), "attempts to sign in")
+            _refuse(counter.take(*takings), "attempts to sign in")
 
 
 def _refuse(full: Full | None, what: str) -> None:

@@ -111,10 +111,8 @@ def set_operator(
         raise Invalid("orgs", "give either orgs or all of them")
     with call.writing() as tx:
         found = _other(call, operators.named(tx, email))
-        kept = None if found.org_ids is None else sorted(found.org_ids)
-        org_ids = None if all_orgs else (_orgs(tx, orgs) or kept)
-        operators.change(tx, found.operator_id, role or found.role, org_ids)
-        call.audit(tx, SYSTEM_ORG, _facts(found.operator_id, role or found.role, org_ids))
+        changed = operators.change(tx, found.operator_id, role, _orgs(tx, orgs), all_orgs=all_orgs)
+        call.audit(tx, SYSTEM_ORG, _facts(found.operator_id, *changed))
         return _view(tx, found)
 
 

@@ -17,7 +17,7 @@ from fastapi import APIRouter, Request, Response
 
 from domain.jobs.failures import Forbidden
 from domain.orgs.access.operators import CONSOLE
-from gateway.console.derived import Listing, Step, listing_of, refuse_unknown
+from gateway.console.derived import Listing, Step, listing_of, refuse_unknown, typed_in_query
 from gateway.console.frame import CURSOR, Frame, Shortcut, frame_of, reading_call, sees
 from gateway.console.reading import reads_of
 from gateway.console.rendering import page
@@ -38,7 +38,7 @@ class Look:
     request: Request
     frame: Frame
     asked: Mapping[str, str]
-    """The fields of the query which the page knows."""
+    """The fields of the query which the page knows; several of a name are lines."""
 
     def call(self, operation: Operation[P, Answer], *arguments: P.args, **options: P.kwargs) -> Answer:
         """What an operation answers for the org that was chosen; raises as the operation does."""
@@ -103,7 +103,7 @@ class HandPage:
         if self.needs is not None and not sees(visitor, self.needs):
             raise Forbidden(f"an operator of the role {visitor.role.value} and this scope may not see {self.title}")
         refuse_unknown(self.asks, request)
-        asked = {name: value for name in self.asks if (value := request.query_params.get(name))}
+        asked = {name: value for name, value in typed_in_query(request).items() if value.strip()}
         look = Look(request, frame_of(request, visitor, (form or {}).get(ORG)), asked)
         if self.needs is not None and look.frame.needs_org(self.needs):
             return page("pages/choose.html", frame=look.frame, here=self.here, title=self.title)

@@ -212,9 +212,27 @@ def add(
     return rows[0].operator_id, secret
 
 
-def change(tx: Transaction, operator_id: UUID, role: OperatorRole, org_ids: Sequence[UUID] | None) -> None:
-    """Give another role and scope, which ends all sessions; raises `Conflict` for one who is deactivated."""
-    _active(tx.run("change_operator", operator_id=operator_id, role=role.value, org_ids=org_ids and list(org_ids)))
+def change(
+    tx: Transaction,
+    operator_id: UUID,
+    role: OperatorRole | None,
+    org_ids: Sequence[UUID] | None,
+    *,
+    all_orgs: bool = False,
+) -> tuple[OperatorRole, Sequence[UUID] | None]:
+    """Give another role or scope, which ends all sessions; returns both. What is None stays, but for `all_orgs`.
+
+    Raises `Conflict` for one who is deactivated.
+    """
+    rows = tx.run(
+        "change_operator",
+        operator_id=operator_id,
+        role=role and role.value,
+        org_ids=org_ids and list(org_ids),
+        all_orgs=all_orgs,
+    )
+    _active(rows)
+    return OperatorRole(rows[0].role), rows[0].org_ids
 
 
 def reset_link(tx: Transaction, operator_id: UUID) -> str:

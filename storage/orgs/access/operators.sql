@@ -110,16 +110,17 @@ order by email
 limit %(limit)s
 
 -- name: change_operator
--- Another role and scope: every session ends. Nothing for one who is deactivated.
+-- Another role or scope, or both: every session ends. What is not given stays as it is by then. Nothing for one who is deactivated.
 with changed as (
-  update operators set role = %(role)s, org_ids = %(org_ids)s
+  update operators
+  set role = coalesce(%(role)s, role), org_ids = case when not %(all_orgs)s then coalesce(%(org_ids)s::uuid[], org_ids) end
   where id = %(operator_id)s and deactivated_at is null
-  returning id
+  returning id, role, org_ids
 ),
 ended as (
   delete from operator_sessions where operator_id in (select id from changed)
 )
-select id as operator_id from changed
+select role, org_ids from changed
 
 -- name: reset_operator_link
 -- A new one-time link; an earlier one is good no more, and another account at the provider may be the operator's. Nothing for one who is

@@ -1,21 +1,24 @@
 """The pulse: live numbers and changes for who looks, nothing while nobody looks."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 from uuid import UUID, uuid4
 
 import pytest
 from psycopg import Connection
+from starlette.types import Message
 
 from domain.jobs.failures import Throttled
 from domain.orgs.access.operators import OperatorRole
-from gateway.console.pulse import STREAMS_OF_OPERATOR, Pulse, Viewer
+from gateway.console.pulse import STREAMS_OF_OPERATOR, Pulse, PulseStream, Viewer
 from gateway.console.reading import ConsoleReads
 from settings import Settings
 from storage.postgres.database import Database
 from tests.doubles.factories import enqueue_one, make_job_type, make_org
 from tests.gateway.console.signed import signed_cookie
 
+T = TypeVar("T")
 CLOSED = "insert into gates (scope, key, reason, actor) values ('queue', 'default', 'a test', 'ada')"
 
 
@@ -83,6 +86,35 @@ def test_a_change_of_a_job_is_shown_to_whom_it_may_be_shown(
             database.execute("delete from operator_sessions")
             await changed(of_other)
             assert (of_other.is_over, of_other.waiting) == (True, {}), "neither numbers of the fleet nor the job"
+
+    asyncio.run(play())
+
+
+class Faulty(ConsoleReads):
+    async def look_up(self, work: Callable[[], T]) -> T:  # noqa: ARG002 - as the other takes it
+        raise LookupError("a fault of ours")
+
+
+def test_the_streams_of_a_broken_pulse_end_so_that_browsers_come_again(settings: Settings, session_id: UUID) -> None:
+    sent: list[Message] = []
+
+    async def stay() -> Message:
+        await asyncio.Event().wait()
+        return {}
+
+    async def keep(message: Message) -> None:
+        sent.append(message)
+
+    async def play() -> None:
+        faulty = Faulty(settings)
+        pulse = Pulse(faulty)
+        for _ in range(2):  # the second begins a pulse of its own
+            async with asyncio.timeout(30):
+                await PulseStream(pulse, uuid4(), Viewer(session_id))({}, stay, keep)
+            assert sent[-1] == {"type": "http.response.body", "body": b"", "more_body": False}
+            assert b"over" not in b"".join(one.get("body", b"") for one in sent)
+            assert not pulse.is_awake
+        faulty.stop()
 
     asyncio.run(play())
 

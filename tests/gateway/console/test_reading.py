@@ -1,17 +1,21 @@
 """The console's own threads and connections: slow pages, and viewers who leave, take nothing of the API."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from uuid import UUID
 
 import pytest
+from fastapi import FastAPI
 from psycopg import Connection
 
 from domain.jobs.failures import Forbidden
+from domain.jobs.job import SYSTEM_ORG
 from gateway.console import reading
 from settings import Settings
 from storage.postgres.database import Reader, ReadingDatabase
 from storage.postgres.execution import DatabaseError, DatabaseUnavailable, StatementAborted
+from tests.gateway.console.people import Browser
 from tests.waiting import eventually
 
 REFUSED = (Forbidden, DatabaseError, DatabaseUnavailable)
@@ -64,6 +68,33 @@ def test_what_nobody_waits_for_any_more_ends_and_is_not_begun(settings: Settings
     with pytest.raises(StatementAborted):
         read_for_long()
     patient.dispose()
+
+
+@pytest.fixture
+def without_api(console: FastAPI) -> Callable[[], ExitStack]:
+    """Holds every connection of the API, as slow requests of it do."""
+
+    def hold() -> ExitStack:
+        held, resources = ExitStack(), console.state.resources
+        for _ in range(resources.settings.database_pool_size):
+            held.enter_context(resources.database.statements())
+            held.enter_context(resources.database.tenant(SYSTEM_ORG))
+        return held
+
+    return hold
+
+
+def test_whoever_looks_waits_for_no_connection_of_the_api(
+    ada: Browser, database: Connection, org: UUID, without_api: Callable[[], ExitStack]
+) -> None:
+    """Neither to write that the session is used, nor to look at what has no values; the note is written later."""
+    database.execute("update operator_sessions set seen_at = now() - interval '5 minutes'")
+    noted = "select count(*) from operator_sessions where seen_at > now() - interval '1 minute'"
+    with without_api():
+        for path in ("/console/who", "/console/jobs?show_values=yes", f"/console/jobs?show_values=yes&of_org={org}"):
+            assert ada.get(path).status_code == 200, path
+        assert database.execute(noted).fetchone() == (0,)
+    eventually(lambda: database.execute(noted).fetchone() == (1,), describe="the use of the session was not noted")
 
 
 def test_the_bounds_are_those_that_were_promised() -> None:

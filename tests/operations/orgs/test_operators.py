@@ -1,5 +1,6 @@
 """Operators are added, changed and let go at the terminal, and each deed is audited without an address."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -10,10 +11,11 @@ from commands.people_checks import console_check
 from domain.jobs.failures import Conflict
 from domain.orgs.access.operators import OperatorRole
 from engine.runtime import Runtime
-from operations.orgs.operators import add_operator
+from operations.orgs.operators import add_operator, set_operator
 from settings import Settings
 from storage.orgs.access import operators
-from storage.postgres.database import Database
+from storage.postgres.database import Database, Transaction
+from storage.postgres.execution import Row
 from tests.commands.calling import answer, call, refusal
 from tests.doubles.calls import call_by
 from tests.doubles.factories import make_org
@@ -108,3 +110,22 @@ def test_a_lost_sole_admin_is_mended_at_the_terminal_and_doctor_says_who_may_com
     assert answer(OPERATORS, "set", ADA, "--role", "admin")["role"] == "admin"
     answer(OPERATORS, "deactivate", ADA)
     assert "operators add" in console_check(process).finding
+
+
+def test_a_change_of_the_role_keeps_a_scope_that_was_given_meanwhile(store: Database, database: Connection) -> None:
+    """The scope is narrowed between the deed's look at the operator and its change."""
+    org = make_org(database, "Acme")
+
+    class Meanwhile(Transaction):
+        def run(self, name: str, /, **parameters: object) -> Sequence[Row]:
+            if name == "change_operator":
+                database.execute("update operators set org_ids = %s", ([org],))
+            return super().run(name, **parameters)
+
+    with store.ledger() as tx:
+        operators.add(tx, ADA, OperatorRole.VIEWER, None, by="operator:test")
+    caller = call_by("operator:admin", store)
+    with store.ledger() as tx:
+        caller.within = Meanwhile(tx._connection)  # noqa: SLF001 - the same transaction, beside which something happens
+        assert set_operator(caller, ADA, role=OperatorRole.SUPPORT).org_ids == [org]
+    assert audited(database)[-1][1]["org_ids"] == [str(org)]

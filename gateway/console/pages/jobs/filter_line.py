@@ -79,9 +79,14 @@ def _value(name: str, value: str, now: datetime) -> object:
 
 
 def written_line(asked: Mapping[str, str]) -> str:
-    """The line of an address that names the list's own parameters."""
-    words = [f"{word}:{asked[name]}" for word, name in NAMES.items() if asked.get(name)]
-    return " ".join([*words, *(f"{PAYLOAD}{asked[name]}" for name in ("payload",) if asked.get(name))])
+    """The line of an address that names the list's own parameters, each as often as there are lines of it."""
+    said = {name: text.split("\n") for name, text in asked.items()}
+    words = [
+        f"{word}:{one}"
+        for word, name in NAMES.items()
+        for one in ([",".join(said[name])] if name in {"job_type", "state"} & said.keys() else said.get(name, ()))
+    ]
+    return " ".join([*words, *(f"{PAYLOAD}{one}" for one in said.get("payload", ()))])
 
 
 def _states(value: str) -> list[State]:

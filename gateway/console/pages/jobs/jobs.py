@@ -33,7 +33,7 @@ VERBS = (BulkVerb.RETRY, BulkVerb.CANCEL)
 
 def fill(look: Look) -> Mapping[str, Any]:
     """The jobs that the line asks for, the newest first; what can be done to all of them, or to some."""
-    line = look.asked.get(LINE, written_line(look.asked)).strip()
+    line = " ".join(f"{look.asked.get(LINE, '')} {written_line(look.asked)}".split())
     quick = [{"words": words, "href": _address(look, one), "is_chosen": one == line} for words, one in QUICK]
     shown: dict[str, Any] = {
         "line": line,

@@ -1,6 +1,9 @@
 """Dead letters: groups, one letter with its plan, the mend with its diff, and what is done to all of a group."""
 
+import json
 import re
+import shlex
+from html import unescape
 from uuid import UUID
 
 from psycopg import Connection
@@ -34,6 +37,22 @@ def test_a_letter_says_what_a_replay_would_do(admin: SignedBrowser, process: Run
     assert "needs your word" in text
     assert "It would be refused now" in text
     assert "/console/deadletters/discard?letter_id=" in text
+
+
+def test_a_deed_by_http_and_at_a_terminal_has_all_that_it_takes(
+    admin: SignedBrowser, process: Runtime, org: UUID
+) -> None:
+    """At the public address, with a word in the place of what a person decides."""
+    job_id = die(process, org, probe_jobs.effectful, **DOUBT)
+    page = unescape(admin.text(f"/deadletters/show?letter_id={job_id}"))
+    lines = [shlex.split(one.rpartition("<pre>")[2]) for one in page.splitlines() if "/v1/" in one]
+    sent = {url.partition("/v1/")[2].rpartition("/")[2]: (url, json.loads(body)) for _, _, _, url, *_, body in lines}
+    assert {name: body for name, (_, body) in sent.items()} == {
+        "replay": {}, "mend": {"patch": {"FIELD": "VALUE"}}, "discard": {"reason": "REASON"},
+    }  # fmt: skip
+    assert all(url.startswith("http://127.0.0.1/v1/") for url, _ in sent.values())
+    assert re.search(r"celery -A tasks deadletters discard \S{36} --reason REASON\n", page.replace("</pre>", "\n"))
+    assert f"""celery -A tasks jobs mend {job_id} --patch '{{"FIELD": "VALUE"}}'""" in page
 
 
 def test_an_operator_of_some_orgs_sees_their_letters_and_no_other(

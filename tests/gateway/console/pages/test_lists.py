@@ -70,6 +70,22 @@ def test_jobs_are_found_by_the_line(admin: SignedBrowser, process: Runtime, org:
     assert f"…{str(dead)[-8:]}" in admin.text("/jobs?state=dead")
 
 
+def test_all_that_an_address_says_narrows_the_list(admin: SignedBrowser, process: Runtime, org: UUID) -> None:
+    """What is done to all that match is done to no more than the address says."""
+    jobs = {
+        word: enqueue_one(process.database, org, "probe_jobs.ending", payload={"word": word})
+        for word in ("well", "ill")
+    }
+    typed = "payload=word=well&job_type=probe_jobs.effectful&job_type=probe_jobs.ending&q=state:queued"
+    text = admin.text(f"/jobs?{typed}")
+    assert [word for word, one in jobs.items() if f"…{str(one)[-8:]}" in text] == ["well"]
+    for query in (
+        "payload=word=well&payload=word=ill", "q=payload.word=well&payload=word=ill", "queue=default&queue=bulk",
+        "q=payload.word=well&q=payload.word=ill", "q=since:1h&since=2h",
+    ):  # fmt: skip
+        assert "twice" in admin.text(f"/jobs?{query}", 422), query
+
+
 def test_a_doubt_is_shown_with_two_answers_and_decided(
     admin: SignedBrowser, sign_in: SignIn, process: Runtime, org: UUID, database: Connection
 ) -> None:
