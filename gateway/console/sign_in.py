@@ -22,6 +22,7 @@ from domain.orgs.access.operators import (
     SIGN_OUT,
     OperatorIdentity,
     check_password,
+    operator_key,
 )
 from gateway.console.passwords import hash_password, is_password
 from gateway.console.sign_in_pages import enter, known_browser, leave, sign_in_page
@@ -71,7 +72,7 @@ async def sign_in(request: Request, form: ConsoleForm) -> Response:
     check_same_origin(request)
     email, password = form.get("email", ""), form.get("password", "")
     try:
-        await run_in_threadpool(count_attempt, request, email.strip().lower())
+        await run_in_threadpool(count_attempt, request, operator_key(email.strip()) or email)
     except Throttled as full:
         return ask_for_sign_in(request, HTTPStatus.TOO_MANY_REQUESTS, form, full.reason)
     found = await run_in_threadpool(operator_of, request, email)
