@@ -8,7 +8,7 @@
     select from jsonb_to_recordset(%(payload)s) as f (path text[], value text) where payload #>> f.path is distinct from f.value))
 
 -- columns: looked_at
-id, org_id, job_type, queue, state, error, cancel_reason, payload, created_at
+id, org_id, job_type, queue, state, error, cancel_reason, payload, created_at, claimed_at, finished_at
 
 -- columns: troubled_of_org
 org_id = %(org_id)s::uuid and (error is not null or cancel_reason is not null)
@@ -41,7 +41,8 @@ from (
   (select columns(looked_at) from jobs where id = any (%(job_ids)s::uuid[]))
 ) as looked
 where (%(source)s = 'of_org' or id > %(passed_id)s)
-  and created_at <= %(frozen_at)s
+  -- What came later, or came into its state later, is not meant. A queued job that is claimed meanwhile is.
+  and greatest(created_at, finished_at, case when 'queued' <> all (%(states)s::text[]) then claimed_at end) <= %(frozen_at)s
   and state = any (%(states)s::text[]) and job_type <> 'bulk_actions.run' and columns(matched_by_filter)
 
 -- columns: looked_at_letter

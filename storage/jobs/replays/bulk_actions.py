@@ -46,6 +46,7 @@ class BulkAction:
     reason: str
     per_minute: int
     state: str
+    stopped: str | None
     needs_another: bool
     frozen_at: datetime
     after_id: UUID | None
@@ -53,6 +54,7 @@ class BulkAction:
     done: int
     skipped: int
     put_off: int
+    most_jobs: int | None
     actor_type: ActorType
     actor_id: str
     created_at: datetime
@@ -219,6 +221,7 @@ def add(  # noqa: PLR0913 - the columns of the row
     frozen_at: datetime,
     by: Origin,
     needs_another: bool = False,
+    most_jobs: int | None = None,
 ) -> UUID:
     """Begin one, or propose one that another person has to let run; returns its id."""
     rows = tx.run(
@@ -231,6 +234,7 @@ def add(  # noqa: PLR0913 - the columns of the row
         per_minute=per_minute,
         frozen_at=frozen_at,
         needs_another=needs_another,
+        most_jobs=most_jobs,
         actor_type=by.actor_type.value,
         actor_id=by.actor_id,
     )
@@ -252,6 +256,12 @@ def read_action(row: Row) -> BulkAction:
 def move(tx: Transaction, bulk_id: UUID, state: Literal["running", "aborted"]) -> bool:
     """Abort one, or let one run; false for one that has ended, or is aborted already."""
     return bool(tx.run("move_bulk_action", bulk_id=bulk_id, state=state))
+
+
+def stop(tx: Transaction, bulk_id: UUID, subjects: Sequence[BulkSubject]) -> str | None:
+    """Abort one that would pass the number of jobs that it was begun for, if it did these too; says why it did."""
+    rows = tx.run("stop_bulk_action", bulk_id=bulk_id, subject_ids=[one.subject_id for one in subjects])
+    return str(rows[0].stopped) if rows else None
 
 
 def unhandled(tx: Transaction, bulk_id: UUID, subjects: Sequence[BulkSubject]) -> list[BulkSubject]:

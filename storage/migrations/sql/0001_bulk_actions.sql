@@ -8,8 +8,12 @@ create table bulk_actions (
   reason text not null check (length(reason) between 1 and 1000),
   per_minute integer not null check (per_minute between 1 and 60000),
   state text not null default 'running' check (state in ('proposed', 'running', 'aborted', 'finished')),
+  -- Why its job has ended before it, which has aborted it.
+  stopped text check (length(stopped) between 1 and 1000),
   -- Whether it is for so many that another person than whoever started it has to let it run.
   needs_another boolean not null default false,
+  -- How many matched when it was begun, so that it is for no more. Null: not all were counted.
+  most_jobs integer check (most_jobs >= 0),
   -- No job or letter that came later is meant.
   frozen_at timestamptz not null default now(),
   -- All up to this id are done or skipped, but for those that come again. Null: there are no more.
