@@ -96,7 +96,10 @@ class BulkActionView(Record):
     state: str = Field(description="`proposed`, `running`, `aborted` or `finished`.")
     stopped: str | None = Field(description="Why its job ended before it: that aborts it, and `resume` goes on.")
     needs_another: bool = Field(description="Whether another person than whoever started it has to let it run.")
-    frozen_at: datetime = Field(description="Jobs and letters that came later are not meant.")
+    frozen_at: datetime = Field(description="Jobs and letters that came, or ended, later are not meant.")
+    most_jobs: int | None = Field(
+        description="How many matched then, so that it stops before more; null: not all were counted."
+    )
     done: int
     skipped: int
     put_off: int = Field(description="Of these somebody has locked something: they come again.")
@@ -165,7 +168,7 @@ def start_bulk_action(
         org_id = call.org_id or SYSTEM_ORG
         bulk_id = bulk_actions.add(
             tx, org_id, verb, wanted, patch=patch, reason=reason, per_minute=per_minute, frozen_at=frozen_at,
-            by=call.origin, needs_another=is_proposed,
+            by=call.origin, needs_another=is_proposed, most_jobs=number if is_all else None,
         )  # fmt: skip
         facts = {
             "bulk_id": str(bulk_id),

@@ -8,28 +8,58 @@
     select from jsonb_to_recordset(%(payload)s) as f (path text[], value text) where payload #>> f.path is distinct from f.value))
 
 -- columns: looked_at
-id, org_id, job_type, queue, state, error, cancel_reason, payload, created_at
+id, org_id, job_type, queue, state, error, cancel_reason, payload, created_at, claimed_at, finished_at
+
+-- columns: troubled_of_org
+org_id = %(org_id)s::uuid and (error is not null or cancel_reason is not null)
+  and created_at >= coalesce(%(since)s::timestamptz, '-infinity') and created_at <= %(frozen_at)s and (created_at, id) > (coalesce((select j.created_at from jobs j where j.id = %(passed_id)s), '-infinity'), %(passed_id)s::uuid)
 
 -- columns: matched_jobs
 from (
-  (select columns(looked_at) from jobs where %(job_ids)s::uuid[] is null and id > %(after_id)s and id < %(upto)s order by id limit %(most)s)
+  (select columns(looked_at) from jobs where %(source)s = 'ids' and id > %(after_id)s and id < %(upto)s order by id limit %(most)s)
   union all
   -- Clients choose ids at random: a few lie before the ids of that time.
   (select columns(looked_at) from jobs
-   where %(job_ids)s::uuid[] is null and %(passed_id)s::uuid < %(since_id)s::uuid and foreign_at >= %(since)s::timestamptz - interval '1 minute'
+   where %(source)s = 'ids' and %(passed_id)s::uuid < %(since_id)s::uuid and foreign_at >= %(since)s::timestamptz - interval '1 minute'
      and id > %(passed_id)s and id <= %(since_id)s)
   union all
-  (select columns(looked_at) from jobs where id = any (%(job_ids)s::uuid[]) and id > %(passed_id)s)
+  -- Their last time first, of the index alone: otherwise the planner may read and sort all of the org's.
+  (select columns(looked_at) from jobs
+   where %(source)s = 'of_org' and columns(troubled_of_org) and created_at <= coalesce(
+     (select created_at from jobs where columns(troubled_of_org) order by created_at, id offset %(most)s - 1 limit 1), 'infinity')
+   order by created_at, id limit %(most)s)
+  union all
+  -- Those that have not ended, where they are few: in the orders of their indexes, so that no plan reads all jobs.
+  (select columns(looked_at) from jobs where %(source)s = 'unfinished' and next_check_at is not null order by next_check_at limit %(most)s)
+  union all
+  (select columns(looked_at) from jobs
+   where %(source)s = 'unfinished' and backlog_since is not null order by queue, priority desc, org_id, backlog_since, id limit %(most)s)
+  union all
+  (select columns(looked_at) from jobs
+   where %(source)s = 'unfinished' and parked_by is not null order by parked_by, priority desc, run_at, id limit %(most)s)
+  union all
+  (select columns(looked_at) from jobs where id = any (%(job_ids)s::uuid[]))
 ) as looked
-where created_at <= %(frozen_at)s and state = any (%(states)s::text[]) and job_type <> 'bulk_actions.run' and columns(matched_by_filter)
+where (%(source)s = 'of_org' or id > %(passed_id)s)
+  -- What came later, or came into its state later, is not meant. A queued job that is claimed meanwhile is.
+  and greatest(created_at, finished_at, case when 'queued' <> all (%(states)s::text[]) then claimed_at end) <= %(frozen_at)s
+  and state = any (%(states)s::text[]) and job_type <> 'bulk_actions.run' and columns(matched_by_filter)
 
 -- columns: looked_at_letter
 id, job_id, org_id, job_type, queue, state, error, reason, payload, created_at
 
+-- columns: letters_of_org
+org_id = %(org_id)s::uuid and created_at >= coalesce(%(since)s::timestamptz, '-infinity') and created_at <= %(frozen_at)s and (created_at, id) > (
+  -- One that was opened anew since then has another time: those before it are met again.
+  coalesce((select l.created_at from dead_letters l where l.id = %(passed_id)s and l.created_at <= %(frozen_at)s), '-infinity'), %(passed_id)s::uuid)
+
 -- columns: matched_letters
 from (
   (select columns(looked_at_letter) from dead_letters
-   where %(job_ids)s::uuid[] is null and id > %(after_id)s and id < %(upto)s order by id limit %(most)s)
+   where %(source)s = 'ids' and id > %(after_id)s and id < %(upto)s order by id limit %(most)s)
+  union all
+  (select columns(looked_at_letter) from dead_letters
+   where %(source)s = 'of_org' and columns(letters_of_org) order by created_at, id limit %(most)s)
   union all
   -- Each by its job: for several at once the planner may read all open letters, by the order of their ids.
   (select l.* from unnest(%(job_ids)s::uuid[]) as named (job_id) cross join lateral (
@@ -78,33 +108,38 @@ order by at desc, id desc
 limit %(limit)s
 
 -- name: match_jobs
--- Jobs that a filter matches, by their ids, among so many from one id up to another, or among those that it names. Those that carry bulk
--- actions out are never meant.
+-- Jobs that a filter matches. `source` says where they are looked for: among so many from one id up to another (ids), among so many of an
+-- org's that failed, died or were canceled, by their times (of_org), among all that have not ended (unfinished), or among those that the
+-- filter names (named). Those that carry bulk actions out are never meant.
 select id as subject_id, id as job_id, org_id as job_org_id, org_id, job_type, state, left(coalesce(error ->> 'reason', cancel_reason), 1000) as reason
 columns(matched_jobs)
-order by id limit %(limit)s
+order by case when %(source)s = 'of_org' then created_at end, id limit %(limit)s
 
 -- name: count_jobs
 -- How many jobs `match_jobs` would find.
 select count(*) as matched columns(matched_jobs)
 
 -- name: reach_of_jobs
--- The last of so many ids of jobs; no row where there are fewer.
-select id as reached from jobs where id > %(after_id)s and id < %(upto)s order by id offset %(most)s - 1 limit 1
+-- The last of so many jobs that `match_jobs` looks at; no row where there are fewer.
+(select id as reached from jobs where %(source)s = 'ids' and id > %(after_id)s and id < %(upto)s order by id offset %(most)s - 1 limit 1)
+union all
+(select id from jobs where %(source)s = 'of_org' and columns(troubled_of_org) order by created_at, id offset %(most)s - 1 limit 1)
 
 -- name: match_letters
 -- Open dead letters, as `match_jobs` finds jobs.
 select id as subject_id, job_id, org_id as job_org_id, org_id, job_type, 'dead' as state, left(reason, 1000) as reason
 columns(matched_letters)
-order by id limit %(limit)s
+order by case when %(source)s = 'of_org' then created_at end, id limit %(limit)s
 
 -- name: count_letters
 -- How many letters `match_letters` would find.
 select count(*) as matched columns(matched_letters)
 
 -- name: reach_of_letters
--- The last of so many ids of dead letters; no row where there are fewer.
-select id as reached from dead_letters where id > %(after_id)s and id < %(upto)s order by id offset %(most)s - 1 limit 1
+-- The last of so many letters that `match_letters` looks at; no row where there are fewer.
+(select id as reached from dead_letters where %(source)s = 'ids' and id > %(after_id)s and id < %(upto)s order by id offset %(most)s - 1 limit 1)
+union all
+(select id from dead_letters where %(source)s = 'of_org' and columns(letters_of_org) order by created_at, id offset %(most)s - 1 limit 1)
 
 -- name: look_back_at_jobs
 -- How far a look at so many jobs of all orgs reaches; NULL: to the end.

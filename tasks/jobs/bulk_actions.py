@@ -26,7 +26,7 @@ MOST_TRIES = 60
 """Rests in vain after which a job is skipped: five minutes."""
 
 
-@job(queue=Queue.MAINTENANCE, on_end="bulk_job_ended", hears_success=False, audits=("bulk.finished",))
+@job(queue=Queue.MAINTENANCE, on_end="bulk_job_ended", hears_success=False, audits=("bulk.finished", "bulk.aborted"))
 def run(ctx: JobContext, payload: RunBulkActionPayload) -> Outcome:
     """Go on with a bulk action, at its pace, until it has come to the end or somebody has aborted it.
 
@@ -55,6 +55,10 @@ def _batch(ctx: JobContext, payload: RunBulkActionPayload) -> bool:
         place = Place(action.after_id, action.frozen_at, ctx.now())
         found = bulk_actions.match(tx, action.verb, action.filter, place, limit=_size(action))
         wanted = bulk_actions.unhandled(tx, action.bulk_id, found.subjects)
+        why = bulk_actions.stop(tx, action.bulk_id, wanted)
+        if why is not None:
+            audit.append(tx, ctx.job, "bulk.aborted", {"bulk_id": str(action.bulk_id), "reason": why})
+            return False
     _carry_out_all(ctx, action, wanted)
     with ctx.fleet() as tx:
         bulk_actions.advance(tx, action.bulk_id, found.after_id, len(wanted))

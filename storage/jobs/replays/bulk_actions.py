@@ -31,6 +31,7 @@ CLOCKS_DIFFER = timedelta(minutes=1)
 LAST_ID = UUID(int=2**128 - 1)
 
 JobEnd = Literal["done", "skipped", "again"]
+Source = Literal["ids", "of_org", "unfinished", "named"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ class BulkAction:
     done: int
     skipped: int
     put_off: int
+    most_jobs: int | None
     actor_type: ActorType
     actor_id: str
     created_at: datetime
@@ -91,7 +93,7 @@ class PutOff(NamedTuple):
 
 
 class Matched(NamedTuple):
-    """Jobs or letters that a filter matches, in the order of their ids."""
+    """Jobs or letters that a filter matches, in the order of their ids; those of an org by their times."""
 
     rows: Sequence[Row]
     after_id: UUID | None
@@ -113,7 +115,7 @@ class IdBounds(NamedTuple):
 
 
 class WalkStatements(NamedTuple):
-    """The statements that look at jobs, or at letters, in the order of their ids."""
+    """The statements that look at jobs, or at letters."""
 
     matched: str
     counted: str
@@ -125,7 +127,7 @@ OF_LETTERS = WalkStatements("match_letters", "count_letters", "reach_of_letters"
 
 
 class Place(NamedTuple):
-    """Where a bulk action is among jobs or letters: in the order of their ids, of those that there were once."""
+    """Where a bulk action is among jobs or letters, in their order, of those that there were once."""
 
     after_id: UUID
     frozen_at: datetime
@@ -161,8 +163,10 @@ def match(
     most_looked_at: int = MOST_LOOKED_AT,
 ) -> Matched:
     """The next of them after a place; looks at a bounded number of rows."""
-    rows = tx.run(_walk(verb).matched, **_asked(wanted, place), most=most_looked_at, limit=limit)
-    after_id = rows[-1].subject_id if len(rows) == limit else _next_id(tx, verb, wanted, place, most_looked_at)
+    source = _source(tx, verb, wanted, most_looked_at)
+    asked = _asked(source, wanted, place) | {"most": most_looked_at}
+    rows = tx.run(_walk(verb).matched, **asked, limit=limit)
+    after_id = rows[-1].subject_id if len(rows) == limit else _next_id(tx, verb, source, place, asked)
     return Matched(rows, after_id)
 
 
@@ -170,38 +174,48 @@ def count(
     tx: Transaction, verb: BulkVerb, wanted: JobFilter, now: datetime, *, most_looked_at: int = MOST_LOOKED_AT
 ) -> tuple[int, bool]:
     """How many match at least, and whether that are all; looks at a bounded number of rows."""
-    matched, after_id, looks = 0, FIRST_ID, 0
-    is_more = True
-    while is_more and looks < MOST_LOOKS:
-        place = Place(after_id, now, now)
-        rows = tx.run(_walk(verb).counted, **_asked(wanted, place), most=most_looked_at)
-        following = _next_id(tx, verb, wanted, place, most_looked_at)
-        matched, looks, is_more = matched + rows[0].matched, looks + 1, following is not None
-        after_id = following or after_id
-    return matched, not is_more
+    matched, place, source = 0, Place.start(now), _source(tx, verb, wanted, most_looked_at)
+    for _ in range(MOST_LOOKS):
+        asked = _asked(source, wanted, place) | {"most": most_looked_at}
+        matched += tx.run(_walk(verb).counted, **asked)[0].matched
+        following = _next_id(tx, verb, source, place, asked)
+        if following is None:
+            return matched, True
+        place = place._replace(after_id=following)
+    return matched, False
 
 
 def _walk(verb: BulkVerb) -> WalkStatements:
     return OF_LETTERS if verb.is_of_letters else OF_JOBS
 
 
-def _asked(wanted: JobFilter, place: Place) -> dict[str, object]:
+def _source(tx: Transaction, verb: BulkVerb, wanted: JobFilter, most: int) -> Source:
+    """Where all that match are found, and as few others as can be: other orgs may have very many."""
+    if wanted.job_ids:
+        return "named"
+    if verb is BulkVerb.CANCEL:
+        few = tx.run("are_few_unfinished", source="unfinished", most=min(job_views.MOST_UNFINISHED, most))[0].are_few
+        return "unfinished" if few else "ids"
+    return "ids" if wanted.org_id is None else "of_org"
+
+
+def _asked(source: Source, wanted: JobFilter, place: Place) -> dict[str, object]:
     return {
+        "source": source,
         **place.bounds(wanted.since)._asdict(),
         **job_views.conditions(wanted),
         "frozen_at": place.frozen_at,
     }
 
 
-def _next_id(tx: Transaction, verb: BulkVerb, wanted: JobFilter, place: Place, most: int) -> UUID | None:
-    """After which id the next look begins; None when there are no more, and where a look is at all that are named."""
-    if wanted.job_ids:
+def _next_id(tx: Transaction, verb: BulkVerb, source: Source, place: Place, asked: dict[str, object]) -> UUID | None:
+    """After which id the next look begins; None when there are no more, and where one look is at all."""
+    if source in {"named", "unfinished"}:
         return None
-    bounds = place.bounds(wanted.since)
-    rows = tx.run(_walk(verb).reached, after_id=bounds.after_id, upto=bounds.upto, most=most)
+    rows = tx.run(_walk(verb).reached, **asked)
     if rows:
         return UUID(str(rows[0].reached))
-    return place.end if bounds.upto == place.end else None
+    return place.end if source == "ids" and asked["upto"] == place.end else None
 
 
 def add(  # noqa: PLR0913 - the columns of the row
@@ -216,6 +230,7 @@ def add(  # noqa: PLR0913 - the columns of the row
     frozen_at: datetime,
     by: Origin,
     needs_another: bool = False,
+    most_jobs: int | None = None,
 ) -> UUID:
     """Begin one, or propose one that another person has to let run; returns its id."""
     rows = tx.run(
@@ -228,6 +243,7 @@ def add(  # noqa: PLR0913 - the columns of the row
         per_minute=per_minute,
         frozen_at=frozen_at,
         needs_another=needs_another,
+        most_jobs=most_jobs,
         actor_type=by.actor_type.value,
         actor_id=by.actor_id,
     )
@@ -249,6 +265,12 @@ def read_action(row: Row) -> BulkAction:
 def move(tx: Transaction, bulk_id: UUID, state: Literal["running", "aborted"]) -> bool:
     """Abort one, or let one run; false for one that has ended, or is aborted already."""
     return bool(tx.run("move_bulk_action", bulk_id=bulk_id, state=state))
+
+
+def stop(tx: Transaction, bulk_id: UUID, subjects: Sequence[BulkSubject]) -> str | None:
+    """Abort one that would pass the number of jobs that it was begun for, if it did these too; says why it did."""
+    rows = tx.run("stop_bulk_action", bulk_id=bulk_id, subject_ids=[one.subject_id for one in subjects])
+    return str(rows[0].stopped) if rows else None
 
 
 def unhandled(tx: Transaction, bulk_id: UUID, subjects: Sequence[BulkSubject]) -> list[BulkSubject]:

@@ -1,12 +1,12 @@
 -- columns: of_bulk_action
 id as bulk_id, org_id, verb, filter, patch, reason, per_minute, state, stopped, needs_another, frozen_at, after_id, next_batch_at, done, skipped,
-  actor_type, actor_id, created_at, finished_at
+  most_jobs, actor_type, actor_id, created_at, finished_at
 
 -- name: add_bulk_action
 -- Begins a bulk action, or proposes one that another person has to let run.
-insert into bulk_actions (org_id, verb, filter, patch, reason, per_minute, needs_another, state, frozen_at, actor_type, actor_id)
+insert into bulk_actions (org_id, verb, filter, patch, reason, per_minute, needs_another, state, frozen_at, most_jobs, actor_type, actor_id)
 values (%(org_id)s, %(verb)s, %(filter)s, %(patch)s, %(reason)s, %(per_minute)s, %(needs_another)s,
-  case when %(needs_another)s then 'proposed' else 'running' end, %(frozen_at)s, %(actor_type)s, %(actor_id)s)
+  case when %(needs_another)s then 'proposed' else 'running' end, %(frozen_at)s, %(most_jobs)s, %(actor_type)s, %(actor_id)s)
 returning id as bulk_id
 
 -- name: find_bulk_action
@@ -27,6 +27,16 @@ order by id desc limit %(limit)s
 -- Aborts a bulk action, or lets one run that was proposed or aborted, or whose job has ended.
 update bulk_actions set state = %(state)s, stopped = null where id = %(bulk_id)s and state <> 'finished' and (state <> %(state)s or state = 'running')
 returning id as bulk_id
+
+-- name: stop_bulk_action
+-- Aborts a bulk action that would pass the number of jobs that it was begun for, if it did these too. What has come again is counted once.
+update bulk_actions b set state = 'aborted', stopped = format('more jobs match than the %%s that it was begun for', b.most_jobs)
+where b.id = %(bulk_id)s and b.state = 'running' and b.most_jobs < b.done + b.skipped
+  + (select count(*) from (
+      select subject_id from bulk_action_jobs where bulk_id = %(bulk_id)s and state = 'again'
+      union
+      select unnest(%(subject_ids)s::uuid[])) as left_over)
+returning stopped
 
 -- name: find_handled
 -- Those of these jobs or letters that a bulk action is through with.

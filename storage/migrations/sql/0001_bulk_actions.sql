@@ -12,6 +12,8 @@ create table bulk_actions (
   stopped text check (length(stopped) between 1 and 1000),
   -- Whether it is for so many that another person than whoever started it has to let it run.
   needs_another boolean not null default false,
+  -- How many matched when it was begun, so that it is for no more. Null: not all were counted.
+  most_jobs integer check (most_jobs >= 0),
   -- No job or letter that came later is meant.
   frozen_at timestamptz not null default now(),
   -- All up to this id are done or skipped, but for those that come again. Null: there are no more.

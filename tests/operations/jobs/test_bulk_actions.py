@@ -333,3 +333,36 @@ def test_a_filter_that_makes_no_sense_is_refused_by_its_field(
     assert org
     assert field in refusal(BULK, "preview", "--verb", "replay", *options)
     assert "no bulk action" in refusal(BULK, "show", uuid4())
+
+
+def test_a_retry_reaches_none_that_ended_after_it_began(process: Runtime, org: UUID, database: Connection) -> None:
+    first, *later = (enqueue_one(process.database, org, "probe_jobs.noop") for _ in range(4))
+    answer(AREAS.jobs, "cancel", first, "--reason", "not needed")
+    bulk = start("retry", "--state", "canceled")
+    assert answer(BULK, "abort", bulk["bulk_id"])["state"] == "aborted"
+    for job_id in later:
+        answer(AREAS.jobs, "cancel", job_id, "--reason", "on purpose")
+    assert answer(BULK, "resume", bulk["bulk_id"])["state"] == "running"
+    assert run_on(process, database) == "succeeded"
+    assert (shown(bulk)["state"], shown(bulk)["done"]) == ("finished", 1)
+    assert database.execute("select replay_of from jobs where replay_of is not null").fetchall() == [(first,)]
+
+
+def test_one_that_would_pass_its_number_stops_and_says_so(process: Runtime, org: UUID, database: Connection) -> None:
+    database.execute(LETTERS.encode(), (org, 250))
+    bulk = start("discard", "--confirm", 250)
+    assert bulk["most_jobs"] == 250
+    assert run_on(process, database, most=1) == "queued"
+    # As a transaction that began before it and ended after it leaves them.
+    database.execute(LETTERS.encode(), (org, 1))
+    database.execute("update dead_letters set created_at = %s where state = 'open'", (bulk["frozen_at"],))
+    pass_time(database, timedelta(minutes=1))
+    assert run_on(process, database) == "succeeded"
+    ended = shown(bulk)
+    assert (ended["state"], ended["done"]) == ("aborted", 200)
+    assert "than the 250" in ended["stopped"]
+    (aborted,) = audit(database, "bulk.aborted")
+    assert aborted[2] == {"bulk_id": bulk["bulk_id"], "reason": ended["stopped"]}
+    assert answer(BULK, "resume", bulk["bulk_id"])["stopped"] is None
+    assert run_on(process, database) == "succeeded"
+    assert (shown(bulk)["state"], shown(bulk)["done"]) == ("aborted", 200)

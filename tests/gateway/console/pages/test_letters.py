@@ -6,10 +6,13 @@ import shlex
 from html import unescape
 from uuid import UUID
 
+import pytest
 from psycopg import Connection
 
 from domain.orgs.access.operators import OperatorRole
 from engine.runtime import Runtime
+from gateway.console.rendering import rendered
+from operations.jobs.bulk_actions import BulkPreview
 from tests.doubles import probe_jobs
 from tests.doubles.factories import make_org
 from tests.gateway.console.conftest import SignIn
@@ -119,3 +122,28 @@ def test_all_of_a_group_are_previewed_and_replayed(
     wrong = admin.text("/bulk/preview?verb=replay&state=running", 422)
     assert "replay is not done to running jobs" in wrong
     assert "There is nothing to do" in admin.text("/bulk/preview?verb=cancel&job_type=probe_jobs.noop")
+
+
+class NoFrame:
+    """What is around a page, for one that is made without a visitor."""
+
+    org_id = None
+
+    def __bool__(self) -> bool:
+        return False
+
+    def address(self, area: str) -> str:
+        return f"/console/{area}"
+
+
+@pytest.mark.parametrize("is_all", [True, False])
+def test_a_preview_says_that_none_fits_only_where_all_were_looked_at(is_all: bool) -> None:
+    found = BulkPreview(
+        matched=0, is_all=is_all, confirm=None, needs_another=not is_all, sample=[], examined=0, refused=[],
+        effects={}, cost_microcents=0,
+    )  # fmt: skip
+    shown = {"verb": "retry", "found": found, "trouble": None, "typed": {}, "filter": ()}
+    text = rendered("pages/jobs/bulk_preview.html", frame=NoFrame(), shown=shown)
+    assert ("There is nothing to do" in text) == is_all
+    assert ("None found so far" in text) == (not is_all)
+    assert "at least 0" not in text

@@ -76,6 +76,7 @@ ANY_JOB = conditions(JobFilter(job_types=("no.such",))) | {"limit": 51}
 SOUGHT = {"text": "<none@mail.example.org>", "most": MOST_OF_A_KIND, "shown": 100}
 
 NONE_SUCH = {
+    "source": "ids",
     "after_id": FIRST_ID,
     "upto": first_job_id(NOW),
     "passed_id": FIRST_ID,
@@ -85,6 +86,7 @@ NONE_SUCH = {
     **conditions(JobFilter(job_types=("no.such",), states=(State.SUCCEEDED, State.DEAD), payload=("n=none",))),
 }
 """A filter that matches nothing, so that all of a look is read."""
+FEW_UNFINISHED = {"source": "unfinished", "most": 1_000}
 NAMED = {"job_ids": [uuid4() for _ in range(MOST_IDS)]}
 
 
@@ -154,6 +156,13 @@ def a_waiting(million: Connection, kind: str) -> dict[str, Any]:
 
 
 Given = dict[str, Any] | Callable[[Connection], dict[str, Any]]
+
+
+def none_of_org(million: Connection) -> dict[str, Any]:
+    """The same of an org that has more than one look takes, and as many as other orgs have."""
+    return NONE_SUCH | {"source": "of_org", "org_id": org_named(million, "tenant 7")}
+
+
 LISTS: dict[str, tuple[str, Given, str]] = {
     "jobs": ("list_jobs", partial(looked_at, source="newest"), "jobs_pkey"),
     "jobs with ids of their own": ("list_jobs", partial(looked_at, source="newest"), "jobs_foreign"),
@@ -211,6 +220,17 @@ LISTS: dict[str, tuple[str, Given, str]] = {
     "what has an id": ("search", SOUGHT | {"id": uuid4(), "org_id": None}, "audit_entries_correlation"),
     "jobs of a bulk action": ("match_jobs", NONE_SUCH | {"limit": 200}, "jobs_pkey"),
     "how many jobs of a bulk action": ("count_jobs", NONE_SUCH, "jobs_pkey"),
+    "jobs of an org's bulk action": ("match_jobs", lambda m: none_of_org(m) | {"limit": 200}, "jobs_troubled"),
+    "how many jobs of an org's bulk action": ("count_jobs", none_of_org, "jobs_troubled"),
+    "how far a look at an org's jobs reaches": ("reach_of_jobs", none_of_org, "jobs_troubled"),
+    "letters of an org's bulk action": (
+        "match_letters",
+        lambda m: none_of_org(m) | {"limit": 200},
+        "dead_letters_of_org",
+    ),
+    "how many letters of an org's bulk action": ("count_letters", none_of_org, "dead_letters_of_org"),
+    "how far a look at an org's letters reaches": ("reach_of_letters", none_of_org, "dead_letters_of_org"),
+    "unfinished jobs of a bulk action": ("match_jobs", NONE_SUCH | FEW_UNFINISHED | {"limit": 200}, "jobs_backlog"),
     "letters of a bulk action": ("match_letters", NONE_SUCH | {"limit": 200}, "dead_letters_pkey"),
     "how many letters of a bulk action": ("count_letters", NONE_SUCH, "dead_letters_pkey"),
     "jobs of a trace": (
@@ -219,7 +239,7 @@ LISTS: dict[str, tuple[str, Given, str]] = {
         "jobs_pkey",
     ),
     "single jobs": ("list_jobs", lambda m: looked_at(m, "named") | NAMED, "jobs_pkey"),
-    "single jobs of a bulk action": ("match_jobs", NONE_SUCH | NAMED | {"limit": 200}, "jobs_pkey"),
+    "single jobs of a bulk action": ("match_jobs", NONE_SUCH | NAMED | {"source": "named", "limit": 200}, "jobs_pkey"),
     "single letters of a bulk action": ("match_letters", NONE_SUCH | NAMED | {"limit": 200}, "one_letter_per_job"),
     "what people did": ("list_other_events", {"before": 2**62, "limit": 51}, "audit_entries_deeds"),
 }
