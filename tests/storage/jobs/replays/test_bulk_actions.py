@@ -13,7 +13,7 @@ from storage.jobs import ledger
 from storage.jobs.replays import bulk_actions
 from storage.jobs.replays.bulk_actions import Place
 from storage.postgres.database import Database
-from tests.doubles.factories import enqueue_one, make_job_type, make_org
+from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_org
 
 LOW_ID = UUID("00000001-0000-4000-8000-000000000000")
 """As a client may choose one: before all ids that the ledger makes."""
@@ -155,3 +155,20 @@ def test_a_walk_goes_on_where_its_last_job_is_gone(store: Database, org: UUID, d
     with store.ledger() as tx:
         rest = bulk_actions.match(tx, BulkVerb.RETRY, wanted, Place(first.after_id, now, now), limit=9)
     assert len(rest.rows) == 2
+
+
+def test_what_came_into_its_state_later_is_not_meant(store: Database, org: UUID) -> None:
+    make_job_type(store)
+    early, late, ended = (enqueue_one(store, org, payload={"n": n}) for n in range(3))
+    claim_one(store, early)
+    now = time_of(store)
+    claim_one(store, late)
+    with store.ledger() as tx:
+        ledger.cancel(tx, [ended], "later", by=Origin())
+
+    def met(verb: BulkVerb, *states: State) -> list[UUID]:
+        return walked(store, verb, JobFilter(states=states), now, 9, 100)
+
+    assert met(BulkVerb.CANCEL, State.RUNNING) == [early]
+    assert met(BulkVerb.CANCEL, State.RUNNING, State.QUEUED) == [early, late]
+    assert met(BulkVerb.RETRY, State.CANCELED) == []
