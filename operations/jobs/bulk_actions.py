@@ -94,7 +94,10 @@ class BulkActionView(Record):
     reason: str
     per_minute: int
     state: str = Field(description="`proposed`, `running`, `aborted` or `finished`.")
-    stopped: str | None = Field(description="Why its job ended before it: that aborts it, and `resume` goes on.")
+    stopped: str | None = Field(
+        description="Why nobody aborted it and it is: its job has ended before it, so that `resume` goes on, or it met "
+        "more jobs than it was begun for."
+    )
     needs_another: bool = Field(description="Whether another person than whoever started it has to let it run.")
     frozen_at: datetime = Field(description="Jobs and letters that came, or ended, later are not meant.")
     most_jobs: int | None = Field(
