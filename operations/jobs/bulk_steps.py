@@ -76,14 +76,13 @@ def sort_subjects(
     jobs: Sequence[Row],
     *,
     patch: JsonObject | None,
-    hold: bool = True,
 ) -> SortedSubjects:
     """Which of these letters and jobs the verb may be done to; a dead job is retried by its letter."""
     if verb is BulkVerb.DISCARD:
         return SortedSubjects([(one, None) for one in letters], [], {})
-    ended, refused = replays.sort_jobs(tx, jobs, hold=hold)
+    ended, refused = replays.sort_jobs(tx, jobs)
     asked = [one for one in letters if verb.is_of_letters or one.job_id not in refused]
-    checked, also = replays.sort_letters(tx, asked, patch=patch, hold=hold)
+    checked, also = replays.sort_letters(tx, asked, patch=patch)
     return SortedSubjects(checked, [(job, mended) for job, mended in ended if job.state != State.DEAD], refused | also)
 
 
