@@ -145,10 +145,10 @@ class Call:
         return thing
 
     def reading(self) -> AbstractContextManager[Transaction]:
-        """A transaction to read in: the tenant's; the ledger's for an operator of no org, or of the fleet."""
+        """A transaction that only reads: the tenant's; the ledger's for an operator of no org, or of the fleet."""
         if self.within is not None:
             return nullcontext(self.within)
-        return self.database.ledger() if self.org_id is None or not self.of_org else self.database.tenant(self.org_id)
+        return self.database.looking(self.org_id if self.of_org else None)
 
     @contextmanager
     def writing(self) -> Iterator[Transaction]:

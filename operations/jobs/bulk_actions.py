@@ -260,7 +260,7 @@ def _check_texts(field: str, document: object) -> None:
 
 def _looking(call: Call) -> AbstractContextManager[Transaction]:
     """One of the ledger's: the filter names the org, and a tenant's look would pass over all other orgs' rows."""
-    return call.database.ledger()
+    return call.database.looking(None)
 
 
 def _preview(tx: Transaction, verb: BulkVerb, wanted: JobFilter, patch: JsonObject | None) -> BulkPreview:
@@ -290,7 +290,7 @@ def _preview(tx: Transaction, verb: BulkVerb, wanted: JobFilter, patch: JsonObje
 def _check(tx: Transaction, verb: BulkVerb, ids: Sequence[UUID], patch: JsonObject | None) -> SortedSubjects:
     """What the deed would do with these jobs or letters."""
     jobs = () if verb.is_of_letters else dead_letters.read_jobs(tx, ids)
-    return sort_subjects(tx, verb, dead_letters.read(tx, ids), jobs, patch=patch, hold=False)
+    return sort_subjects(tx, verb, dead_letters.read(tx, ids), jobs, patch=patch)
 
 
 def _by_reason(refused: dict[UUID, str]) -> list[BulkRefusal]:

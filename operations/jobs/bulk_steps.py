@@ -78,7 +78,6 @@ def sort_subjects(
     jobs: Sequence[Row],
     *,
     patch: JsonObject | None,
-    hold: bool = True,
 ) -> SortedSubjects:
     """Which of these letters and jobs the verb may be done to; a dead job is retried by its letter."""
     if verb is BulkVerb.DISCARD:
@@ -87,9 +86,9 @@ def sort_subjects(
     if verb is BulkVerb.CANCEL:
         unfinished, over = replays.sort(jobs, lambda job: check_cancel(job.job_id, job.state))
         return SortedSubjects([], unfinished, over)
-    ended, refused = replays.sort_jobs(tx, jobs, hold=hold)
+    ended, refused = replays.sort_jobs(tx, jobs)
     asked = [one for one in letters if verb.is_of_letters or one.job_id not in refused]
-    checked, also = replays.sort_letters(tx, asked, patch=patch, hold=hold)
+    checked, also = replays.sort_letters(tx, asked, patch=patch)
     return SortedSubjects(checked, [(job, mended) for job, mended in ended if job.state != State.DEAD], refused | also)
 
 

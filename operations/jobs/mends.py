@@ -17,6 +17,7 @@ from operations.jobs.dead_letters import MENDED, rulings_of
 from operations.jobs.jobs import JOBS
 from operations.operation import Reason, Record, Route
 from storage.jobs import ledger
+from storage.jobs.payload_names import TO_BE_MADE
 from storage.jobs.replays import dead_letters
 from storage.jobs.replays.dead_letters import DeadLetter
 from storage.postgres.database import Transaction
@@ -63,6 +64,9 @@ class ReplayPlanView(Record):
     changes: list[JsonObject] = Field(
         description="With a patch: each field that would differ, its path, before and after."
     )
+    made: list[str] = Field(
+        description="Of these, the fields whose rows the mend makes of words in the patch: they have no id yet."
+    )
 
 
 @JOBS.look("replay-plan", Route("GET", "/jobs/{job_id}/replay-plan"))
@@ -86,10 +90,12 @@ def read_replay_plan(
     change = None if patch is None else read_patch(patch)
     mended = mended or change is not None
     changes: list[JsonObject] = []
+    made: list[str] = []
     with call.reading() as tx:
         job = _subject(tx, call, job_id)
         if change is not None and (after := replays.replacement(tx, job, patch=change)):
             changes = payload_changes(job.payload, after.payload)
+            made = [str(one["path"]) for one in changes if one.get("after") == TO_BE_MADE]
         refused = _refusal(tx, job, mended=mended)
         kept = dead_letters.kept_work(tx, [job])[job.job_id]
     plan = plan_replay(kept, is_mended=mended)
@@ -99,7 +105,8 @@ def read_replay_plan(
         effects=[PlannedEffectView.model_validate(one) for one in plan.effects],
         steps=[PlannedStepView.model_validate(one) for one in plan.steps],
         saves_microcents=plan.saves_microcents,
-        changes=redact(changes),
+        changes=redact([{**one, "after": None} if one["path"] in made else one for one in changes]),
+        made=made,
     )
 
 
@@ -173,7 +180,7 @@ def _refusal(tx: Transaction, job: Row | DeadLetter, *, mended: bool) -> Permane
             replays.check_open(job)
         elif not (mended and job.state == State.QUEUED):
             replays.check_retry(tx, job)
-        replays.check_rulings(dead_letters.doubtful_effects(tx, [job], hold=False).get(job.job_id, frozenset()))
+        replays.check_rulings(dead_letters.doubtful_effects(tx, [job]).get(job.job_id, frozenset()))
         if isinstance(job, DeadLetter) and not mended:
             replays.replacement(tx, job)
     except (Conflict, Invalid) as why:

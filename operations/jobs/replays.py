@@ -48,7 +48,8 @@ def replacement(
 ) -> Replacement | None:
     """What a job gets instead of its payload: another, or its own with a merge patch; None without either.
 
-    Whatever it will read is checked against its type's payload; raises `Invalid` with the field and the reason.
+    Whatever it will read is checked against its type's payload; raises `Invalid` with the field and the reason. In a
+    transaction that only reads, no row is made of words, and `TO_BE_MADE` is in the place of its id.
     """
     payload_type = payload_types.find(job.job_type)
     if payload_type is None:
@@ -80,13 +81,13 @@ def sort(
 
 
 def sort_letters(
-    tx: Transaction, letters: Sequence[DeadLetter], *, patch: JsonObject | None = None, hold: bool = True
+    tx: Transaction, letters: Sequence[DeadLetter], *, patch: JsonObject | None = None
 ) -> tuple[list[tuple[DeadLetter, Replacement | None]], dict[UUID, Permanent]]:
     """The letters whose jobs may be done again, as `sort` says it.
 
-    With `hold`, the effects that nobody knows about are held until the transaction ends.
+    The effects that nobody knows about are held until the transaction ends; one that only reads holds none.
     """
-    doubtful = dead_letters.doubtful_effects(tx, letters, hold=hold)
+    doubtful = dead_letters.doubtful_effects(tx, letters)
 
     def check(letter: DeadLetter) -> Replacement | None:
         check_open(letter)
@@ -97,10 +98,10 @@ def sort_letters(
 
 
 def sort_jobs(
-    tx: Transaction, jobs: Sequence[Row], *, hold: bool = True
+    tx: Transaction, jobs: Sequence[Row]
 ) -> tuple[list[tuple[Row, Replacement | None]], dict[UUID, Permanent]]:
     """As `sort_letters`, for jobs of `dead_letters.lock_jobs`."""
-    doubtful = dead_letters.doubtful_effects(tx, jobs, hold=hold)
+    doubtful = dead_letters.doubtful_effects(tx, jobs)
 
     def check(job: Row) -> None:
         check_retry(tx, job)

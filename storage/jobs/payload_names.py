@@ -1,7 +1,7 @@
 """Looks up what other names in a payload stand for, among the rows of the job's org, before the job is enqueued.
 
 Unique keys, concurrency keys and gates are made of the fields, so every entry point of Python's calls this first. Words
-that a payload may not carry go into a row here.
+that a payload may not carry go into a row here; in a transaction that only reads they are checked, and no row is made.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,6 +17,8 @@ from domain.payloads.other_names import LookUp, read_uuid
 from domain.payloads.payload import Payload, payload_types
 from storage.postgres.database import Transaction
 
+TO_BE_MADE = str(UUID(int=0))
+"""In the place of the id of a row that a look does not make: no row has it."""
 Whose = tuple[UUID, UUID | None]
 """The org and the project of a job."""
 
@@ -73,7 +75,8 @@ def resolve(
 ) -> JsonObject:
     """The document under the fields' own names; raises `Invalid` with the name that was given and the reason.
 
-    The same words under the same idempotency key are one row: a request that comes again makes no other.
+    The same words under the same idempotency key are one row: a request that comes again makes no other. A transaction
+    that only reads makes none: `TO_BE_MADE` is in the place of its id.
     """
     renamed = payload_type.renamed(document)
     payload = dict(renamed.payload)
@@ -153,15 +156,18 @@ def _same(asked: AskedName, found: str) -> str:
 def _email_order(tx: Transaction, whose: Whose, said: BaseModel, key: str | None) -> str:
     org_id, project_id = whose
     document = said.model_dump(mode="json", exclude_defaults=True)
-    order_id = str(tx.run("keep_email_order", org_id=org_id, words=Jsonb(document), key=key)[0].order_id)
+    order_id: UUID | None = None
+    if not tx.is_reading:
+        order_id = tx.run("keep_email_order", org_id=org_id, words=Jsonb(document), key=key)[0].order_id
     if asked := [one["artifact_id"] for one in document.get("attachments", ())]:
-        for row in tx.run("find_unreadable_file", order_id=order_id, project_id=project_id, artifact_ids=asked):
+        facts = {"org_id": org_id, "order_id": order_id, "project_id": project_id}
+        for row in tx.run("find_unreadable_file", **facts, artifact_ids=asked):
             raise Invalid(f"payload.attachments.{row.place - 1}.artifact_id", "names no file that the job may read")
-    return order_id
+    return TO_BE_MADE if order_id is None else str(order_id)
 
 
 KEEPERS: Mapping[str, Callable[[Transaction, Whose, BaseModel, str | None], str]] = {"email.send": _email_order}
-"""By job type: what keeps the words of a job, and returns the id of their row; raises `Invalid`."""
+"""By job type: what checks and keeps the words of a job, and returns the id of their row; raises `Invalid`."""
 
 LOOK_UPS: Mapping[LookUp | None, Callable[[Transaction, AskedName], str | None]] = {
     LookUp.ACCOUNT_OF_USER: _account_of_user,

@@ -36,12 +36,13 @@ select postroom.keep_email_order(%(org_id)s, %(words)s, %(key)s) as order_id
 
 -- name: find_unreadable_file
 -- The first file of a mail, counted from 1, that its job may not read: one of another org, of another project than the job's, or one that
--- is deleted. Nothing for an order that was taken in before: the same request is answered alike whatever has become of its files.
+-- is deleted. Nothing for an order that was taken in before: the same request is answered alike whatever has become of its files. Without
+-- an order, one is to be made.
 select a.place
 from unnest(%(artifact_ids)s::uuid[]) with ordinality as a (id, place)
-join email_orders o on o.id = %(order_id)s and o.created_at = now()
-where not exists (
+where (%(order_id)s::uuid is null or exists (select from email_orders o where o.id = %(order_id)s and o.created_at = now()))
+and not exists (
   select from artifacts f
-  where f.id = a.id and f.org_id = o.org_id and f.state = 'ready' and f.expires_at > now()
+  where f.id = a.id and f.org_id = %(org_id)s and f.state = 'ready' and f.expires_at > now()
     and coalesce(%(project_id)s::uuid = f.project_id, true))
 order by a.place limit 1

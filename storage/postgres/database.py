@@ -18,7 +18,7 @@ from domain.jobs.failures import Failure
 from domain.jobs.job import Origin
 from settings import Settings
 from storage.postgres.bounded import ANSWER_MARGIN_S, CANCEL_WITHIN_S, BoundedConnection, connect_bounded
-from storage.postgres.engines import autocommitting_engine, make_engine, open_connection, timeouts_ms
+from storage.postgres.engines import IS_READING, autocommitting_engine, make_engine, open_connection, timeouts_ms
 from storage.postgres.execution import (
     ConnectionLost,
     DatabaseError,
@@ -115,17 +115,15 @@ class Database:
         self._statement_s = settings.statement_timeout_s
         self._seal_key: str | None = None
 
-    @contextmanager
-    def ledger(self) -> Iterator[Transaction]:
+    def ledger(self) -> AbstractContextManager[Transaction]:
         """Open a transaction of the engine, which sees every org."""
-        with _connected(self._ledger) as connection:
-            begun = connection.begin()
-            with begun:
-                transaction = Transaction(connection)
-                yield transaction
-                with translated():
-                    begun.commit()
-        transaction.committed()
+        return self._begun(is_reading=False)
+
+    def looking(self, org_id: UUID | None) -> AbstractContextManager[Transaction]:
+        """Open a transaction that only reads, an org's or the engine's: PostgreSQL refuses whatever would write."""
+        if org_id is None:
+            return self._begun(is_reading=True)
+        return self._opened(Entry(self._facts(org_id, {}), is_reading=True))
 
     @contextmanager
     def statements(self) -> Iterator[Transaction]:
@@ -247,6 +245,19 @@ class Database:
             engine.dispose(close=close)
         if close:
             self._pinned.close()
+
+    @contextmanager
+    def _begun(self, *, is_reading: bool) -> Iterator[Transaction]:
+        with _connected(self._ledger) as connection:
+            if is_reading:
+                connection.execution_options(**{IS_READING: True})
+            begun = connection.begin()
+            with begun:
+                transaction = Transaction(connection, is_reading=is_reading)
+                yield transaction
+                with translated():
+                    begun.commit()
+        transaction.committed()
 
     @contextmanager
     def _opened(self, entry: Entry) -> Iterator[TenantTransaction]:

@@ -16,6 +16,8 @@ from storage.postgres.bounded import ANSWER_MARGIN_S, BoundedConnection, connect
 from storage.postgres.execution import fetch, prepare_connection, translated
 from storage.postgres.sessions import connect_tenant, startup_options
 
+IS_READING = "postroom_is_reading"
+"""The option of a connection whose next transaction only reads."""
 ANYTHING = select.POLLIN | select.POLLHUP | select.POLLERR
 """A server has nothing to say to a client that rests but farewell; at worst a good connection is given up."""
 
@@ -66,7 +68,8 @@ def autocommitting_engine(
 
 def _begin(connection: Connection) -> None:
     """Begin what psycopg ends when it is told to, and does not begin by itself in this mode."""
-    fetch(connection, "begin", {})
+    is_reading = connection.get_execution_options().get(IS_READING, False)
+    fetch(connection, "begin read only" if is_reading else "begin", {})
 
 
 def make_engine(

@@ -149,7 +149,7 @@ def _numbers(revisions: Collection[str]) -> int:
 
 def _functions(database: Database) -> Check:
     """Whether the schema's functions are those of this release's files, word for word."""
-    with database.ledger() as tx:
+    with database.looking(None) as tx:
         found = [row.version_num for row in tx.raw("select version_num from alembic_version")]
         locale = tx.raw(
             "select coalesce(datlocale, datctype) as name from pg_database where datname = current_database()"
@@ -173,7 +173,7 @@ def _functions(database: Database) -> Check:
 
 def _rights(database: Database) -> Check:
     """What handlers may do and must not, by what PostgreSQL itself says (docs: tenancy.md#what-is-checked)."""
-    with database.ledger() as tx:
+    with database.looking(None) as tx:
         if not tx.raw("select 1 where to_regprocedure('postroom.wrong_rights()') is not null"):
             return Check("rights", ok=False, finding="the database is older than its checks", remedy=MIGRATE)
         found = [f"{row.problem}: {row.seen}" for row in tx.raw("select problem, seen from postroom.wrong_rights()")]

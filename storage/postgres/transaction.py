@@ -51,9 +51,11 @@ class Asked(Generic[Made]):
 class Transaction:
     """One open transaction; what must wait for its commit is called after it."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, *, is_reading: bool = False) -> None:
         """Wrap a connection that is inside a transaction."""
         self._connection = connection
+        self.is_reading = is_reading
+        """Whether PostgreSQL refuses what would write: whoever would make or lock a row only looks."""
         self._after_commit: list[Callable[[], object]] = []
         self.hints: list[Hint] = []
         """Of jobs that the transaction has enqueued, and that are to be published after the commit."""
@@ -137,12 +139,11 @@ class TenantTransaction(Transaction):
 
     def __init__(self, connection: Connection, entry: Entry) -> None:
         """Nothing is sent yet."""
-        super().__init__(connection)
+        super().__init__(connection, is_reading=entry.is_reading)
         self._sealed = entry.sealed
         self._waiting: list[Asked[Any]] = [Asked(one, as_they_are, self.send) for one in entry.statements]
         self._began = self._waiting[-1]
         self._has_begun = False
-        self._is_reading = entry.is_reading
         self.holds = None if entry.is_reading else entry.claim
         """The job and the token of the claim that is held until the transaction ends."""
         self._unread: list[Asked[Any]] = []
@@ -188,7 +189,7 @@ class TenantTransaction(Transaction):
 
     def commit(self) -> None:
         """Commit, with what waits; where anything may have been written, what must be read by then is read before."""
-        if not self._is_reading:
+        if not self.is_reading:
             if not self._has_begun:
                 self.send()
             for one in self._unread:

@@ -35,8 +35,9 @@ def run(ctx: JobContext, payload: RunBulkActionPayload) -> Outcome:
     """
     ctx.at_pace(lambda: _batch(ctx, payload))
     action = _read(ctx, payload)
-    if action is None or action.state == "aborted":
-        return Done({"state": "aborted"})
+    if action is None or action.state in {"aborted", "proposed"}:
+        # Of one that is proposed somebody has enqueued the job by hand: another person's `resume` enqueues its own.
+        return Done({"state": "aborted" if action is None else action.state})
     if action.state == "finished" or (action.after_id is None and action.put_off == 0):
         return Done({"state": "finished", **_finish(ctx, action)})
     if ctx.job.returns >= MOST_RETURNS:

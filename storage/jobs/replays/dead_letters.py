@@ -181,12 +181,12 @@ def hand_over(tx: Transaction, heirs: Mapping[UUID, UUID], *, with_steps: Collec
         tx.run("copy_steps", sources=list(kept), targets=list(kept.values()))
 
 
-def doubtful_effects(tx: Transaction, jobs: Sequence[EndedJob], *, hold: bool = True) -> Mapping[UUID, frozenset[str]]:
+def doubtful_effects(tx: Transaction, jobs: Sequence[EndedJob]) -> Mapping[UUID, frozenset[str]]:
     """By job: the keys of its effects of which nobody knows whether they happened; jobs without such are left out.
 
-    With `hold` they are held until the transaction ends.
+    They are held until the transaction ends; one that only reads holds none.
     """
-    if hold:
+    if not tx.is_reading:
         tx.run("lock_doubtful_effects", job_ids=[job.job_id for job in jobs])
     found: dict[UUID, frozenset[str]] = {}
     for row in tx.run("find_doubtful_effects", **_named(jobs)):

@@ -10,6 +10,7 @@ import pytest
 from psycopg import Connection
 
 from commands.operations import AREAS
+from domain.jobs.job import SYSTEM_ORG
 from domain.orgs.access.api_keys import Role
 from engine.runtime import Runtime
 from operations.jobs.bulk_steps import MORE_BELOW
@@ -168,6 +169,18 @@ def test_very_many_jobs_wait_for_a_second_person(process: Runtime, org: UUID, da
     assert database.execute(jobs).fetchone() == (0,)
     assert answer(BULK, "resume", bulk["bulk_id"], "--as", "grace")["state"] == "running"
     assert database.execute(jobs).fetchone() == (1,)
+
+
+def test_a_job_for_a_proposed_one_ends_and_does_nothing(process: Runtime, org: UUID, database: Connection) -> None:
+    """Somebody may enqueue one by hand, whom nobody else has let."""
+    database.execute(LETTERS.encode(), (org, 10_001))
+    bulk = start("discard", "--confirm", 10_001, "--as", "ada")
+    enqueue_one(process.database, SYSTEM_ORG, "bulk_actions.run", payload={"bulk_id": bulk["bulk_id"]})
+    assert run_on(process, database, most=1) == "succeeded"
+    assert (shown(bulk)["state"], shown(bulk)["done"]) == ("proposed", 0)
+    assert answer(BULK, "resume", bulk["bulk_id"], "--as", "grace")["state"] == "running"
+    assert run_on(process, database, most=1) in {"queued", "succeeded"}
+    assert shown(bulk)["done"] > 0
 
 
 def test_an_abort_ends_it_within_a_batch_and_it_goes_on_where_it_was(

@@ -26,6 +26,7 @@ from operations.jobs.mends import mend_job, read_replay_plan
 
 PREFIX = "field."
 """Before the name of a field of the payload, in the form."""
+MADE = "made of these words when the job is mended"
 LONGEST_SAID = 200
 """Characters of a value that a hint or a line of the changes repeats."""
 
@@ -47,7 +48,11 @@ def take(look: Look, form: Mapping[str, str]) -> Response:
     except Invalid as refusal:
         return MEND.page(look, _refused(shown, refusal))
     changes = [
-        {"path": str(one["path"])} | {name: _said(one.get(name)) for name in ("before", "after")}
+        {
+            "path": str(one["path"]),
+            "before": _said(one.get("before")),
+            "after": MADE if one["path"] in found.made else _said(one.get("after")),
+        }
         for one in found.changes
     ]
     text = json.dumps(patch, indent=2, ensure_ascii=False)

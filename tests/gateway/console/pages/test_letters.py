@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 from html import unescape
+from urllib.parse import urlencode
 from uuid import UUID
 
 import pytest
@@ -18,6 +19,7 @@ from tests.doubles.factories import make_org
 from tests.gateway.console.conftest import SignIn
 from tests.gateway.console.signed import SignedBrowser
 from tests.operations.jobs.test_dead_letters import DOUBT, die
+from tests.operations.jobs.test_mends_of_words import WORDS, dead_mail, orders
 
 
 def test_letters_are_grouped_by_what_went_wrong(admin: SignedBrowser, process: Runtime, org: UUID) -> None:
@@ -98,6 +100,16 @@ def test_a_mend_is_typed_shown_as_a_difference_and_done(
     assert "&#34;well&#34;" not in events
     assert "a test" in events
     assert "&#34;well&#34;" in admin.text(f"/jobs/show?job_id={job_id}&show_values=yes")
+
+
+def test_a_mend_by_words_is_previewed_and_makes_nothing_yet(
+    admin: SignedBrowser, process: Runtime, org: UUID, database: Connection
+) -> None:
+    job_id, patch = dead_mail(process, org), json.dumps(WORDS)
+    asked = admin.post("/jobs/mend", {"job_id": str(job_id), "patch": patch})
+    assert (asked.status, b"made of these words when the job is mended" in asked.body) == (200, True)
+    assert "none would be skipped" in admin.text(f"/bulk/preview?{urlencode({'verb': 'mend', 'patch': patch})}")
+    assert orders(database) == 1
 
 
 def test_all_of_a_group_are_previewed_and_replayed(
