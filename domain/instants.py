@@ -14,6 +14,7 @@ FORM = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d([.,]\d{1,9})?)?([Zz]|[+-
 NO_TIME = "is no RFC 3339 time, such as 2026-11-24T09:30:00Z"
 NO_OFFSET = "has no time zone: end it with Z, or an offset such as +01:00"
 TOO_FAR = "is too far from the present"
+FIRST, LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
 
 def in_utc(at: datetime) -> datetime:
@@ -32,6 +33,17 @@ def read_instant(said: object) -> datetime:
     A number is no instant: seconds and milliseconds cannot be told apart.
     """
     return in_utc(read_time(said))
+
+
+def read_bound(said: object) -> datetime:
+    """As `read_instant`, for an end of a range: where UTC has no such year, the first or the last instant of all."""
+    at = read_time(said)
+    try:
+        return in_utc(at)
+    except ValueError:
+        if at.utcoffset() is None:
+            raise
+    return FIRST if at.year == FIRST.year else LAST
 
 
 def read_time(said: object) -> datetime:

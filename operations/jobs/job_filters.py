@@ -1,15 +1,18 @@
 """The parameters by which jobs are filtered, the same for their list and for what is done to all that match."""
 
+from datetime import datetime
 from typing import Annotated, TypedDict
 from uuid import UUID
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
-from domain.jobs.contract import Instant
+from domain.instants import read_bound
 from domain.jobs.job import State
 from domain.jobs.monitoring.job_filter import MOST_IDS, MOST_MATCHES, JobFilter
 from domain.jobs.queues import Queue
 from domain.payloads import payload_types
+
+Bound = Annotated[datetime, BeforeValidator(read_bound)]
 
 
 class AskedJobs(TypedDict, total=False):
@@ -19,8 +22,8 @@ class AskedJobs(TypedDict, total=False):
     state: Annotated[list[State] | None, Field(max_length=len(State), description="Only jobs in these states.")]
     queue: Annotated[Queue | None, Field(description="Only this queue.")]
     error_code: Annotated[str | None, Field(max_length=200, description="Only jobs whose error has this code.")]
-    since: Annotated[Instant | None, Field(description="Only jobs, or letters, created then or later.")]
-    before: Annotated[Instant | None, Field(description="Only jobs, or letters, created earlier than that.")]
+    since: Annotated[Bound | None, Field(description="Only jobs, or letters, created then or later.")]
+    before: Annotated[Bound | None, Field(description="Only jobs, or letters, created earlier than that.")]
     account_id: Annotated[UUID | None, Field(description="Only jobs about this account.")]
     payload: Annotated[
         list[str] | None,

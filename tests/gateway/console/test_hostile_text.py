@@ -144,6 +144,7 @@ def pages(operation: Operation[..., Any], text: str) -> Iterator[bytes]:
         "steps": [],
         "done": text,
         "trouble": text,
+        "absence": text,
         "fields": fields,
         "needs_org": False,
         "values_href": None,

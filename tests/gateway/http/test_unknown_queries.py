@@ -47,7 +47,10 @@ def test_every_route_with_a_key_refuses_a_parameter_that_it_does_not_have(
 def test_the_refusal_names_the_parameters_that_there_are(gateway: TestClient) -> None:
     refusal = gateway.get("/v1/jobs?state=failed&type=gmail.sync").json()
     assert refusal["field"] == "type"
-    assert "it has before, cursor, job_type, limit, payload, queue, since, state" in refusal["reason"]
+    assert (
+        "it has account_id, before, cursor, error_code, job_id, job_type, limit, payload, queue, since, state"
+        in refusal["reason"]
+    )
     assert gateway.get("/v1/jobs?job_type=gmail.sync&limit=5").status_code == 200
     assert gateway.get("/v1/jobs/1?full=1").json()["reason"].endswith("it has none")
 

@@ -316,6 +316,7 @@ FOR_TENANTS = {
     "looks_secret",  # pure
     "mentions_secret",  # pure
     "named_labels",  # pure
+    "parked_for_money",  # tells a time, of the caller's org
     "names_secret",  # pure
     "org_secret",
     "read_doubt",
