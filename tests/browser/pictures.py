@@ -91,10 +91,11 @@ def take_pictures(browser: Browser, session: Any, places: Mapping[str, str]) -> 
     for size, options in SIZES.items():
         for theme in THEMES:
             with opened(browser, storage_state=session, color_scheme=theme, **options) as context:
-                page = context.new_page()
+                page, folder = context.new_page(), FOLDER / f"{size}-{theme}"
+                folder.mkdir(parents=True, exist_ok=True)
                 for name, address in places.items():
                     page.goto(address)
-                    save(shot(page, HIGHEST[size]), FOLDER / f"{name}-{size}-{theme}.webp")
+                    save(shot(page, HIGHEST[size]), folder / f"{name}.webp")
 
 
 def shot(page: Page, highest: int) -> Image.Image:
@@ -118,7 +119,7 @@ def document() -> str:
         f"{_picture('mend', 'A dead letter is mended, its difference and effects are read, and the job succeeds', '')}",
     ]
     for name, (title, words) in WORDS.items():
-        shown = [_picture(f"{name}-{size}", f"{title}: {size}", size) for size in SIZES]
+        shown = [_picture(name, f"{title}: {size}", size) for size in SIZES]
         parts.append(f"## {title}\n\n{words}\n\n<p>\n" + "\n".join(shown) + "\n</p>")
     return "\n\n".join(parts) + "\n"
 
@@ -129,8 +130,8 @@ def _picture(name: str, words: str, size: str) -> str:
         return f"![{words}]({folder}/{name}.webp)"
     width = {"desk": 620, "phone": 200}[size]
     return (
-        f'<picture><source media="(prefers-color-scheme: dark)" srcset="{folder}/{name}-dark.webp">'
-        f'<img src="{folder}/{name}-light.webp" width="{width}" align="top" alt="{words}"></picture>'
+        f'<picture><source media="(prefers-color-scheme: dark)" srcset="{folder}/{size}-dark/{name}.webp">'
+        f'<img src="{folder}/{size}-light/{name}.webp" width="{width}" align="top" alt="{words}"></picture>'
     )
 
 
