@@ -90,8 +90,8 @@ def promise_check(look: Looking) -> Check:
     """Whether the hourly look at the ledger found rows that contradict each other (docs/explanation/promises.md)."""
     last = next(iter(events.named(look.tx, SYSTEM_ORG, "invariant.violated", limit=1)), None)
     if last is None or look.now - last.at > VIOLATED_WITHIN:
-        since = "ever" if last is None else f"since {last.at:%Y-%m-%d %H:%M} UTC"
-        return Check("promises", ok=True, finding=f"no row contradicted another {since}, as far as the audit log goes")
+        since = "" if last is None else f" since {last.at:%Y-%m-%d %H:%M} UTC"
+        return Check("promises", ok=True, finding=f"the audit log has no row that contradicts another{since}")
     remedy = "each is a bug: report it with the audit events invariant.violated"
     finding = f"rows contradicted each other at {last.at:%Y-%m-%d %H:%M} UTC"
     return Check("promises", ok=False, finding=finding, remedy=remedy)
