@@ -13,10 +13,11 @@ create or replace trigger jobs_are_foreign before insert on jobs for each row
         or uuid_extract_timestamp(new.id) - clock_timestamp() not between interval '-1 minute' and interval '1 minute')
   execute function postroom.mark_foreign();
 
--- In which spans of time the history counted jobs of a type that were enqueued, the newest `most` of them before a time; for a tenant those of
--- its org, and of a type if one is named. What was of no known type when it was counted may be of this one. A row without an end says up to
--- when everything is counted.
-create or replace function postroom.job_zones(of_type text, before timestamptz, most integer)
+-- In which spans of time the history counted jobs of a type that were enqueued, the newest `most` of them before a time: minutes, and before
+-- these two times ten minutes and hours, for shorter ones may be gone. For a tenant hours of its org, and of a type if one is named. What was of
+-- no known type when it was counted may be of this one. A row without an end says up to when everything is counted.
+create or replace function postroom.job_zones(
+  of_type text, before timestamptz, minutes_since timestamptz, tens_since timestamptz, most integer)
 returns table (starts timestamptz, ends timestamptz)
 language plpgsql stable security definer set search_path = pg_catalog, public, pg_temp as $$
 declare
@@ -28,10 +29,14 @@ begin
     return query
       select z.minute, z.minute + make_interval(mins => z.span) from (
         (select m.minute, m.span from job_minutes m
-         where m.job_type = of_type and m.minute < before and m.enqueued > 0 order by m.minute desc limit most)
+         where m.job_type = of_type and m.minute < before and m.enqueued > 0
+           and m.span = case when m.minute >= minutes_since then 1 when m.minute >= tens_since then 10 else 60 end
+         order by m.minute desc limit most)
         union all
         (select m.minute, m.span from job_minutes m
-         where m.job_type = 'unknown' and m.minute < before and m.enqueued > 0 order by m.minute desc limit most)
+         where m.job_type = 'unknown' and m.minute < before and m.enqueued > 0
+           and m.span = case when m.minute >= minutes_since then 1 when m.minute >= tens_since then 10 else 60 end
+         order by m.minute desc limit most)
       ) as z order by z.minute desc limit most;
   elsif of_type is not null then
     return query
