@@ -24,21 +24,21 @@ declare
   own_org constant uuid := postroom.current_org();
 begin
   return query select c.counted_at, null::timestamptz from counting c;
-  -- Each name in a query of its own: an index gives the spans in order only for a name that is known when it is planned.
   if not postroom.is_tenant() then
     return query
-      select z.minute, z.minute + make_interval(mins => z.span) from (
-        (select m.minute, m.span from job_minutes m
-         where m.job_type = of_type and m.minute < before and m.enqueued > 0
-           and m.span = case when m.minute >= minutes_since then 1 when m.minute >= tens_since then 10 else 60 end
-         order by m.minute desc limit most)
-        union all
-        (select m.minute, m.span from job_minutes m
-         where m.job_type = 'unknown' and m.minute < before and m.enqueued > 0
-           and m.span = case when m.minute >= minutes_since then 1 when m.minute >= tens_since then 10 else 60 end
-         order by m.minute desc limit most)
-      ) as z order by z.minute desc limit most;
+      select z.minute, z.minute + make_interval(mins => s.span)
+      from unnest(array[of_type, 'unknown']) as t (name)
+      cross join (
+        values (1, minutes_since, before), (10, tens_since, least(minutes_since, before)), (60, '-infinity', least(tens_since, before))
+      ) as s (span, since, until)
+      cross join lateral (
+        select m.minute from job_minutes m
+        where m.job_type = t.name and m.span = s.span and m.minute >= s.since and m.minute < s.until and m.enqueued > 0
+        order by m.minute desc limit most
+      ) as z
+      order by z.minute desc limit most;
   elsif of_type is not null then
+    -- Each name in a query of its own: the index gives the hours in order for one name alone.
     return query
       select z.hour, z.hour + interval '1 hour' from (
         (select h.hour from org_hours h

@@ -23,7 +23,7 @@ from jsonb_to_recordset(%(rows)s) as r (since timestamptz, job_type text, queue 
   succeeded bigint, failed bigint, dead bigint, canceled bigint, lost bigint, seconds float8, histogram integer[], microcents bigint)
 cross join unnest(%(spans)s::integer[]) as s (span)
 group by 1, 2, 3, 4
-on conflict (job_type, minute, queue, span) do update set columns(added)
+on conflict (job_type, span, minute, queue) do update set columns(added)
 
 -- name: add_org_hours
 -- Adds to the history of orgs.
@@ -44,7 +44,7 @@ select date_bin(make_interval(mins => span), %(at)s, timestamptz 'epoch'), span,
 from jsonb_to_recordset(%(rows)s) as r (queue text, due integer, backlog integer, published integer, parked integer, held integer,
   oldest_due_s float8)
 cross join unnest(%(spans)s::integer[]) as s (span)
-on conflict (queue, minute, span) do update set columns(most)
+on conflict (queue, span, minute) do update set columns(most)
 
 -- columns: most
   due = greatest(t.due, excluded.due), backlog = greatest(t.backlog, excluded.backlog), published = greatest(t.published, excluded.published),

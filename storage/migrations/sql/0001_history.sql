@@ -22,7 +22,7 @@ create table job_minutes (
   seconds double precision not null,
   histogram integer[] not null check (cardinality(histogram) = 17),
   microcents bigint not null,
-  primary key (job_type, minute, queue, span)
+  primary key (job_type, span, minute, queue)
 ) with (fillfactor = 70);
 create index job_minutes_in_order on job_minutes (span, minute);
 call postroom.erasure_rule('job_minutes', org_rows => null);
@@ -66,9 +66,8 @@ create table queue_samples (
   oldest_due_s double precision not null,
   -- How many jobs the workers that served it ran at a time; one that serves several queues counts for each.
   slots integer not null default 0,
-  primary key (queue, minute, span)
+  primary key (queue, span, minute)
 ) with (fillfactor = 70);
-create index queue_samples_in_order on queue_samples (span, minute);
 call postroom.erasure_rule('queue_samples', org_rows => null);
 grant select, insert, update, delete on queue_samples to postroom_ledger;
 grant select on queue_samples to postroom_watch;
