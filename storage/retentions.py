@@ -46,6 +46,5 @@ BY_HAND: Mapping[str, Purge] = {
     "idempotency_keys": retention.purge_expired_keys,
     "workflow_runs": runs.forget,
     "consent_requests": consents.end_overdue,
-    "folded_history": history.fold,
 }
-"""What goes by more than its age, ends instead of going, or becomes less."""
+"""What goes by more than its age, or ends instead of going."""

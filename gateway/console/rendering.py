@@ -11,7 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from domain.clean_text import clean_text
 from domain.orgs.access.operators import CONSOLE
-from gateway.console.shown import at, in_prose, in_words, lasting, money
+from gateway.console.shown import at, breakable, in_prose, in_words, lasting, money
 
 FOLDER = Path(__file__).parent
 STATIC = FOLDER / "static"
@@ -79,7 +79,14 @@ def environment() -> Environment:
         auto_reload=False,
     )
     made.globals |= {"static": static_address, "title_of": title_of, "base": CONSOLE}
-    made.filters |= {"at": at, "words": in_words, "prose": in_prose, "lasting": lasting, "money": money}
+    made.filters |= {
+        "at": at,
+        "breakable": breakable,
+        "words": in_words,
+        "prose": in_prose,
+        "lasting": lasting,
+        "money": money,
+    }
     return made
 
 

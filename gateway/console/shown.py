@@ -1,6 +1,7 @@
 """Records as a page shows them: each value by its kind, short in a table and whole on its own page."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,6 +26,7 @@ MOST_LINES = 100
 """Lines of a table that lies within a record."""
 LONGEST_WORD = 28
 """Letters of a word that is never broken in a table."""
+JOINTS = re.compile(r"([._/])(?=\w)")
 
 STATES = frozenset({"state", "status", "health", "verdict"})
 TONES: Mapping[str, str] = {
@@ -171,6 +173,11 @@ def money(microcents: float) -> str:
     """Millionths of a US cent as dollars."""
     dollars = microcents / 100_000_000
     return f"${dollars:,.2f}" if dollars >= 1 or not dollars else f"${dollars:.4f}"
+
+
+def breakable(text: str) -> Markup:
+    """A text whose names break after a dot, an underscore or a slash: `maintenance.purge_` and `expired_keys`."""
+    return Markup(JOINTS.sub(r"\1<wbr>", str(escape(text))))  # noqa: S704  # escaped
 
 
 def in_prose(text: str) -> Markup:

@@ -10,7 +10,7 @@ from pydantic import AwareDatetime, Field
 
 from domain.instants import in_utc
 from domain.jobs.failures import Invalid
-from domain.jobs.monitoring.history import LENGTHS, Step, floor, percentile, step_of
+from domain.jobs.monitoring.history import Step, floor, percentile, step_of
 from domain.jobs.queues import Queue
 from domain.payloads import payload_types
 from operations.call import Call
@@ -33,12 +33,12 @@ MOST_SUMMED = 10_000
 Since = Annotated[
     AwareDatetime | None, Field(description="From then on, by whole steps; an hour ago by default, of an org a day.")
 ]
-Before = Annotated[AwareDatetime | None, Field(description="Up to then; now by default.")]
+Before = Annotated[AwareDatetime | None, Field(description="Up to then, by whole steps or hours; now by default.")]
 StepOf = Annotated[
     Step | None,
     Field(
         description="How far apart the points are; by default the shortest of which there are at most 1,500. Minutes"
-        " are kept for 3 days, ten minutes for 35, hours for 400; of an org hours for 100."
+        " are kept for 3 days, ten minutes for 35, hours and days for 400; of an org hours for 100."
     ),
 ]
 JobTypes = Annotated[
@@ -226,7 +226,7 @@ def _range(
     start = in_utc(since or end - (OF_ORG_BY_DEFAULT if is_of_org else BY_DEFAULT))
     finest = Step.HOUR if is_of_org else Step.MINUTE
     chosen = step_of(start, end, now, step, series=series, finest=finest)
-    return Range(floor(start, chosen), end, LENGTHS[chosen])
+    return Range(floor(start, chosen), end, chosen)
 
 
 def _point(row: Row) -> JobHistoryPoint:

@@ -33,7 +33,7 @@ class JobLine(Record):
     """One job in a list."""
 
     plural: ClassVar = "jobs"
-    columns: ClassVar = ("job_id", "job_type", "queue", "state", "attempt", "created_at", "run_at", "reason")
+    columns: ClassVar = ("job_id", "job_type", "queue", "state", "attempt", "reason", "created_at", "run_at")
     job_id: UUID
     job_type: str
     queue: Queue

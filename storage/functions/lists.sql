@@ -13,27 +13,32 @@ create or replace trigger jobs_are_foreign before insert on jobs for each row
         or uuid_extract_timestamp(new.id) - clock_timestamp() not between interval '-1 minute' and interval '1 minute')
   execute function postroom.mark_foreign();
 
--- In which spans of time the history counted jobs of a type that were enqueued, the newest `most` of them before a time; for a tenant those of
--- its org, and of a type if one is named. What was of no known type when it was counted may be of this one. A row without an end says up to
--- when everything is counted.
-create or replace function postroom.job_zones(of_type text, before timestamptz, most integer)
+-- In which spans of time the history counted jobs of a type that were enqueued, the newest `most` of them before a time: minutes, and before
+-- these two times ten minutes and hours, for shorter ones may be gone. For a tenant hours of its org, and of a type if one is named. What was of
+-- no known type when it was counted may be of this one. A row without an end says up to when everything is counted.
+create or replace function postroom.job_zones(
+  of_type text, before timestamptz, minutes_since timestamptz, tens_since timestamptz, most integer)
 returns table (starts timestamptz, ends timestamptz)
 language plpgsql stable security definer set search_path = pg_catalog, public, pg_temp as $$
 declare
   own_org constant uuid := postroom.current_org();
 begin
   return query select c.counted_at, null::timestamptz from counting c;
-  -- Each name in a query of its own: an index gives the spans in order only for a name that is known when it is planned.
   if not postroom.is_tenant() then
     return query
-      select z.minute, z.minute + make_interval(mins => z.span) from (
-        (select m.minute, m.span from job_minutes m
-         where m.job_type = of_type and m.minute < before and m.enqueued > 0 order by m.minute desc limit most)
-        union all
-        (select m.minute, m.span from job_minutes m
-         where m.job_type = 'unknown' and m.minute < before and m.enqueued > 0 order by m.minute desc limit most)
-      ) as z order by z.minute desc limit most;
+      select z.minute, z.minute + make_interval(mins => s.span)
+      from unnest(array[of_type, 'unknown']) as t (name)
+      cross join (
+        values (1, minutes_since, before), (10, tens_since, least(minutes_since, before)), (60, '-infinity', least(tens_since, before))
+      ) as s (span, since, until)
+      cross join lateral (
+        select m.minute from job_minutes m
+        where m.job_type = t.name and m.span = s.span and m.minute >= s.since and m.minute < s.until and m.enqueued > 0
+        order by m.minute desc limit most
+      ) as z
+      order by z.minute desc limit most;
   elsif of_type is not null then
+    -- Each name in a query of its own: the index gives the hours in order for one name alone.
     return query
       select z.hour, z.hour + interval '1 hour' from (
         (select h.hour from org_hours h

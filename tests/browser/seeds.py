@@ -9,6 +9,7 @@ from sandbox.demo.steps import daily_brief
 from sandbox.demo.story import ORG
 from tests.browser.stand import Stand
 from tests.browser.troubles import Troubles
+from tests.doubles.history import SPREAD
 
 HISTORY = """
 create temporary table kinds (job_type, queue, pace, seconds, microcents) as values
@@ -81,7 +82,7 @@ select org_id, 'sms:' || (payload ->> 'delivery_id'), 'effect', 'at_most_once', 
 
 def seed(stand: Stand, found: Troubles) -> dict[str, str]:
     """Fill the stand; the ids of what pages show: the run that asks, and a bulk action."""
-    for statement in HISTORY.split(";\n"):
+    for statement in f"{HISTORY};\n{SPREAD}".split(";\n"):
         stand.database.execute(statement, {"org": stand.org_id, "job": found.job_id} if "%(" in statement else None)
     stand.database.execute(DOUBT, {"org": stand.org_id})
     for name, cron, job_type in (

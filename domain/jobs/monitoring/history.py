@@ -1,7 +1,7 @@
 """What the history of jobs keeps of the counted events: how many a minute, by type, and how long the attempts ran.
 
-A row is a sum over a span of time. Rows of short spans become rows of longer ones as they grow old, so a chart of an
-old range has fewer points.
+A row is a sum over a span of time. What happens is added to a row of each span; the rows of short spans are kept for a
+shorter time. A chart reads rows as long as its steps, so that it reads few of them however long its range is.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,8 +28,6 @@ from domain.jobs.monitoring.metrics import (
 )
 from domain.jobs.queues import Queue
 
-KEPT_BY_MINUTE, KEPT_BY_TEN_MINUTES, KEPT_BY_HOUR = timedelta(days=3), timedelta(days=35), timedelta(days=400)
-"""For how long rows of each span are kept; then they become rows of the next one, and at last they go."""
 KEPT_BY_ORG = timedelta(days=100)
 MOST_POINTS = 1_500
 """Of a chart, whatever it is asked for: a screen has no more."""
@@ -63,8 +61,13 @@ LENGTHS: Mapping[Step, timedelta] = {
     Step.HOUR: timedelta(hours=1),
     Step.DAY: timedelta(days=1),
 }
-FINEST: Sequence[tuple[timedelta, Step]] = ((KEPT_BY_MINUTE, Step.MINUTE), (KEPT_BY_TEN_MINUTES, Step.TEN_MINUTES))
-"""Up to which age of a range each step can be shown; by the hour and the day, all that is kept."""
+KEPT: Mapping[Step, timedelta] = {
+    Step.MINUTE: timedelta(days=3),
+    Step.TEN_MINUTES: timedelta(days=35),
+    Step.HOUR: timedelta(days=400),
+    Step.DAY: timedelta(days=400),
+}
+"""For how long rows of each span are kept; a range that begins earlier has no such steps."""
 
 
 def history_rows(groups: Iterable[Counted]) -> Sequence[JsonObject]:
@@ -122,7 +125,7 @@ def step_of(
     """
     if before <= since:
         raise Invalid("before", "is not after since")
-    of_age = next((step for age, step in FINEST if since >= now - age), Step.HOUR)
+    of_age = next((step for step, age in KEPT.items() if since >= now - age), Step.HOUR)
     order = list(Step)
     kept = order[max(order.index(of_age), order.index(finest)) :]
     numbers = {step: points(since, before, step) * series for step in kept}

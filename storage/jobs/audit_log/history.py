@@ -1,19 +1,13 @@
-"""The history of jobs and queues: written by the process that counts, folded by housekeeping, read for charts."""
+"""The history of jobs and queues: the process that counts adds to a row of each span; charts and lists read it."""
 
-from collections.abc import Sequence
-from datetime import datetime, timedelta
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from domain.jobs.monitoring.history import (
-    KEPT_BY_HOUR,
-    KEPT_BY_MINUTE,
-    KEPT_BY_ORG,
-    KEPT_BY_TEN_MINUTES,
-    history_rows,
-)
+from domain.jobs.monitoring.history import KEPT, KEPT_BY_ORG, LENGTHS, Step, floor, history_rows
 from domain.jobs.monitoring.zones import SLACK, Zone, ZoneMap, zone_map
 from domain.jobs.queues import Queue
 from storage.jobs.audit_log.counting import EventCounts, QueueMeasure
@@ -22,9 +16,14 @@ from storage.postgres.execution import Row
 from storage.postgres.looking import FIRST_TIME, LAST_TIME
 from storage.postgres.retention import Retention
 
+SPANS: Mapping[Step, int] = {step: length // LENGTHS[Step.MINUTE] for step, length in LENGTHS.items()}
+"""The span of a row, in minutes."""
 RETENTIONS = (
-    Retention("job_minutes", since="minute", age=KEPT_BY_HOUR, only="t.span = 60"),
-    Retention("queue_samples", since="minute", age=KEPT_BY_HOUR, only="t.span = 60"),
+    *(
+        Retention(table, since="minute", age=age, only=f"t.span = {SPANS[step]}")
+        for table in ("job_minutes", "queue_samples")
+        for step, age in KEPT.items()
+    ),
     Retention("org_hours", since="hour", age=KEPT_BY_ORG),
 )
 MOST_ZONES = 100
@@ -34,32 +33,21 @@ EVERYWHERE = ZoneMap((EVERYTHING,), None)
 
 
 class Range(NamedTuple):
-    """From a time on, up to another, in steps."""
+    """From the beginning of a step on, up to a time."""
 
     since: datetime
     before: datetime
-    step: timedelta
-
-
-class Fold(NamedTuple):
-    """Rows of one span, in minutes, that become rows of a longer one when they are old."""
-
-    span: int
-    into: int
-    age: timedelta
-
-
-FOLDS = (Fold(1, 10, KEPT_BY_MINUTE), Fold(10, 60, KEPT_BY_TEN_MINUTES))
+    step: Step
 
 
 def add(tx: Transaction, groups: EventCounts) -> None:
     """Add counted events, in the transaction that counts them."""
-    tx.run("add_job_minutes", rows=Jsonb(history_rows(groups.of_fleet)))
+    tx.run("add_job_minutes", rows=Jsonb(history_rows(groups.of_fleet)), spans=list(SPANS.values()))
     tx.run("add_org_hours", rows=Jsonb(history_rows(groups.of_orgs)))
 
 
 def add_samples(tx: Transaction, measured: Sequence[QueueMeasure]) -> None:
-    """Keep what waits in the queues now, or nothing; a minute keeps the most of each."""
+    """Keep what waits in the queues now, or nothing; a row keeps the most of its span."""
     now: datetime = tx.raw("select clock_timestamp() as at")[0].at
     rows = []
     for queue in Queue:
@@ -69,16 +57,7 @@ def add_samples(tx: Transaction, measured: Sequence[QueueMeasure]) -> None:
             one.state: one.jobs for one in own
         }
         rows.append(states | {"queue": queue.value, "oldest_due_s": max((now - since).total_seconds(), 0.0)})
-    tx.run("add_queue_samples", at=now, rows=Jsonb(rows))
-
-
-def fold(tx: Transaction, *, batch: int) -> int:
-    """Make so many old rows of each span and table, at most, into rows of the next span; returns how many in all."""
-    return sum(
-        tx.run(name, span=one.span, into=one.into, age=one.age, batch=batch)[0].folded
-        for one in FOLDS
-        for name in ("fold_job_minutes", "fold_queue_samples")
-    )
+    tx.run("add_queue_samples", at=now, rows=Jsonb(rows), spans=list(SPANS.values()))
 
 
 def zones(tx: Transaction, *, of_type: str | None, is_of_org: bool, before: datetime, now: datetime) -> ZoneMap:
@@ -88,12 +67,18 @@ def zones(tx: Transaction, *, of_type: str | None, is_of_org: bool, before: date
     """
     if of_type is None and not is_of_org:
         return EVERYWHERE
-    rows = tx.run("list_job_zones", of_type=of_type, before=before + SLACK, most=MOST_ZONES)
+    minutes_since, tens_since = (
+        floor(now - KEPT[step], Step.HOUR) + LENGTHS[Step.HOUR] for step in (Step.MINUTE, Step.TEN_MINUTES)
+    )
+    rows = tx.run(
+        "list_job_zones", of_type=of_type, before=before + SLACK, minutes_since=minutes_since, tens_since=tens_since,
+        most=MOST_ZONES,
+    )  # fmt: skip
     (counted_to,) = (row.starts for row in rows if row.ends is None)
     if counted_to is None:
         return EVERYWHERE
     counted = [Zone(row.starts, row.ends) for row in rows if row.ends is not None]
-    kept = now - (KEPT_BY_ORG if is_of_org else KEPT_BY_HOUR)
+    kept = now - (KEPT_BY_ORG if is_of_org else KEPT[Step.HOUR])
     return zone_map(
         counted, counted_to=counted_to, kept_since=kept if len(counted) < MOST_ZONES else None, everything=EVERYTHING
     )
@@ -103,17 +88,25 @@ def of_fleet(
     tx: Transaction, shown: Range, *, job_types: Sequence[str] | None, queues: Sequence[str] | None
 ) -> Sequence[Row]:
     """What happened to jobs, in a row per step from the beginning on."""
-    return tx.run("list_job_history", **shown._asdict(), job_types=_texts(job_types), queues=_texts(queues))
+    return tx.run(
+        "list_job_history", since=shown.since, before=shown.before, step=LENGTHS[shown.step], span=SPANS[shown.step],
+        job_types=_texts(job_types), queues=_texts(queues),
+    )  # fmt: skip
 
 
 def of_org(tx: Transaction, org_id: UUID, shown: Range, *, job_types: Sequence[str] | None) -> Sequence[Row]:
     """The same of the jobs of an org, which is kept by the hour."""
-    return tx.run("list_job_history_of_org", org_id=org_id, **shown._asdict(), job_types=_texts(job_types))
+    return tx.run(
+        "list_job_history_of_org", org_id=org_id, since=shown.since, before=shown.before, step=LENGTHS[shown.step],
+        job_types=_texts(job_types),
+    )  # fmt: skip
 
 
 def of_queues(tx: Transaction, queues: Sequence[str], shown: Range) -> Sequence[Row]:
     """The most that waited in each queue, in a row per step in which it was measured."""
-    return tx.run("list_queue_history", queues=list(queues), **shown._asdict())
+    return tx.run(
+        "list_queue_history", queues=list(queues), since=shown.since, before=shown.before, span=SPANS[shown.step]
+    )
 
 
 def _texts(given: Sequence[str] | None) -> list[str] | None:

@@ -15,13 +15,15 @@
   microcents = t.microcents + excluded.microcents
 
 -- name: add_job_minutes
--- Adds to the history of the fleet.
+-- Adds to the history of the fleet, to the row of each span.
 insert into job_minutes as t (
-  minute, job_type, queue, enqueued, started, retried, succeeded, failed, dead, canceled, lost, seconds, histogram, microcents)
-select since, job_type, queue, enqueued, started, retried, succeeded, failed, dead, canceled, lost, seconds, histogram, microcents
+  minute, span, job_type, queue, enqueued, started, retried, succeeded, failed, dead, canceled, lost, seconds, histogram, microcents)
+select date_bin(make_interval(mins => span), since, timestamptz 'epoch'), span, job_type, queue, columns(sums)
 from jsonb_to_recordset(%(rows)s) as r (since timestamptz, job_type text, queue text, enqueued bigint, started bigint, retried bigint,
   succeeded bigint, failed bigint, dead bigint, canceled bigint, lost bigint, seconds float8, histogram integer[], microcents bigint)
-on conflict (job_type, minute, queue, span) do update set columns(added)
+cross join unnest(%(spans)s::integer[]) as s (span)
+group by 1, 2, 3, 4
+on conflict (job_type, span, minute, queue) do update set columns(added)
 
 -- name: add_org_hours
 -- Adds to the history of orgs.
@@ -35,52 +37,19 @@ on conflict (org_id, hour, job_type) do update set
   microcents = t.microcents + excluded.microcents
 
 -- name: add_queue_samples
--- Keeps what was measured now, where it is more than what the minute has.
-insert into queue_samples as t (minute, queue, due, backlog, published, parked, held, oldest_due_s, slots)
-select date_bin('1 minute', %(at)s, timestamptz 'epoch'), queue, due, backlog, published, parked, held, oldest_due_s,
+-- Keeps what was measured now, where it is more than what the row of a span has.
+insert into queue_samples as t (minute, span, queue, due, backlog, published, parked, held, oldest_due_s, slots)
+select date_bin(make_interval(mins => span), %(at)s, timestamptz 'epoch'), span, queue, due, backlog, published, parked, held, oldest_due_s,
   (select coalesce(sum(w.slots), 0) from workers w where w.lease_until > %(at)s and r.queue = any (w.queues))
 from jsonb_to_recordset(%(rows)s) as r (queue text, due integer, backlog integer, published integer, parked integer, held integer,
   oldest_due_s float8)
-on conflict (queue, minute, span) do update set columns(most)
+cross join unnest(%(spans)s::integer[]) as s (span)
+on conflict (queue, span, minute) do update set columns(most)
 
 -- columns: most
   due = greatest(t.due, excluded.due), backlog = greatest(t.backlog, excluded.backlog), published = greatest(t.published, excluded.published),
   parked = greatest(t.parked, excluded.parked), held = greatest(t.held, excluded.held), oldest_due_s = greatest(t.oldest_due_s, excluded.oldest_due_s),
   slots = greatest(t.slots, excluded.slots)
-
--- name: fold_job_minutes
--- Makes rows of one span that are old into rows of the next one; returns how many. What is counted late finds its place in the next fold.
-with old as (
-  select minute, job_type, queue from job_minutes where span = %(span)s and minute < now() - %(age)s::interval
-  order by minute limit %(batch)s for update skip locked
-), gone as (
-  delete from job_minutes t using old o
-  where t.job_type = o.job_type and t.minute = o.minute and t.queue = o.queue and t.span = %(span)s
-  returning t.*
-), folded as (
-  insert into job_minutes as t (
-    minute, span, job_type, queue, enqueued, started, retried, succeeded, failed, dead, canceled, lost, seconds, histogram, microcents)
-  select date_bin(make_interval(mins => %(into)s), minute, timestamptz 'epoch') as minute, %(into)s, job_type, queue, columns(sums)
-  from gone group by 1, 3, 4
-  on conflict (job_type, minute, queue, span) do update set columns(added)
-)
-select count(*)::integer as folded from gone
-
--- name: fold_queue_samples
--- The same of what waited in the queues.
-with old as (
-  select minute, queue from queue_samples where span = %(span)s and minute < now() - %(age)s::interval
-  order by minute limit %(batch)s for update skip locked
-), gone as (
-  delete from queue_samples t using old o where t.queue = o.queue and t.minute = o.minute and t.span = %(span)s returning t.*
-), folded as (
-  insert into queue_samples as t (minute, span, queue, due, backlog, published, parked, held, oldest_due_s, slots)
-  select date_bin(make_interval(mins => %(into)s), minute, timestamptz 'epoch') as minute, %(into)s, queue,
-    max(due), max(backlog), max(published), max(parked), max(held), max(oldest_due_s), max(slots)
-  from gone group by 1, 3
-  on conflict (queue, minute, span) do update set columns(most)
-)
-select count(*)::integer as folded from gone
 
 -- name: list_job_history
 -- What happened to jobs in each step of a range, where nothing did too.
@@ -89,9 +58,9 @@ select s.at, coalesce(h.enqueued, 0) as enqueued, coalesce(h.started, 0) as star
   coalesce(h.lost, 0) as lost, coalesce(h.seconds, 0) as seconds, coalesce(h.histogram, '{}') as histogram, coalesce(h.microcents, 0) as microcents
 from generate_series(%(since)s, %(before)s::timestamptz - interval '1 microsecond', %(step)s) as s (at)
 left join (
-  select date_bin(%(step)s, minute, %(since)s) as at, columns(sums)
+  select minute as at, columns(sums)
   from job_minutes
-  where span in (1, 10, 60) and minute >= %(since)s and minute < %(before)s
+  where span = %(span)s and minute >= %(since)s and minute < %(before)s
     and (%(job_types)s::text[] is null or job_type = any (%(job_types)s::text[]))
     and (%(queues)s::text[] is null or queue = any (%(queues)s::text[]))
   group by 1
@@ -116,17 +85,16 @@ order by s.at
 
 -- name: list_queue_history
 -- What waited in each queue in the steps of a range in which it was measured.
-select date_bin(%(step)s, minute, %(since)s) as at, queue, max(due) as due, max(backlog) as backlog, max(published) as published,
-  max(parked) as parked, max(held) as held, max(oldest_due_s) as oldest_due_s, max(slots) as slots
+select minute as at, queue, due, backlog, published, parked, held, oldest_due_s, slots
 from queue_samples
-where queue = any (%(queues)s::text[]) and minute >= %(since)s and minute < %(before)s
-group by 1, 2 order by 1, 2
+where queue = any (%(queues)s::text[]) and span = %(span)s and minute >= %(since)s and minute < %(before)s
+order by 1, 2
 
 -- name: list_queue_depths
 -- The newest measurement of each queue.
 select s.* from unnest(%(queues)s::text[]) as q (name) cross join lateral (
-  select minute as at, queue, due, backlog, published, parked, held, oldest_due_s, slots from queue_samples where queue = q.name
-  order by minute desc limit 1
+  select minute as at, queue, due, backlog, published, parked, held, oldest_due_s, slots from queue_samples
+  where queue = q.name and span = 1 order by minute desc limit 1
 ) as s
 
 -- name: list_org_hours
@@ -155,4 +123,4 @@ group by 1, 2, 3 order by day desc, sum(microcents) desc, sum(seconds) desc, org
 
 -- name: list_job_zones
 -- In which spans of time jobs of a type were enqueued, or of the tenant's org.
-select starts, ends from postroom.job_zones(%(of_type)s, %(before)s, %(most)s)
+select starts, ends from postroom.job_zones(%(of_type)s, %(before)s, %(minutes_since)s, %(tens_since)s, %(most)s)

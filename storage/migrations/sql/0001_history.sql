@@ -1,12 +1,12 @@
--- The history of jobs (docs/explanation/counting.md), written by the process that counts the audit log, in the transaction that counts. Rows
--- of a minute become rows of ten minutes and of an hour as they grow old. Columns that change are in no index, so that a change stays a HOT
--- update.
+-- The history of jobs (docs/explanation/counting.md), written by the process that counts the audit log, in the transaction that counts. What
+-- happens is added to a row of each span, by UTC; the rows of short spans are kept for a shorter time. Columns that change are in no index, so
+-- that a change stays a HOT update.
 
 -- What happened to the jobs of a type in a span of time. The counts are those of the metrics (domain/jobs/monitoring/metrics.py).
 create table job_minutes (
   -- When the span begins, and its length in minutes.
   minute timestamptz not null,
-  span smallint not null default 1 check (span in (1, 10, 60)),
+  span smallint not null default 1 check (span in (1, 10, 60, 1440)),
   job_type text not null,
   queue text not null,
   enqueued bigint not null,
@@ -22,7 +22,7 @@ create table job_minutes (
   seconds double precision not null,
   histogram integer[] not null check (cardinality(histogram) = 17),
   microcents bigint not null,
-  primary key (job_type, minute, queue, span)
+  primary key (job_type, span, minute, queue)
 ) with (fillfactor = 70);
 create index job_minutes_in_order on job_minutes (span, minute);
 call postroom.erasure_rule('job_minutes', org_rows => null);
@@ -55,7 +55,7 @@ grant select on org_hours to postroom_tenant, postroom_watch;
 -- What waited in each queue: the most of each that was measured in a span of time.
 create table queue_samples (
   minute timestamptz not null,
-  span smallint not null default 1 check (span in (1, 10, 60)),
+  span smallint not null default 1 check (span in (1, 10, 60, 1440)),
   queue text not null,
   due integer not null,
   backlog integer not null,
@@ -66,9 +66,8 @@ create table queue_samples (
   oldest_due_s double precision not null,
   -- How many jobs the workers that served it ran at a time; one that serves several queues counts for each.
   slots integer not null default 0,
-  primary key (queue, minute, span)
+  primary key (queue, span, minute)
 ) with (fillfactor = 70);
-create index queue_samples_in_order on queue_samples (span, minute);
 call postroom.erasure_rule('queue_samples', org_rows => null);
 grant select, insert, update, delete on queue_samples to postroom_ledger;
 grant select on queue_samples to postroom_watch;

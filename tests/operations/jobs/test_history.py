@@ -10,6 +10,7 @@ from commands.operations import AREAS
 from domain.jobs.queues import Queue
 from tests.commands.calling import answer, refusal
 from tests.doubles.factories import make_org
+from tests.doubles.history import SPREAD
 from tests.gateway.api.conftest import Client
 
 AT = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - timedelta(hours=5)
@@ -31,6 +32,7 @@ def counted(database: Connection) -> None:
         (61, "no.more", "exports"),
     ):
         database.execute(ADD, (AT + timedelta(minutes=minutes), job_type, queue))
+    database.execute(SPREAD.encode())
 
 
 def history(*options: object, until: timedelta = timedelta(hours=2)) -> list[dict[str, object]]:
@@ -136,6 +138,7 @@ def test_what_waits_in_the_queues_is_shown_as_it_was_last_measured(database: Con
             "insert into queue_samples values (%s, 1, 'default', 0, %s, 0, 0, 0, %s)",
             (AT + timedelta(minutes=minutes), backlog, backlog * 10),
         )
+    database.execute(SPREAD.encode())
     (depth,) = answer(AREAS.history, "depths")
     assert (depth["queue"], depth["backlog"], depth["oldest_due_s"]) == ("default", 1, 10)
     given = ("--since", AT.isoformat(), "--step", "10m", "--queue", "default")

@@ -9,6 +9,7 @@ from domain.orgs.access.operators import OperatorRole
 from gateway.console.frame import KEYS
 from gateway.console.pages import pages
 from tests.doubles.factories import make_org
+from tests.doubles.history import SPREAD
 from tests.gateway.console.conftest import SignIn
 from tests.gateway.console.signed import SignedBrowser
 
@@ -79,6 +80,7 @@ def fill(database: Connection, org: UUID) -> None:
         " 1, 0, 9, array_fill(0, array[5]) || array[6, 1] || array_fill(0, array[10]), 500"
         " from generate_series(1, 30) as n"
     )
+    database.execute(SPREAD.encode())
     database.execute(
         "insert into org_hours values (date_trunc('hour', now()), %s, 'a.b', 9, 7, 1, 1, 0, 60, 250000000)", (org,)
     )

@@ -1,4 +1,4 @@
-"""Old rows of the history become fewer and lose nothing; and where it says that no job is, lists do not look."""
+"""Old rows of the history go, those of short spans first; and where it says that no job is, lists do not look."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -6,6 +6,7 @@ from uuid import UUID
 import pytest
 from psycopg import Connection
 
+from domain.jobs.monitoring.history import KEPT
 from domain.jobs.monitoring.job_filter import JobFilter
 from storage.jobs import job_views
 from storage.jobs.audit_log import history
@@ -13,72 +14,34 @@ from storage.postgres.database import Database
 from storage.postgres.execution import Row
 from storage.postgres.looking import Looked
 from tests.doubles.factories import make_job_type, make_org
+from tests.doubles.history import SPREAD
 
 NUMBERS = "enqueued, started, retried, succeeded, failed, dead, canceled, lost, seconds, histogram, microcents"
-ADD_MINUTES = f"""
-insert into job_minutes (minute, job_type, queue, {NUMBERS})
-select date_trunc('hour', now()) - interval '40 days' + n * interval '7 hours' + n % 60 * interval '1 minute',
-  'probe.' || t, 'default', n, 1, 0, n, 0, 0, 0, 0, n, array_fill(0, array[15]) || array[n, 1], 2
-from generate_series(1, 130) n, unnest(array['a', 'b']) t
+ADD_ROWS = f"""
+insert into job_minutes (minute, span, job_type, queue, {NUMBERS})
+select now() - age, span, 'probe.a', 'default', 1, 1, 0, 1, 0, 0, 0, 0, 1, array_fill(0, array[17]), 2
+from unnest(%s::integer[]) span, unnest(%s::interval[]) age
 """  # constants
+ADD_SAMPLES = """
+insert into queue_samples
+select now() - age, span, 'default', 1, 1, 0, 0, 0, 1 from unnest(%s::integer[]) span, unnest(%s::interval[]) age
+"""
 
 
-def everything(database: Connection) -> list[tuple[object, ...]]:
-    query = (
-        "select job_type, sum(enqueued), sum(succeeded), sum(seconds), sum(microcents), sum(histogram[16]),"
-        " sum(histogram[17]) from job_minutes group by 1 order by 1"
-    )
-    return database.execute(query).fetchall()
-
-
-@pytest.mark.parametrize("batch", [3, 1000])
-def test_old_minutes_become_ten_minutes_and_hours_with_the_same_sums(
-    database: Connection, store: Database, batch: int
-) -> None:
-    database.execute(ADD_MINUTES.encode())
-    before = everything(database)
-    while True:
-        with store.ledger() as tx:
-            if not history.fold(tx, batch=batch):
-                break
-    assert everything(database) == before
-    spans = database.execute(
-        "select span, min(now() - minute) , max(now() - minute), bool_and(extract(minute from minute)::int % span = 0)"
-        " from job_minutes group by span order by span"
-    ).fetchall()
-    assert [span for span, *_ in spans] == [1, 10, 60]
-    assert spans[0][2] <= timedelta(days=3)
-    assert spans[1][1] > timedelta(days=3)
-    assert spans[1][2] <= timedelta(days=35)
-    assert spans[2][1] > timedelta(days=35)
-    assert all(is_whole for *_, is_whole in spans)
-
-
-def test_what_is_counted_late_is_added_to_the_row_of_its_time(database: Connection, store: Database) -> None:
-    database.execute(ADD_MINUTES.encode())
-    for _ in range(2):
-        with store.ledger() as tx:
-            history.fold(tx, batch=1000)
-        database.execute(
-            "insert into job_minutes select minute, 1, job_type, queue, "
-            + NUMBERS
-            + " from job_minutes where span = 10"
-        )
-    before = everything(database)
+def test_rows_of_each_span_go_when_their_time_is_over(database: Connection, store: Database) -> None:
+    around = [kept + more for kept in KEPT.values() for more in (-timedelta(hours=1), timedelta(hours=1))]
+    for statement in (ADD_ROWS, ADD_SAMPLES):
+        database.execute(statement.encode(), ([1, 10, 60, 1440], list(dict.fromkeys(around))))
     with store.ledger() as tx:
-        history.fold(tx, batch=1000)
-    assert everything(database) == before
-
-
-def test_a_fold_of_samples_keeps_the_most(database: Connection, store: Database) -> None:
-    database.execute(
-        "insert into queue_samples select date_trunc('hour', now()) - interval '4 days' + n * interval '1 minute', 1,"
-        " 'default', n, 20 - n, 0, 0, 0, n from generate_series(1, 9) n"
-    )
-    with store.ledger() as tx:
-        assert history.fold(tx, batch=1000) == 9
-    rows = database.execute("select span, due, backlog, oldest_due_s from queue_samples").fetchall()
-    assert rows == [(10, 9, 19, 9.0)]
+        gone = [(one.table, one.only, one.forget(tx)) for one in history.RETENTIONS if one.table != "org_hours"]
+    assert len(gone) == 8
+    for table in ("job_minutes", "queue_samples"):
+        oldest = f"select span, max(now() - minute) from {table} group by 1 order by 1"
+        found = dict(database.execute(oldest.encode()).fetchall())
+        ages = {step: found[span] + timedelta(hours=1) for step, span in history.SPANS.items()}
+        assert {step: round(age / timedelta(days=1), 3) for step, age in ages.items()} == {
+            step: kept / timedelta(days=1) for step, kept in KEPT.items()
+        }
 
 
 HOURS_AGO = 30
@@ -107,6 +70,7 @@ def filled(database: Connection, store: Database, org: UUID) -> UUID:
         " select date_bin('1 minute', created_at, 'epoch'), job_type, queue, count(*), 0, 0, 0, 0, 0, 0, 0, 0,"
         " array_fill(0, array[17]), 0 from jobs group by 1, 2, 3"
     )
+    database.execute(SPREAD.encode())
     database.execute(
         "insert into org_hours select date_bin('1 hour', created_at, 'epoch'), org_id, job_type, count(*), 0, 0, 0, 0,"
         " 0, 0 from jobs group by 1, 2, 3"
@@ -174,6 +138,23 @@ def test_a_list_says_how_far_its_zones_reach(store: Database) -> None:
         at = job_views.JobPosition(first.reached, job_views.FIRST_ID)
         second = job_views.listed(tx, JobFilter(job_types=("probe.rare",)), after=at, limit=10, most_looked_at=(1000,))
     assert [*ages(first), *ages(second)] == RARE
+
+
+@pytest.mark.usefixtures("filled")
+@pytest.mark.parametrize("gone", [(1,), (1, 10)])
+def test_a_rare_type_is_found_by_longer_spans_where_the_shorter_are_gone(
+    store: Database, database: Connection, monkeypatch: pytest.MonkeyPatch, gone: tuple[int, ...]
+) -> None:
+    for step, span in history.SPANS.items():
+        if span in gone:
+            monkeypatch.setitem(KEPT, step, timedelta(hours=1))  # type: ignore[arg-type] # a dict
+    database.execute(
+        "delete from job_minutes where span = any (%s) and minute < now() - interval '1 hour'", (list(gone),)
+    )
+    with store.ledger() as tx:
+        found = job_views.listed(tx, JobFilter(job_types=("probe.rare",)), limit=10, most_looked_at=(1200,))
+    assert ages(found) == RARE
+    assert found.reached is None
 
 
 @pytest.mark.usefixtures("filled")

@@ -55,6 +55,8 @@ create temporary view one_org as select id from orgs where name = 'tenant 7';
 create temporary view nine_orgs as select id from orgs where name like 'tenant _'
 """
 FILL_LISTS = """
+create temporary table spans as select span, make_interval(mins => span) as length, kept
+from (values (1, 4320), (10, 5040), (60, 9600), (1440, 400)) as s (span, kept);
 insert into dead_letters (org_id, job_id, job_type, queue, payload, payload_version, reason, error, plan, state,
   created_at, resolved_at)
 select id, uuidv4(), 'probe.run', 'default', '{}', 1, 'r', '{}', 'p',
@@ -75,16 +77,16 @@ select uuidv4(), o.id, 'probe.run', 'default', '{}', 1, 'f' || n, false, 'system
   'not needed',
   (select id from jobs order by id limit 1)
 from generate_series(1, 30000) n, one_org o;
-insert into job_minutes (minute, job_type, queue, enqueued, started, retried, succeeded, failed, dead, canceled, lost,
-  seconds, histogram, microcents)
-select date_bin('1 minute', now(), 'epoch') - n * interval '1 minute', 'probe.t' || t, 'default', 1, 1, 0, 1, 0, 0, 0,
+insert into job_minutes (minute, span, job_type, queue, enqueued, started, retried, succeeded, failed, dead, canceled,
+  lost, seconds, histogram, microcents)
+select date_bin(length, now(), 'epoch') - n * length as at, span, 'probe.t' || t, 'default', 1, 1, 0, 1, 0, 0, 0,
   0, 1.5, array_fill(1, array[17]), 0
-from generate_series(0, 4320) n, generate_series(1, 20) t order by n;
+from spans, generate_series(0, kept) n, generate_series(1, 20) t order by at;
 insert into org_hours select date_bin('1 hour', now(), 'epoch') - n * interval '1 hour', o.id, 'probe.t' || t, 1, 1,
   0, 0, 0, 1, 0
 from generate_series(0, 2400) n, generate_series(1, 10) t, nine_orgs o;
-insert into queue_samples select date_bin('1 minute', now(), 'epoch') - n * interval '1 minute', 1, q, 1, 1, 1, 1, 1, 1
-from generate_series(0, 4320) n, unnest(array['default', 'critical', 'exports']) q;
+insert into queue_samples select date_bin(length, now(), 'epoch') - n * length, span, q, 1, 1, 1, 1, 1, 1
+from spans, generate_series(0, kept) n, unnest(array['default', 'critical', 'exports']) q;
 analyze jobs, dead_letters, idempotency_keys, audit_entries, job_minutes, org_hours, queue_samples
 """
 """Letters and deeds of nine orgs; effects in doubt of one, and canceled children whose ids say nothing."""

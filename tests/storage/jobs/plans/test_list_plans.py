@@ -121,8 +121,14 @@ def a_parent(million: Connection) -> UUID:
     return UUID(str(million.execute("select min(parent_id::text) from jobs where parent_id is not null").fetchone()[0]))  # type: ignore[index] # one row
 
 
-ZONES = {"of_type": "probe.rare", "before": NOW, "most": MOST_ZONES}
-A_DAY = {"since": NOW - timedelta(days=1), "before": NOW, "step": timedelta(minutes=1)}
+ZONES = {
+    "of_type": "probe.rare",
+    "before": NOW,
+    "minutes_since": NOW - timedelta(days=3),
+    "tens_since": NOW - timedelta(days=35),
+    "most": MOST_ZONES,
+}
+A_DAY = {"since": NOW - timedelta(days=1), "before": NOW, "step": timedelta(minutes=1), "span": 1}
 SUMS = {
     "of_org": None,
     "by": "type",
