@@ -64,8 +64,9 @@ class Page:
 
 
 def all_pages() -> list[Page]:
-    """README, contributing, changelog, and everything under docs and deploy."""
+    """README, contributing, changelog, the clients' pages, and everything under docs and deploy."""
     top = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+    top += sorted((ROOT / "clients").glob("*/README.md"))
     return [Page(path) for path in (*top, *sorted(DOCS.rglob("*.md")), *sorted((ROOT / "deploy").rglob("*.md")))]
 
 

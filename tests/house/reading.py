@@ -20,10 +20,13 @@ ROOMS = (
     "gateway",
     "sandbox",
     "bench",
+    "clients",
     "tools",
     "tests",
 )
 SINGLE_FILES = ("settings", "celeryconfig", "beat_schedule")
+ROOTS = {"postroom_client": "clients.python.postroom_client"}
+"""Packages that are imported by a name of their own, and where they stand."""
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 FUNCTIONS, IMPORTS = (ast.FunctionDef, ast.AsyncFunctionDef), (ast.Import, ast.ImportFrom)
@@ -89,10 +92,16 @@ class Module:
 def targets(node: ast.Import | ast.ImportFrom) -> Iterator[Import]:
     """What one statement imports; a relative import (ruff forbids them) would be named with its dots."""
     if isinstance(node, ast.Import):
-        yield from (Import(node.lineno, alias.name) for alias in node.names)
+        yield from (Import(node.lineno, place_of(alias.name)) for alias in node.names)
     else:
         origin = "." * node.level + (node.module or "")
-        yield from (Import(node.lineno, f"{origin}.{alias.name}") for alias in node.names)
+        yield from (Import(node.lineno, place_of(f"{origin}.{alias.name}")) for alias in node.names)
+
+
+def place_of(name: str) -> str:
+    """Where a module stands that is imported by this name."""
+    first, dot, rest = name.partition(".")
+    return f"{ROOTS.get(first, first)}{dot}{rest}"
 
 
 @cache

@@ -49,13 +49,14 @@ MAY_IMPORT = {  # the first line whose name fits a module counts; its own room i
     "sandbox.up": {"settings", "storage"},
     "sandbox": set(),
     "bench": EVERYBODY - {"tools"},
+    "clients": set(),  # what services install knows nothing of the fleet
     "tools": EVERYBODY,
     "tests": EVERYBODY,
 }
 
-CELERY = {"engine", "tasks", "commands", "celeryconfig", "beat_schedule", "bench", "tests"}
-SQL = {"storage", "sandbox", "bench", "tests"}
-WIRE = {"providers", "sandbox", "bench", "tests"}
+CELERY = {"engine", "tasks", "commands", "celeryconfig", "beat_schedule", "bench", "clients", "tests"}
+SQL = {"storage", "sandbox", "bench", "clients", "tests"}
+WIRE = {"providers", "sandbox", "bench", "clients", "tests"}
 HTTP_SERVER = {"gateway", "sandbox", "bench", "tests"}
 OBSERVING = {"observability", "tests"}
 SOLVER = {"providers.highs", "tests"}
@@ -276,7 +277,7 @@ def test_the_house_has_no_room_that_the_table_forgets(house: House) -> None:
         ),
         (foreign_imports, "domain.jobs.retry", "from celery import Task", "imports celery.Task"),
         (foreign_imports, "gateway.app", "from kombu import Producer", "imports kombu.Producer"),
-        (foreign_imports, "tasks.mail.gmail", "import psycopg", "belongs in bench, sandbox, storage, tests"),
+        (foreign_imports, "tasks.mail.gmail", "import psycopg", "belongs in bench, clients, sandbox, storage, tests"),
         (foreign_imports, "gateway.oauth", "import httpx2", "imports httpx2"),
         (foreign_imports, "tasks.mail.gmail", "from urllib.request import urlopen", "imports urllib.request"),
         (
@@ -317,6 +318,8 @@ def test_the_house_has_no_room_that_the_table_forgets(house: House) -> None:
         (hand_made_jobs, "gateway.webhooks", "NewJob('gmail.sync', org, {})", "gateway/webhooks.py:1 writes a job's"),
         (hidden_imports, "tests.test_x", "def f():\n    import json", "tests/test_x.py:2 imports inside f"),
         (hidden_imports, "engine.app", "async def f():\n    if 1:\n        from a import b", "imports inside f"),
+        (crossed_rooms, "engine.app", "from postroom_client import sql", "imports clients.python.postroom_client.sql"),
+        (crossed_rooms, "clients.python.postroom_client.sql", "import settings", "clients may import only nobody"),
         (impurities_of_the_domain, "domain.jobs.retry", "import random", "imports random"),
         (impurities_of_the_domain, "domain.jobs.retry", "datetime.now(UTC)", "calls now()"),
     ],

@@ -28,6 +28,7 @@ LONG = (
     "tests/cluster",
     "tests/attacks",
     "tests/gateway/api/test_description.py",
+    "tests/clients/installed",
     "tests/providers/highs/test_many_plans.py",
 )
 """Files and folders that `make test-long` takes and `make test` leaves: together they take half of the whole run."""
