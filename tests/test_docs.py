@@ -288,6 +288,14 @@ def test_every_command_in_the_docs_exists() -> None:
     assert wrong == []
 
 
+OF_UPGRADE = ["Requirements", "What is new", "Order", "Locks", "Go back"]
+
+
+@pytest.mark.parametrize("page", sorted((DOCS / "upgrades").iterdir()), ids=lambda page: page.stem)
+def test_the_page_of_an_upgrade_has_the_shape_of_all(page: Path) -> None:
+    assert re.findall(r"^## (.+)$", page.read_text(), re.MULTILINE) == OF_UPGRADE
+
+
 SHAPE = ["What it does", "Rooms", "Tables", "Jobs", "Promises", "Traps"]
 LONGEST_SYSTEM = 1_200
 
