@@ -12,7 +12,7 @@ INSTALLED := $(VENV)/.installed
 PIP := $(RUN) -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo up down test test-long test-browser pictures sweep one check format bench chaos soak hostile new-job new-area rights trips golden docs lock clean
+.PHONY: help install demo up down test test-long test-browser pictures sweep one check format bench chaos soak hostile new-job new-area rights trips golden docs site release lock clean
 
 help:  ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -106,12 +106,26 @@ docs: $(INSTALLED)  ## write docs/reference, the README's picture of the rooms a
 	@$(RUN) -m tools.house_picture
 	@$(RUN) -m tools.system_pages
 
+# Sites and releases are made by packages that no other target needs: each environment is built from its own lock.
+build/%-env/.locked: tools/locks/%.lock
+	@echo "Building $(@D) from $< ..."
+	@$(PYTHON) -m venv --clear $(@D)
+	@$(@D)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r $<
+	@touch $@
+
+site: build/site-env/.locked  ## build the documentation as a site, offline and strict: build/site/index.html
+	@build/site-env/bin/python -m tools.docs_site
+
+release: build/release-env/.locked  ## make dist/ from the tagged commit: wheels, sources, locks, SBOM, sums; DRAFT=1: of any
+	@build/release-env/bin/python -m tools.release $(if $(DRAFT),--draft)
+
 COMPILE = uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --universal --python-version 3.11
 
-lock:  ## resolve pyproject.toml anew into requirements.lock and the image's locks (needs uv)
+lock:  ## resolve pyproject.toml anew into requirements.lock and the smaller locks (needs uv)
 	@$(COMPILE) --all-extras pyproject.toml -o requirements.lock
 	@$(COMPILE) --constraint requirements.lock --extra build pyproject.toml -o deploy/locks/plain.lock
 	@$(COMPILE) --constraint requirements.lock --extra build --extra planning --extra exports pyproject.toml -o deploy/locks/full.lock
+	@for group in site release; do $(COMPILE) --constraint requirements.lock --group $$group -o tools/locks/$$group.lock; done
 
 clean:  ## remove the virtual environment and everything that was built
-	@rm -rf $(VENV) build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,6 +1,6 @@
 """Draws measured results as an SVG for light and dark pages: what users wait for, rates of all, and all other targets.
 
-`python -m bench.chart build/bench/results.json docs/bench.svg`; `machine.json` must stand beside the results.
+`python -m bench.chart build/bench/results.json docs/pictures/bench.svg`; `machine.json` must stand beside the results.
 """
 
 import json

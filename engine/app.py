@@ -20,7 +20,10 @@ from engine.messages.own_tasks import hand_over
 from engine.relay.relay import Relay
 from engine.results.ledger_backend import LedgerBackend
 from engine.runtime import runtime
-from engine.worker import execution
+from engine.worker import (
+    execution,
+    inspection,  # noqa: F401  # the commands inspect and control send only the names that their own process knows
+)
 from engine.worker.probes import WorkerProbes
 from engine.worker.worker import FleetWorker
 from storage.jobs import job_types
@@ -28,12 +31,14 @@ from storage.postgres.database import Transaction
 
 
 class FleetApp(Celery):  # type: ignore[misc] # Celery ships no types
-    """Celery with our worker command and our logs."""
+    """Celery with our worker command, our logs and our sub-commands."""
 
     log_cls = "engine.worker.worker:FleetLogging"
     amqp_cls = FleetAmqp
     backend_cls = celeryconfig.result_backend  # of the settings alone, `CELERY_RESULT_BACKEND` would take the place
     events_cls = FleetEvents
+    sub_commands = "commands.command_line.every_command:COMMANDS"
+    """What `-A tasks` adds to Celery's command line, named as Celery names classes: no worker loads it."""
 
     def connection_for_read(self, url: str | None = None, **options: Any) -> Any:  # noqa: ANN401 - Celery's signature
         """A connection to take messages by, to the one broker of this process."""

@@ -3,7 +3,6 @@
 import re
 import tomllib
 from datetime import UTC, datetime, timedelta
-from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ import yaml
 from psycopg import Connection
 from pydantic import SecretStr
 
-import commands
 from domain.jobs.monitoring.liveness import STOP_MARGIN_S
 from domain.jobs.queues import Queue
 from domain.orgs.privacy.redaction import redact_text
@@ -234,6 +232,12 @@ def test_the_allocator_is_set_alike_wherever_mail_is_taken_in() -> None:
     assert found == [{"MALLOC_MMAP_THRESHOLD_=131072", "MALLOC_TRIM_THRESHOLD_=131072"}] * len(places)
 
 
+def test_images_are_named_by_the_version_of_the_project_file() -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    named = {found for path in ALL_FILES for found in re.findall(r"\bpostroom:(\d[\w.]*\w)", path.read_text())}
+    assert named == {version}
+
+
 def test_what_the_image_is_made_of_is_there() -> None:
     copied = re.findall(r"^COPY (.+) \S+$", (DEPLOY / "Dockerfile").read_text(), re.MULTILINE)
     missing = [name for line in copied for name in line.split() if not (ROOT / name).exists()]
@@ -275,10 +279,10 @@ def test_the_image_holds_every_room_that_production_runs() -> None:
     assert all(f"{name}.py" in dockerfile for name in SINGLE_FILES)
 
 
-def test_the_project_file_packages_every_room() -> None:
+def test_the_project_file_packages_every_room_that_production_runs() -> None:
     setuptools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
     packaged = {pattern.removesuffix("*") for pattern in setuptools["packages"]["find"]["include"]}
-    assert packaged == set(ROOMS) - {"clients", "tools", "tests"}
+    assert packaged == SHIPPED
     assert set(setuptools["py-modules"]) == set(SINGLE_FILES)
 
 
@@ -286,12 +290,6 @@ def test_the_package_holds_every_file_that_the_code_reads() -> None:
     patterns = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]
     kept = {path for room, globs in patterns.items() for one in globs for path in (ROOT / room).glob(one)}
     assert set((ROOT / "storage").rglob("*.sql")) - kept == set()
-
-
-def test_each_group_of_commands_is_an_entry_point() -> None:
-    points = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]["celery.commands"]
-    made = {name: EntryPoint(name, value, "celery.commands").load() for name, value in points.items()}
-    assert made == commands.COMMANDS
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -2,7 +2,6 @@
 
 import re
 import shlex
-import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +10,7 @@ import click
 import pytest
 from psycopg import Connection
 
-import commands
+from commands.command_line.every_command import COMMANDS
 from domain.jobs.effects import Strategy
 from domain.jobs.failures import Failure
 from domain.jobs.job import State
@@ -253,10 +252,8 @@ def test_the_readme_names_every_queue() -> None:
 
 
 def test_every_group_of_commands_is_named() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    groups = set(project["project"]["entry-points"]["celery.commands"])
     text = "\n".join(page.text for page in BY_HAND)
-    assert {name for name in groups if f"celery -A tasks {name}" not in text} == set()
+    assert {name for name in COMMANDS if f"celery -A tasks {name}" not in text} == set()
 
 
 def commands_in(page: Page) -> list[list[str]]:
@@ -287,8 +284,16 @@ def test_an_unknown_option_would_be_found() -> None:
 def test_every_command_in_the_docs_exists() -> None:
     written = [(page.name, words) for page in BY_HAND for words in commands_in(page) if words[0] not in CELERYS_OWN]
     assert written
-    wrong = [(name, words) for name, words in written if not_understood(commands.COMMANDS[words[0]], words[1:])]
+    wrong = [(name, words) for name, words in written if not_understood(COMMANDS[words[0]], words[1:])]
     assert wrong == []
+
+
+OF_UPGRADE = ["Requirements", "What is new", "Order", "Locks", "Go back"]
+
+
+@pytest.mark.parametrize("page", sorted((DOCS / "upgrades").iterdir()), ids=lambda page: page.stem)
+def test_the_page_of_an_upgrade_has_the_shape_of_all(page: Path) -> None:
+    assert re.findall(r"^## (.+)$", page.read_text(), re.MULTILINE) == OF_UPGRADE
 
 
 SHAPE = ["What it does", "Rooms", "Tables", "Jobs", "Promises", "Traps"]

@@ -40,6 +40,16 @@ def test_the_images_have_the_versions_that_are_tested_and_the_smaller_lacks_the_
     assert {name for name, _ in plain} >= {"celery", "psycopg", "obstore", "setuptools"}
 
 
+def test_each_group_of_tools_has_a_lock_of_its_own_with_hashes() -> None:
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
+    for name, wanted in groups.items():
+        lock = (ROOT / "tools" / "locks" / f"{name}.lock").read_text()
+        pinned = re.findall(r"^([\w.-]+)==\S+.*\\\n +--hash=sha256:", lock, re.MULTILINE)
+        assert {re.split(r"[\[<>=; ]", one)[0].lower() for one in wanted} <= set(pinned)
+        assert len(pinned) == len(re.findall(r"^[\w.-]+==", lock, re.MULTILINE))
+    assert {path.stem for path in (ROOT / "tools" / "locks").iterdir()} == set(groups)
+
+
 def test_ci_calls_what_developers_call() -> None:
     script = (ROOT / ".ci" / "run").read_text()
     assert "set -euo pipefail" in script

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 import click
 
-import commands
+from commands.command_line.every_command import COMMANDS
 from tools.reference_text import page, phrase, table
 
 
 def commands_page() -> str:
     """Every command with its arguments and options."""
-    groups = [commands.COMMANDS[name] for name in sorted(commands.COMMANDS)]
+    groups = [COMMANDS[name] for name in sorted(COMMANDS)]
     parts = [part for group in groups for part in _sections(group, f"celery -A tasks {group.name}")]
     opening = (
         "Sub-commands of `celery -A tasks`. Each ends with exit status 0 when it did what it was asked, with 1 when"

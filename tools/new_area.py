@@ -1,6 +1,6 @@
 """Begins a new area: `python -m tools.new_area NAME SYSTEM` (`make new-area N=name S=system`).
 
-Writes the files of `tools/area_template` with the area's name into the rooms of its system, and names its commands.
+Writes the files of `tools/area_template` with the area's name into the rooms of its system.
 What is written runs as it stands: a table of entries, a list of them, a deed that adds one, and a job that finishes it.
 """
 
@@ -17,9 +17,6 @@ TEMPLATE = Path(__file__).parent / "area_template"
 LONGEST = 30
 """Letters of a name: names of tables, statements and indexes are made of it."""
 
-COMMANDS = "pyproject.toml"
-LAST_COMMAND = re.compile(r'\w+ = "commands\.operations:.*\n')
-"""The line after whose last one the area's commands are named."""
 LAST_TABLE = re.compile(r"(?<=\n## Tables\n)(?:.*\n)*?(?:\|.*\n)+")
 """What the page of a system says before the line of a new table."""
 
@@ -37,7 +34,6 @@ def begin(root: Path, area: str, system: str) -> list[Path]:
     templates = sorted(TEMPLATE.rglob("*.txt"))
     texts = {root / _target(path, words): _filled(path.read_text(encoding="utf-8"), words) for path in templates}
     _check(area, texts)
-    _add_line(root / COMMANDS, LAST_COMMAND, f'{area} = "commands.operations:AREAS.{area}"\n')
     page = root / f"docs/explanation/{system}.md"
     _add_line(page, LAST_TABLE, f"| `{area}` | an entry, which `celery -A tasks {area}` adds and lists |\n")
     for path, text in texts.items():
@@ -84,7 +80,7 @@ def main(arguments: list[str]) -> int:
         return 1
     for path in written:
         sys.stdout.write(f"written, to be filled in: {path.relative_to(ROOT)}\n")
-    sys.stdout.write("then: make install golden rights docs\n")
+    sys.stdout.write("then: make golden rights docs\n")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Writes docs/plan.png: the first page of a made-up plan, as the printer would print it."""
+"""Writes docs/pictures/plan.png: the first page of a made-up plan, as the printer would print it."""
 
 import struct
 import zlib
@@ -14,7 +14,7 @@ from domain.planning.files.plan_paper import PlannedSlot, PlanPaper
 from domain.planning.model import Span
 from providers.typst.printer import TypstPrinter
 
-PICTURE = Path(__file__).resolve().parent.parent / "docs" / "plan.png"
+PICTURE = Path(__file__).resolve().parent.parent / "docs" / "pictures" / "plan.png"
 DOTS_PER_INCH = 100
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 

@@ -8,7 +8,7 @@ import pytest
 from psycopg import Connection
 from structlog.testing import capture_logs
 
-from commands import database as commands
+from commands.database import database as commands
 from domain.jobs.job import Origin
 from storage.jobs import recovery
 from storage.mail.accounts import spec026

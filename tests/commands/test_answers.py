@@ -8,16 +8,16 @@ import click
 import pytest
 from rich.console import Console
 
-import commands
 from commands import answers
 from commands.answers import diagnosis_line
+from commands.command_line.every_command import COMMANDS
 from domain.jobs.failures import Gone
 from storage.postgres.execution import DatabaseUnavailable
 from tests.commands.calling import call
 
 
 def every_command() -> Iterator[tuple[str, click.Command]]:
-    for name, group in commands.COMMANDS.items():
+    for name, group in COMMANDS.items():
         yield from ((f"{name} {one}", found) for one, found in getattr(group, "commands", {"": group}).items())
 
 

@@ -15,7 +15,9 @@ import psycopg
 import pytest
 from psycopg import Connection
 
-from commands import audit, jobs, secrets
+from commands.audit import audit
+from commands.jobs import jobs
+from commands.secrets import secrets
 from domain.jobs.failures import Transient
 from domain.jobs.job import ActorType, Origin
 from domain.jobs.lifecycle import settlement_of

@@ -3,7 +3,7 @@
 from pydantic import SecretStr
 from structlog.testing import capture_logs
 
-from commands import database
+from commands.database import database
 from engine.catalogue import catalogue
 from engine.runtime import Runtime, install
 from settings import Settings

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-import commands
+from commands.command_line.every_command import COMMANDS
 from domain.mail.actions.requested_action import parse_action
 from domain.mail.rule_language.rule_file import read_rule_document
 from domain.mail.triage.safety import SafetyEnforcer
@@ -74,7 +74,7 @@ def test_a_command_refuses_a_text_that_is_too_long_or_blank_by_its_field(ids: Id
     command, field, most, _ = TEXTS[what]
     group, *words = command.format_map(ids).split()
     for text in (" ", "x" * (most + 1)):
-        refused = call(commands.COMMANDS[group], *words, text)
+        refused = call(COMMANDS[group], *words, text)
         assert refused.exit_code == 1
         assert f"{field}: " in refused.output
 

@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 from psycopg import Connection
 
-from commands import secrets
+from commands.secrets import secrets
 from engine.runtime import Runtime
 from storage.orgs.secrets import org_secrets
 from storage.orgs.secrets.sealing import SecretPlace

@@ -47,7 +47,7 @@ LAZY = (
 
 LIST = f"""
 import sys, importlib
-for name in ("celery.bin.celery", "tasks", *{LAZY!r}):
+for name in ("celery.bin.celery", "tasks", "commands.command_line.every_command", *{LAZY!r}):
     importlib.import_module(name)
 files = {{name: getattr(module, "__file__", None) or "" for name, module in sys.modules.items()}}
 early = {sorted(EARLY_ROOMS)!r}

@@ -14,7 +14,7 @@ import pytest
 from tests.house.reading import ROOMS, ROOT
 from tests.house.test_shape import crowded
 from tests.tools.house_copy import files, make_copy, run
-from tools import new_area, new_job
+from tools import new_job
 
 OF_JOB = {
     "domain/payloads/digests.py",
@@ -24,7 +24,7 @@ OF_JOB = {
 }
 """The files that a job type of a new family takes."""
 MOST_OF_AREA = 10
-"""Files that a person reads and fills in: those that are new, and the list of commands."""
+"""Files that a person reads and fills in."""
 
 RIGHTS, GOLDEN = "tests/storage/postgres/rights.txt", "tests/golden/errands.finish.v1.json"
 PAGES = {"docs/explanation/notifications.md", "docs/explanation/planning.md"}
@@ -48,7 +48,6 @@ GUARDS = (
     "tests/storage/postgres/test_tenancy.py",
     "tests/operations/orgs/test_erasure.py::test_every_table_says_what_becomes_of_its_rows",
     "tests/gateway/console/test_derived.py::test_every_operation_has_a_page_for_an_admin",
-    "tests/test_deploy.py::test_each_group_of_commands_is_an_entry_point",
 )
 """The tests that look at every file, job type, area or table."""
 FREE_FOLDERS = "test_no_folder_is_crowded"
@@ -77,7 +76,7 @@ def test_a_job_type_takes_four_files_an_area_ten_and_both_keep_every_rule(copy: 
     assert by_hand >= OF_JOB
     assert {name for name, content in with_job.items() if before.get(name) != content} <= OF_JOB
     assert len(of_area) <= MOST_OF_AREA
-    assert by_hand & set(before) == {RIGHTS, new_area.COMMANDS, *PAGES}
+    assert by_hand & set(before) == {RIGHTS, *PAGES}
     for begun in (OF_JOB, of_area):
         assert crowded(modules({*before, *begun})) == []
     check(copy, sorted(name for name in OF_JOB | of_area if name.endswith(".py")))

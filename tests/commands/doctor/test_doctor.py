@@ -13,12 +13,12 @@ from pydantic import SecretStr
 from redis.exceptions import ConnectionError as BrokerLost
 
 from beat_schedule import EVERY
-from commands import doctor
 from commands.doctor import (
     ask_workers,
     beat_check,
     broker_check,
     clock_check,
+    doctor,
     examine,
     limits_check,
     of_ledger,

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from psycopg import Connection
 from pydantic import SecretStr
 
-from commands import accounts
+from commands.accounts import accounts
 from engine.app import publish_catalogue
 from engine.runtime import Runtime, install
 from settings import Settings

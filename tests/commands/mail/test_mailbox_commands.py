@@ -3,7 +3,7 @@
 import pytest
 from psycopg import Connection
 
-from commands import accounts
+from commands.accounts import accounts
 from commands.operations import AREAS
 from domain.mail.mailbox import MailboxLabel
 from storage.mail.accounts import labels as stored

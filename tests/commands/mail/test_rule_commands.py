@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from psycopg import Connection
 
-from commands import rules
+from commands.mail.rules import rules
 from domain.documents.yaml_source import LONGEST_SOURCE
 from domain.mail.mailbox import MailboxLabel
 from storage.mail.accounts import labels

@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 from psycopg import Connection
 
-from commands import jobs
+from commands.jobs import jobs
 from commands.operations import AREAS
 from domain.jobs.effects import EffectStatus, Strategy
 from engine.runtime import Runtime

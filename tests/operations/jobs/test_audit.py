@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from commands import audit
+from commands.audit import audit
 from commands.operations import AREAS
 from domain.orgs.access.api_keys import Role
 from operations.jobs.audit import known_events

@@ -5,7 +5,8 @@ from uuid import UUID, uuid4
 import pytest
 from psycopg import Connection
 
-from commands import deadletters, jobs
+from commands.deadletters import deadletters
+from commands.jobs import jobs
 from domain.jobs.effects import Strategy
 from domain.jobs.job import State
 from domain.jobs.lifecycle import Settlement

@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 from psycopg import Connection
 
-from commands import accounts
+from commands.accounts import accounts
 from commands.operations import AREAS
 from domain.jobs.gate_causes import Cause
 from domain.jobs.job import SYSTEM_ORG

@@ -12,8 +12,10 @@ import click
 import pytest
 from psycopg import Connection
 
-from commands import accounts, jobs, secrets
+from commands.accounts import accounts
+from commands.jobs import jobs
 from commands.operations import AREAS
+from commands.secrets import secrets
 from domain.jobs.job import NewJob
 from engine.runtime import Runtime
 from storage.jobs import job_views, ledger

@@ -9,7 +9,7 @@ import click
 import pytest
 from psycopg import Connection
 
-import commands
+from commands.command_line.every_command import COMMANDS
 from domain.jobs.failures import Gone, Invalid
 from domain.jobs.job import Origin
 from domain.mail.triage.prompts import RuleScope
@@ -31,7 +31,7 @@ MOST_COMMANDS_AGREE = 10
 
 
 def test_every_command_takes_a_mailbox_as_text() -> None:
-    groups = [one for one in commands.COMMANDS.values() if isinstance(one, click.Group)]
+    groups = [one for one in COMMANDS.values() if isinstance(one, click.Group)]
     found = [
         (f"{group.name} {command.name}", parameter)
         for group in groups
@@ -158,7 +158,7 @@ def test_every_route_that_writes_for_an_account_refuses_a_closed_one(
 
 @pytest.mark.usefixtures("process")
 def test_every_command_that_writes_for_an_account_refuses_a_closed_one(database: Connection, closed: Account) -> None:
-    groups = {name: one for name, one in commands.COMMANDS.items() if isinstance(one, click.Group)}
+    groups = {name: one for name, one in COMMANDS.items() if isinstance(one, click.Group)}
     named = {
         f"{group.name} {command.name}"
         for group in groups.values()

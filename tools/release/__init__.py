@@ -1,0 +1,1 @@
+"""A release from the commit, the same files each time: `make release`."""
