@@ -25,7 +25,7 @@ from engine.runtime import Runtime, runtime
 from observability import logs
 from observability.connection_diagnosis import diagnosis_of
 from operations.fleet_checks import Looking
-from operations.health import LEDGER_CHECKS
+from operations.health import LEDGER_CHECKS, HealthFinding, finding_of
 from settings import Settings
 from storage.postgres.readiness import Check, database_checks, guarded, installation_checks, not_answered
 
@@ -50,9 +50,9 @@ def doctor(ctx: click.Context, as_json: bool) -> None:  # noqa: FBT001 - a flag 
         logs.configure("CRITICAL")
     process = runtime()
     broker = [] if ctx.obj is None else [one_broker_check(ctx.obj.app.conf, process.settings)]
-    rows = [*broker, *examine(process)]
-    show_rows(rows, ("name", "ok", "finding", "remedy"), as_json=as_json)
-    if not all(check.ok for check in rows):
+    rows = [finding_of(check, process.settings) for check in (*broker, *examine(process))]
+    show_rows(rows, tuple(HealthFinding.model_fields), as_json=as_json)
+    if not all(row.ok for row in rows):
         ctx.exit(1)
 
 

@@ -9,11 +9,13 @@ from pydantic import Field
 
 from domain.jobs.gate_causes import Cause
 from domain.jobs.job import SYSTEM_ORG
+from domain.jobs.monitoring.runbooks import alert_of, runbook_of
 from domain.notifications.alerts.due import is_long
 from operations.call import Call
 from operations.fleet_checks import FLEET_CHECKS, MOST_NAMED, LedgerCheck, Looking
 from operations.operation import Area, OperatorsOnly, Record
 from operations.pages import Page
+from settings import Settings
 from storage.jobs import gates, ledger, refusals
 from storage.jobs.audit_log import counting, events, exports
 from storage.mail.accounts import accounts, pushes
@@ -49,6 +51,13 @@ class HealthFinding(Record):
     ok: bool
     finding: str
     remedy: str = Field(description="What to do about it; empty where nothing is to be done.")
+    runbook: str = Field(description="The page that leads through it at night; empty where the remedy says all.")
+
+
+def finding_of(check: Check, settings: Settings) -> HealthFinding:
+    """A check as people see it, with its runbook where it is not well."""
+    runbook = "" if check.ok else runbook_of(alert_of(check.name), settings.runbook_url)
+    return HealthFinding(name=check.name, ok=check.ok, finding=check.finding, remedy=check.remedy, runbook=runbook)
 
 
 @HEALTH.look("list", FLEET)
@@ -62,7 +71,7 @@ def list_health_findings(call: Call) -> Page[HealthFinding]:
         # A fleet that shows no metrics may count nothing: its charts are empty, and its jobs run.
         found = [counting_check(look), promise_check(look), *(check(look) for _, check in LEDGER_CHECKS)]
     found += installation_checks(call.database)
-    return Page([HealthFinding.model_validate(one) for one in sorted(found, key=lambda one: one.ok)], None)
+    return Page([finding_of(one, call.settings) for one in sorted(found, key=lambda one: one.ok)], None)
 
 
 def counting_check(look: Looking) -> Check:
