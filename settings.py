@@ -193,10 +193,7 @@ class Settings(BaseSettings):
     )
 
     api_requests_per_minute: int = Field(
-        600,
-        ge=1,
-        le=1_000_000,
-        description="Requests that one API key may make within a minute, counted where calls to providers are.",
+        600, ge=1, le=1_000_000, description="Requests of one API key a minute, counted where calls to providers are."
     )
 
     alert_format: Literal["webhook", "discord"] = Field(
@@ -213,8 +210,7 @@ class Settings(BaseSettings):
 
     resend_api_url: str = Field("https://api.resend.com", description="Resend's API, for orgs that send e-mail by it.")
     graph_api_url: str = Field(
-        "https://graph.microsoft.com/v1.0",
-        description="Microsoft Graph, for orgs that send e-mail from a mailbox.",
+        "https://graph.microsoft.com/v1.0", description="Microsoft Graph, for orgs that send e-mail from a mailbox."
     )
     microsoft_login_url: str = Field(
         "https://login.microsoftonline.com", description="Where tokens for Microsoft Graph come from."
@@ -250,6 +246,10 @@ class Settings(BaseSettings):
     artifact_bytes: int = Field(20_000_000, ge=1, le=100_000_000, description="Bytes of an upload, at most.")
 
     log_level: str = Field("INFO", description="The least severe level that is logged.")
+    runbook_url: str = Field(
+        "docs/runbooks/{alert}.md",
+        description="Where the page is that `doctor` and the console name for an alert, which `{alert}` stands for.",
+    )
     traces_url: SecretStr | None = Field(
         None, description="Where spans are sent by OTLP over HTTP: `http://collector:4318/v1/traces`. Default: nowhere."
     )

@@ -2,41 +2,35 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
 import click
 from celery import Celery
 
+import celeryconfig
 from commands.answers import json_option, show_rows
 from commands.artifacts import store_check
 from commands.clients_queues import clients_queues_checks
 from commands.people_checks import console_check, people_check
 from commands.settings_checks import extras_checks, one_broker_check, settings_checks
-from domain.jobs.failures import Failure, Invalid
+from domain.jobs.failures import Invalid
 from domain.jobs.queues import BrokerNames, Queue
 from engine.broker.broker_use import diagnose_use
 from engine.broker.connection_errors import CONNECTION_ERRORS
 from engine.broker.publisher import transport_options
 from engine.catalogue import catalogue
 from engine.celery_patches.fleet_connection import FleetAmqp
-from engine.counting import beat_ticks
 from engine.runtime import Runtime, runtime
 from observability import logs
 from observability.connection_diagnosis import diagnosis_of
-from operations.health import LEDGER_CHECKS, Looking
+from operations.fleet_checks import Looking
+from operations.health import LEDGER_CHECKS, HealthFinding, finding_of
 from settings import Settings
-from storage.orgs.secrets import other_keys
-from storage.postgres.execution import DatabaseError
-from storage.postgres.readiness import Check, database_checks, installation_checks, not_answered
+from storage.postgres.readiness import Check, database_checks, guarded, installation_checks, not_answered
 
-LARGEST_CLOCK_DIFFERENCE_S = 5.0
-"""Jobs go by the database's clock, logs and providers' tokens by the machine's; one that is this far off is broken."""
 INSPECTION_S = 2.0
 NAMES = "worker names"
-MOST_NAMED = 3
-START_BEAT = "start one, better two: celery -A tasks beat"
 
 
 class AskingApp(Celery):  # type: ignore[misc] # Celery ships no types
@@ -56,9 +50,9 @@ def doctor(ctx: click.Context, as_json: bool) -> None:  # noqa: FBT001 - a flag 
         logs.configure("CRITICAL")
     process = runtime()
     broker = [] if ctx.obj is None else [one_broker_check(ctx.obj.app.conf, process.settings)]
-    rows = [*broker, *examine(process)]
-    show_rows(rows, ("name", "ok", "finding", "remedy"), as_json=as_json)
-    if not all(check.ok for check in rows):
+    rows = [finding_of(check, process.settings) for check in (*broker, *examine(process))]
+    show_rows(rows, tuple(HealthFinding.model_fields), as_json=as_json)
+    if not all(row.ok for row in rows):
         ctx.exit(1)
 
 
@@ -92,7 +86,7 @@ def _of_the_database(process: Runtime) -> Sequence[Check]:
         *found,
         *installation_checks(database, is_away=is_away),
         *(
-            not_answered(name) if is_away else _checked(name, partial(check, process))
+            not_answered(name) if is_away else guarded(name, partial(check, process))
             for name, check in _ledger_checks()
         ),
         model_check(process),
@@ -104,7 +98,7 @@ def of_ledger(check: Callable[[Looking], Check]) -> Callable[[Runtime], Check]:
 
     def examine_ledger(process: Runtime) -> Check:
         with process.database.ledger() as tx:
-            return check(Looking(tx, process.settings, process.clock()))
+            return check(Looking(tx, process.settings, process.clock(), process.machine_clock, celeryconfig.INTERVALS))
 
     return examine_ledger
 
@@ -112,9 +106,6 @@ def of_ledger(check: Callable[[Looking], Check]) -> Callable[[Runtime], Check]:
 def _ledger_checks() -> Sequence[tuple[str, Callable[[Runtime], Check]]]:
     """What only the ledger knows, by name."""
     return (
-        ("clock", clock_check),
-        ("sealed tokens", seal_check),
-        ("beat", beat_check),
         ("people", people_check),
         ("console", console_check),
         *((name, of_ledger(check)) for name, check in LEDGER_CHECKS),
@@ -195,60 +186,6 @@ def model_check(process: Runtime) -> Check:
         remedy = "set POSTROOM_ANTHROPIC_API_KEY"
         return Check("model key", ok=not production, finding="none is set: no mail is classified", remedy=remedy)
     return Check("model key", ok=True, finding="set")
-
-
-def clock_check(process: Runtime) -> Check:
-    """How far this machine's clock is from the database's, which is the one that counts."""
-    with process.database.ledger() as tx:
-        theirs: datetime = tx.raw("select clock_timestamp() as now")[0].now
-    off = abs((process.machine_clock() - theirs.astimezone(UTC)).total_seconds())
-    right = off <= LARGEST_CLOCK_DIFFERENCE_S
-    finding = f"{off:.1f} s from the database's"
-    return Check("clock", ok=right, finding=finding, remedy="" if right else "let NTP set both machines' clocks")
-
-
-def seal_check(process: Runtime) -> Check:
-    """Whether the sealing keys of these settings open every mailbox's tokens and every secret."""
-    with process.database.ledger() as tx:
-        found = other_keys.count(tx, process.sealer)
-    if not (found.mailboxes or found.secrets):
-        return Check("sealed tokens", ok=True, finding="the sealing keys open every mailbox's and all secrets")
-    finding = (
-        f"the tokens of {found.mailboxes} mailboxes and {found.secrets} secrets were sealed by a key that is not in"
-        " POSTROOM_SEALING_KEYS: their jobs cannot run here"
-    )
-    remedy = "put that key into POSTROOM_SEALING_KEYS, behind the new one, and start every process anew"
-    return Check("sealed tokens", ok=False, finding=finding, remedy=remedy)
-
-
-def beat_check(process: Runtime) -> Check:
-    """Whether a beat lives, by its ticks in the ledger: without one nothing periodic happens, and nothing says so."""
-    with process.database.ledger() as tx:
-        ticks = beat_ticks.look(tx)
-    if ticks.age is None:
-        finding = "none has ever run: no watch is renewed, no lost push is made up for, no alert is raised"
-        return Check("beat", ok=False, finding=finding, remedy=START_BEAT)
-    seen = f"{process.clock() - ticks.age:%Y-%m-%d %H:%M:%S} UTC"
-    late = f"{', '.join(ticks.late[:MOST_NAMED])}" + (", …" if len(ticks.late) > MOST_NAMED else "")
-    if ticks.late and ticks.is_silent:
-        finding = f"none lives: the last tick was at {seen}; late are {late}"
-        return Check("beat", ok=False, finding=finding, remedy=f"{START_BEAT}; its log says why it ended")
-    if ticks.late:
-        remedy = "see why in beat's log: tick_not_enqueued names the reason"
-        return Check("beat", ok=False, finding=f"ticks, but not for {late}", remedy=remedy)
-    if ticks.missing:
-        finding = f"has never ticked for {', '.join(ticks.missing)}: it is of another release"
-        return Check("beat", ok=False, finding=finding, remedy="start beat anew from this release")
-    if ticks.is_silent:
-        return Check("beat", ok=True, finding=f"silent since {seen}, while gates keep its jobs from running")
-    return Check("beat", ok=True, finding=f"ticks; the last time at {seen}")
-
-
-def _checked(name: str, check: Callable[[], Check]) -> Check:
-    try:
-        return check()
-    except (Failure, DatabaseError):
-        return not_answered(name)
 
 
 def _consumed(queue: str, workers: int) -> Check:

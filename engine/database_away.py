@@ -38,13 +38,13 @@ def retry_while_away(runtime: Runtime, call: Callable[[], T], retry_s: float = D
         try:
             return call()
         except StatementAborted as error:
-            log.warning("statement_aborted", reason=error.reason)
+            log.warning("statement_aborted", reason=error.reason, remedy=error.diagnosis.remedy)
             left[type(error)] -= 1
             if not left[type(error)]:
                 raise
             threading.Event().wait(retry_s)
         except DatabaseUnavailable as error:
-            log.warning("database_unavailable", reason=error.reason)
+            log.warning("database_unavailable", reason=error.reason, remedy=error.diagnosis.remedy)
             threading.Event().wait(retry_s)
         tries_left -= runtime.stopping.is_set()
     return call()

@@ -2,8 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from datetime import datetime
 
 from fastapi import FastAPI
 
@@ -29,6 +30,7 @@ from gateway.oauth.pages import PageRefusal, answer_page_refusal
 from observability import logs, traces
 from observability.health import Health
 from observability.probes import show
+from operations.fleet_checks import read_clock
 from settings import Settings, load
 
 
@@ -41,9 +43,9 @@ def create() -> FastAPI:
     return create_app(settings)
 
 
-def create_app(settings: Settings) -> FastAPI:
-    """An application with the given settings; it connects when the first request needs it."""
-    resources = Resources.of(settings)
+def create_app(settings: Settings, *, machine_clock: Callable[[], datetime] = read_clock) -> FastAPI:
+    """An application with these settings and this clock of the machine; it connects when the first request needs it."""
+    resources = Resources.of(settings, machine_clock)
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:

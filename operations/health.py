@@ -1,16 +1,18 @@
 """The health of the fleet: what is wrong by what the ledger knows, and what to do about it."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta
-from typing import ClassVar, NamedTuple
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import ClassVar
 
 from pydantic import Field
 
 from domain.jobs.gate_causes import Cause
 from domain.jobs.job import SYSTEM_ORG
+from domain.jobs.monitoring.runbooks import alert_of, runbook_of
 from domain.notifications.alerts.due import is_long
 from operations.call import Call
+from operations.fleet_checks import FLEET_CHECKS, MOST_NAMED, LedgerCheck, Looking
 from operations.operation import Area, OperatorsOnly, Record
 from operations.pages import Page
 from settings import Settings
@@ -19,12 +21,10 @@ from storage.jobs.audit_log import counting, events, exports
 from storage.mail.accounts import accounts, pushes
 from storage.models.money import model_calls
 from storage.notifications import alerts
-from storage.postgres.database import Transaction
 from storage.postgres.readiness import Check, installation_checks
 
 HEALTH = Area("health", "See what is wrong with the fleet, and what to do about it.")
 FLEET = OperatorsOnly("the health is that of the fleet, and an API key is of one org")
-MOST_NAMED = 3
 WATCH_RENEWAL = timedelta(days=2)
 """Watches are renewed daily: one that missed two renewals is in trouble, though it lasts for seven days."""
 PUSHES_WITHIN = timedelta(days=1)
@@ -43,14 +43,6 @@ COUNTED_WITHIN = timedelta(minutes=2)
 VIOLATED_WITHIN = timedelta(days=1)
 
 
-class Looking(NamedTuple):
-    """By what a check looks: a transaction of the ledger's, the settings, and the time."""
-
-    tx: Transaction
-    settings: Settings
-    now: datetime
-
-
 class HealthFinding(Record):
     """One thing that must be so, and what was seen of it."""
 
@@ -59,20 +51,27 @@ class HealthFinding(Record):
     ok: bool
     finding: str
     remedy: str = Field(description="What to do about it; empty where nothing is to be done.")
+    runbook: str = Field(description="The page that leads through it at night; empty where the remedy says all.")
+
+
+def finding_of(check: Check, settings: Settings) -> HealthFinding:
+    """A check as people see it, with its runbook where it is not well."""
+    runbook = "" if check.ok else runbook_of(alert_of(check.name), settings.runbook_url)
+    return HealthFinding(name=check.name, ok=check.ok, finding=check.finding, remedy=check.remedy, runbook=runbook)
 
 
 @HEALTH.look("list", FLEET)
 def list_health_findings(call: Call) -> Page[HealthFinding]:
     """List what is so and what is not by what the ledger knows, what is wrong first.
 
-    The broker, beat and the queues' workers are examined by `celery -A tasks doctor`.
+    The broker and the settings are examined by `celery -A tasks doctor`.
     """
     with call.reading() as tx:
         look = Looking(tx, call.settings, ledger.read_time(tx))
         # A fleet that shows no metrics may count nothing: its charts are empty, and its jobs run.
         found = [counting_check(look), promise_check(look), *(check(look) for _, check in LEDGER_CHECKS)]
     found += installation_checks(call.database)
-    return Page([HealthFinding.model_validate(one) for one in sorted(found, key=lambda one: one.ok)], None)
+    return Page([finding_of(one, call.settings) for one in sorted(found, key=lambda one: one.ok)], None)
 
 
 def counting_check(look: Looking) -> Check:
@@ -199,7 +198,8 @@ def watch_check(look: Looking) -> Check:
     return Check("watches", ok=False, finding=f"{len(silent)} without a fresh watch: {names}", remedy=remedy)
 
 
-LEDGER_CHECKS: Sequence[tuple[str, Callable[[Looking], Check]]] = (
+LEDGER_CHECKS: Sequence[tuple[str, LedgerCheck]] = (
+    *FLEET_CHECKS,
     ("pushes", push_check),
     ("watches", watch_check),
     ("model answers", answers_check),

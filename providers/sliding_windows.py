@@ -15,6 +15,7 @@ from limits.storage import MemoryStorage, RedisStorage
 from limits.strategies import SlidingWindowCounterRateLimiter
 from redis.commands.core import Script
 
+from domain.diagnosis import Diagnosis
 from domain.jobs.scheduling.limits import Limit, WindowUsage, wait_for_room
 from observability.connection_diagnosis import diagnosis_of
 
@@ -27,6 +28,9 @@ ANSWER_WITHIN_S = 0.5
 
 LEAVE_ALONE_S = 5.0
 """How long a server that did not answer is not asked again, or each call would wait for it."""
+
+NOT_COUNTED = (redis.RedisError, OSError, AttributeError, ImportError, LookupError, TypeError, ValueError)
+"""What Redis, or its URL, makes the client raise."""
 
 KEPT_S = 60
 """How long the count of an examination stays where it could not be forgotten."""
@@ -110,13 +114,17 @@ class SlidingWindows:
             log.warning("calls_not_counted", limit=asked[0].limit.name, error=type(lost).__name__, cause=cause)
             return None
 
-    def examine(self) -> None:
-        """Count a call of nobody's, and forget it; raises what Redis, or its URL, makes the client raise."""
+    def diagnosis(self, setting: str) -> Diagnosis | None:
+        """Why nothing can be counted at the Redis that the setting names; None when a call of nobody's was counted."""
         key = f"{NAMESPACE}:doctor:{uuid4()}"
-        storage = self._storage
-        if isinstance(storage, RedisStorage):
-            storage.acquire_sliding_window_entry(key, 1, KEPT_S)
-            storage.clear_sliding_window(key, KEPT_S)
+        try:
+            storage = self._storage
+            if isinstance(storage, RedisStorage):
+                storage.acquire_sliding_window_entry(key, 1, KEPT_S)
+                storage.clear_sliding_window(key, KEPT_S)
+        except NOT_COUNTED as error:
+            return diagnosis_of(error, setting)
+        return None
 
     def _full_one(self, asked: Sequence[Taking]) -> Taking | None:
         storage = self._storage

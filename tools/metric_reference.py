@@ -1,7 +1,7 @@
 """The reference page of the metrics, read off their definitions."""
 
 from domain.jobs.monitoring.counting import MOST_LABELS, OTHER, UNKNOWN_TYPE
-from domain.jobs.monitoring.metrics import METRICS, Metric, MetricSource
+from domain.jobs.monitoring.metrics import FAILED, METRICS, Metric, MetricSource
 from tools.reference_text import member_notes, page, table
 
 OPENING = (
@@ -23,7 +23,12 @@ def metrics_page() -> str:
         f" the first {MOST_LABELS} that come; others are `{OTHER}`. A queue is the one that the job's type has when the"
         " event is counted."
     )
-    return page("Metrics", OPENING, *parts, f"## Labels\n\n{labels}")
+    zeros = (
+        "A counter of the audit log is shown from 0 on for each job type of the worker's release and each cause that is"
+        f" named above, so that its first event is an increase. `{FAILED.name}` begins with the first failure of a"
+        " code: handlers and providers bring codes of their own."
+    )
+    return page("Metrics", OPENING, *parts, f"## Labels\n\n{labels}\n\n{zeros}")
 
 
 def _row(metric: Metric) -> tuple[str, ...]:

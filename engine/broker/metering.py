@@ -6,8 +6,6 @@ from datetime import timedelta
 from domain.diagnosis import Diagnosis
 from domain.jobs.failures import Scope, Throttled
 from domain.jobs.scheduling.limits import bounded, limits_of
-from engine.broker.connection_errors import CONNECTION_ERRORS
-from observability.connection_diagnosis import diagnosis_of
 from providers.ports import Meter
 from providers.sliding_windows import Full, SlidingWindows, Taking
 from settings import Settings
@@ -58,11 +56,7 @@ class Meters:
 
     def diagnosis(self) -> Diagnosis | None:
         """Why calls cannot be counted; None when they can."""
-        try:
-            self._windows.examine()
-        except CONNECTION_ERRORS as error:
-            return diagnosis_of(error, self._setting)
-        return None
+        return self._windows.diagnosis(self._setting)
 
 
 def _refusal(full: Full, method: str) -> Throttled:

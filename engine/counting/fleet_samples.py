@@ -4,12 +4,13 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from domain.jobs.monitoring.counting import MetricSeries, observed
+from domain.jobs.monitoring.counting import UNKNOWN_TYPE, MetricSeries, observed
 from domain.jobs.monitoring.metrics import (
     COUNTING_LAG,
     DEPTH,
     EFFECTS,
     GATES,
+    JOB,
     JOB_TYPES,
     METRICS,
     OLDEST,
@@ -56,8 +57,17 @@ def _of_log(totals: Mapping[MetricSeries, float]) -> dict[Metric, list[Sample]]:
 
 
 def _counters(metric: Metric, kept: list[tuple[MetricSeries, float]]) -> Iterator[Sample]:
-    for series, total in kept:
-        yield Sample((series.job_type, series.queue, series.label)[: len(metric.labels)], total)
+    totals = dict.fromkeys(_known_labels(metric), 0.0)
+    totals |= {(one.job_type, one.queue, one.label)[: len(metric.labels)]: total for one, total in kept}
+    return (Sample(labels, total) for labels, total in totals.items())
+
+
+def _known_labels(metric: Metric) -> Iterator[tuple[str, ...]]:
+    """What a counter has before its first event: one that began at 1 would not have grown, and no alert would fire."""
+    last = [(value,) for value in metric.values] if len(metric.labels) > len(JOB) else [()]
+    of_catalogue = [(job.name, job.queue.value) for job in catalogue]
+    for of_job in (*of_catalogue, (UNKNOWN_TYPE, Queue.DEADLETTER.value)):
+        yield from (of_job + one for one in last)
 
 
 def _histograms(metric: Metric, kept: list[tuple[MetricSeries, float]]) -> Iterator[Sample]:

@@ -204,7 +204,8 @@ class FleetConsumer(BufferedEvents):
 
     def _note_lost_broker(self, error: BaseException, again_in_s: float) -> None:
         self.broker_lost_at = self.broker_lost_at or time.monotonic()
-        log.warning("broker_unavailable", cause=diagnosis_of(error).finding, again_in_s=again_in_s)
+        found = diagnosis_of(error)
+        log.warning("broker_unavailable", cause=found.finding, remedy=found.remedy, again_in_s=again_in_s)
 
 
 def _timers(hub: Any) -> set[Any]:  # noqa: ANN401 - kombu ships no types

@@ -243,7 +243,12 @@ def report_unknown_seals(process: Runtime) -> None:
         return
     if found.mailboxes or found.secrets:
         # Not `secrets`: what is logged under that name is taken for one, and hidden.
-        log.error("sealing_keys_missing", mailboxes=found.mailboxes, org_secrets_count=found.secrets)
+        log.error(
+            "sealing_keys_missing",
+            mailboxes=found.mailboxes,
+            org_secrets_count=found.secrets,
+            remedy=other_keys.REMEDY,
+        )
 
 
 def begin_stopping(**_: object) -> None:

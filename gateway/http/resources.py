@@ -1,8 +1,8 @@
 """What the gateway's process holds while it serves: settings, connections, certificates, counters."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Unpack
 from uuid import UUID
 
@@ -13,12 +13,14 @@ from domain.orgs.access.api_keys import Role
 from domain.payloads.gmail import SyncPayload
 from domain.payloads.payload import JobOptions, Payload, jobs_of
 from gateway.http.fairness import RequestPlaces, SharedPlaces
+from gateway.http.fleet_findings import FleetFindings
 from gateway.http.inbox_bells import InboxBells
 from gateway.http.rate_limit import RequestLimiter, SignInLimiter
 from gateway.http.readiness import Readiness
 from gateway.http.request_ids import origin_of
 from gateway.oidc.identity_provider import IdentityProvider
 from operations.call import Call
+from operations.fleet_checks import read_clock
 from operations.repeated_requests import KeyedRequest
 from providers.artifacts.obstore_store import AsyncObstoreArtifacts
 from providers.google.certificates import CertificateStore
@@ -73,6 +75,7 @@ class Resources:
     certificates: CertificateStore
     limiter: RequestLimiter
     readiness: Readiness
+    fleet: FleetFindings
     requests: RequestPlaces
     trials: SharedPlaces
     exchanges: SharedPlaces
@@ -92,11 +95,12 @@ class Resources:
     """At which operators have accounts; None where none is set."""
 
     @classmethod
-    def of(cls, settings: Settings) -> "Resources":
+    def of(cls, settings: Settings, machine_clock: Callable[[], datetime] = read_clock) -> "Resources":
         """Prepare everything; nothing connects yet."""
         timeout_s = min(CERTIFICATE_TIMEOUT_S, settings.google_request_timeout_s)
         database = Database(settings)
-        readiness = Readiness(lambda: database_checks(database, NEEDED_JOB_TYPES), silent_checks())
+        fleet = FleetFindings(database, settings, machine_clock)
+        readiness = Readiness(lambda: fleet.beside(database_checks(database, NEEDED_JOB_TYPES)), silent_checks())
         certificates = CertificateStore(timeout_s=timeout_s)
         return cls(
             settings,
@@ -104,6 +108,7 @@ class Resources:
             certificates,
             RequestLimiter(settings),
             readiness,
+            fleet,
             requests=RequestPlaces(max(1, settings.database_pool_size // ORGS_SHARE)),
             trials=SharedPlaces(TRIALS_AT_ONCE, TRIALS_OF_ORG, "other rules are being tried on past mail"),
             exchanges=SharedPlaces(EXCHANGES_AT_ONCE, EXCHANGES_OF_ORG, "other mailboxes are being connected"),

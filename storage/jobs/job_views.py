@@ -56,6 +56,21 @@ class JobPosition(NamedTuple):
     job_id: UUID
 
 
+class LivingWorkers(NamedTuple):
+    """The workers of one release that serve the same queues."""
+
+    version: str
+    queues: Sequence[str]
+    workers: int
+    since: datetime
+    """When the first of them started."""
+
+
+def living_workers(tx: Transaction) -> Sequence[LivingWorkers]:
+    """Which workers have a lease, by what they are and serve."""
+    return [LivingWorkers(*row) for row in tx.run("list_living_workers")]
+
+
 def listed(
     tx: Transaction,
     wanted: JobFilter,

@@ -259,3 +259,8 @@ from workers w
 where (w.lease_until, w.id) < (coalesce(%(after_lease_until)s::timestamptz, 'infinity'),
   coalesce(%(after_worker_id)s::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
 order by w.lease_until desc, w.id desc limit %(limit)s
+
+-- name: list_living_workers
+-- How many workers of each release live that serve the same queues, and since when the first of them runs.
+select version, queues, count(*) as workers, min(started_at) as since from workers where lease_until > now()
+group by version, queues order by version, queues

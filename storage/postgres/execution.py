@@ -19,8 +19,8 @@ from domain.diagnosis import Diagnosis
 from domain.jobs.failures import ClaimLost, Failure, Forbidden, Invalid, Transient
 from storage.postgres.arrays import Packed, PackedDumper
 from storage.postgres.bounded import BoundedConnection
-from storage.postgres.logins import MIGRATE, SILENT, refusal
-from storage.postgres.writes import refused_by_server
+from storage.postgres.logins import GRANT, MIGRATE, SILENT, refusal
+from storage.postgres.writes import DISK_FULL, refused_by_server
 
 PARAMETER = re.compile(r"%\((\w+)\)s")
 
@@ -46,7 +46,7 @@ ABORTED = re.compile("40|55P03|57014|53100")
 of PostgreSQL's own (53400, 54000) is neither: the statement is to blame, and is refused again each time."""
 
 
-LOCKED = "55P03"
+LOCKED, FULL = "55P03", "53100"
 
 
 class DatabaseUnavailable(Transient):
@@ -67,14 +67,14 @@ UNMIGRATED = frozenset({"42P01", "42703", "42883", "3F000"})
 def diagnosis_of(error: Exception) -> Diagnosis | None:
     """What of the installation is to blame for a statement that failed; None when that cannot be said."""
     if isinstance(error, StatementAborted):
-        return None
+        return None if error.diagnosis is SILENT else error.diagnosis
     if isinstance(error, DatabaseUnavailable):
         return error.diagnosis
     code = getattr(error, "sqlstate", None) or getattr(error.__cause__, "sqlstate", None)
     if code in UNMIGRATED:
         return Diagnosis("the database is not migrated to this release", MIGRATE)
     if isinstance(error, Forbidden) and code == "42501":
-        return Diagnosis(f"a right is missing: {error.reason}", f"{MIGRATE}; `doctor` lists the rights that are wrong")
+        return Diagnosis(f"a right is missing: {error.reason}", GRANT)
     return None
 
 
@@ -272,6 +272,8 @@ def _unavailable(error: BaseException | None, code: str | None) -> DatabaseUnava
         return DatabaseUnavailable(name)
     if code == LOCKED:
         return RowLocked(name)
+    if code == FULL:
+        return StatementAborted(DISK_FULL.finding, DISK_FULL)
     return StatementAborted(name) if ABORTED.match(code) else None
 
 

@@ -24,6 +24,7 @@ ROLES = (LEDGER_ROLE, TENANT_ROLE, AUDITOR_ROLE, WATCH_ROLE)
 """Those that log in, beside the owner."""
 SCHEMES = frozenset({"postgresql", "postgres", "postgresql+psycopg"})
 MIGRATE = "run `celery -A tasks database migrate`"
+GRANT = "let the database's owner grant it again, as in storage/migrations/sql: a migration that has run grants nothing"
 
 
 SILENT = Diagnosis("it did not answer", "start PostgreSQL and see that the database URL is right", lasts=False)

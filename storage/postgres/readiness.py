@@ -9,10 +9,10 @@ from domain.diagnosis import Diagnosis
 from domain.jobs.failures import Failure
 from domain.jobs.job import SYSTEM_ORG
 from storage.postgres.database import Database, Transaction
-from storage.postgres.execution import DatabaseError, diagnosis_of
+from storage.postgres.execution import DatabaseError, StatementAborted, diagnosis_of
 from storage.postgres.functions import find_differences
-from storage.postgres.logins import AUDITOR_ROLE, LEDGER_ROLE, MIGRATE, SILENT, TENANT_ROLE
-from storage.postgres.writes import QUESTION, why_refused
+from storage.postgres.logins import AUDITOR_ROLE, GRANT, LEDGER_ROLE, MIGRATE, SILENT, TENANT_ROLE
+from storage.postgres.writes import DISK_FULL, LITTLE_MEMORY, NEEDED, QUESTION, SPILL, why_refused
 
 REVISIONS = Path(__file__).resolve().parent.parent / "migrations" / "versions"
 
@@ -46,16 +46,16 @@ def database_checks(database: Database, job_types: Collection[str] = ()) -> tupl
 
     A server that does not answer is asked once: each question takes as long as a connection may.
     """
-    ledger = _guarded("ledger role", lambda: _logged_in(database.ledger(), LEDGER_ROLE))
+    ledger = guarded("ledger role", lambda: _logged_in(database.ledger(), LEDGER_ROLE))
     if not ledger.answers:
         return (ledger, *silent_checks()[1:])
     return (
         ledger,
-        _guarded("tenant role", lambda: _logged_in(database.tenant(SYSTEM_ORG), TENANT_ROLE)),
-        _guarded("auditor role", lambda: _logged_in(database.tenant(SYSTEM_ORG, role=AUDITOR_ROLE), AUDITOR_ROLE)),
-        _guarded("writes", lambda: _writes(database)),
-        _guarded("migrations", lambda: _migrations(database)),
-        _guarded("catalogue", lambda: _catalogue(database, job_types)),
+        guarded("tenant role", lambda: _logged_in(database.tenant(SYSTEM_ORG), TENANT_ROLE)),
+        guarded("auditor role", lambda: _logged_in(database.tenant(SYSTEM_ORG, role=AUDITOR_ROLE), AUDITOR_ROLE)),
+        guarded("writes", lambda: _writes(database)),
+        guarded("migrations", lambda: _migrations(database)),
+        guarded("catalogue", lambda: _catalogue(database, job_types)),
     )
 
 
@@ -76,8 +76,8 @@ def installation_checks(database: Database, *, is_away: bool = False) -> tuple[C
     if is_away:
         return (not_answered("functions"), not_answered("rights"))
     return (
-        _guarded("functions", lambda: _functions(database)),
-        _guarded("rights", lambda: _rights(database)),
+        guarded("functions", lambda: _functions(database)),
+        guarded("rights", lambda: _rights(database)),
     )
 
 
@@ -86,7 +86,8 @@ def newest_revision(folder: Path = REVISIONS) -> str:
     return max(path.stem for path in folder.glob("[0-9]*.py"))
 
 
-def _guarded(name: str, check: Callable[[], Check]) -> Check:
+def guarded(name: str, check: Callable[[], Check]) -> Check:
+    """What the check finds; where PostgreSQL refuses its questions, why it does."""
     try:
         return check()
     except (Failure, DatabaseError) as error:
@@ -117,7 +118,7 @@ def _logged_in(transaction: AbstractContextManager[Transaction], role: str) -> C
 
 
 def _writes(database: Database) -> Check:
-    """Whether both roles may change anything: each has settings of its own, and perhaps a server of its own."""
+    """Whether both roles can change anything: each has settings of its own, and perhaps a server of its own."""
     for transaction in (database.ledger(), database.tenant(SYSTEM_ORG)):
         with transaction as tx:
             row = tx.raw(QUESTION)[0]
@@ -125,7 +126,24 @@ def _writes(database: Database) -> Check:
         if diagnosis is not None:
             database.renew()
             return _troubled("writes", diagnosis)
+    if (kept := _kept_from_writing(database)) is not None:
+        return _troubled("writes", kept)
     return Check("writes", ok=True, finding="PostgreSQL takes them")
+
+
+def _kept_from_writing(database: Database) -> Diagnosis | None:
+    """Why the engine cannot write to a server that takes writes: it lacks a right, or the disk lacks room."""
+    try:
+        with database.ledger() as tx:
+            if missing := [row.name for row in tx.raw(NEEDED)]:
+                return Diagnosis(f"a right is missing: {_shown(missing)}", GRANT)
+            tx.raw(LITTLE_MEMORY)
+            tx.raw(SPILL)
+    except StatementAborted as error:
+        if error.diagnosis is not DISK_FULL:
+            raise
+        return DISK_FULL
+    return None
 
 
 def _migrations(database: Database) -> Check:
@@ -137,7 +155,9 @@ def _migrations(database: Database) -> Check:
     seen = ", ".join(found) or "nothing"
     if _numbers(found) > _numbers([newest]):
         # A release runs on the schema of the next one, or every process would drop out while it is deployed.
-        return Check("migrations", ok=True, finding=f"at {seen}, of a newer release than this one ({newest})")
+        finding = f"at {seen}, of a newer release than this one ({newest})"
+        remedy = "nothing while a release is deployed; then start this process from the newer release"
+        return Check("migrations", ok=True, finding=finding, remedy=remedy)
     finding = f"the database is at {seen}, this release needs {newest}"
     return Check("migrations", ok=False, finding=finding, remedy=MIGRATE)
 

@@ -20,8 +20,25 @@ READ_ONLY = Diagnosis(
     lasts=False,
 )
 
+DISK_FULL = Diagnosis(
+    "its disk is full",
+    "make room on the disk of PostgreSQL's data (no file of pg_wal by hand), or enlarge it; jobs wait meanwhile",
+    lasts=False,
+)
+
 QUESTION = "select pg_is_in_recovery() as is_standby, current_setting('transaction_read_only')::boolean as is_read_only"
 """Asked at the beginning of a transaction, whose `transaction_read_only` is the default then."""
+
+LITTLE_MEMORY = "set local work_mem = '64kB'"
+SPILL = "select count(*) as rows from generate_series(1, 50000)"
+"""With little memory, writes a megabyte to the disk that is gone at once."""
+
+NEEDED = (
+    "select lower(r) || ' on ' || t as name from unnest(array['gates', 'idempotency_keys', 'jobs', 'workers']) as t"
+    " cross join unnest(array['SELECT', 'INSERT', 'UPDATE', 'DELETE']) as r"
+    " where not has_table_privilege(to_regclass('public.' || t), r) order by 1"
+)
+"""What the engine may not do of all that it must; nothing of a table that is not there."""
 
 
 def why_refused(*, is_standby: bool, is_read_only: bool) -> Diagnosis | None:

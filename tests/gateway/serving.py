@@ -5,9 +5,10 @@ import socket
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from engine.app import publish_catalogue
 from engine.runtime import Runtime, install
 from gateway.app import create_app
 from gateway.http.bounded_protocol import BoundedProtocol
+from operations.fleet_checks import read_clock
 from settings import Settings
 from storage.postgres.store_mark import mark_store
 from tests.servers.servers import TEMPLATE, SessionServers, temporary_database
@@ -50,10 +52,15 @@ def shared_database(servers: SessionServers, folder: Path) -> Iterator[Settings]
 
 
 @contextmanager
-def serve(settings: Settings, http: type[BoundedProtocol] = BoundedProtocol) -> Iterator[str]:
+def serve(
+    settings: Settings,
+    http: type[BoundedProtocol] = BoundedProtocol,
+    machine_clock: Callable[[], datetime] = read_clock,
+) -> Iterator[str]:
     """Serve until the end of the block; yields the gateway's URL."""
+    app = create_app(settings, machine_clock=machine_clock)
     # No WebSockets, or uvicorn imports what warns.
-    config = uvicorn.Config(create_app(settings), http=http, ws="none", log_config=None, lifespan="on")
+    config = uvicorn.Config(app, http=http, ws="none", log_config=None, lifespan="on")
     server = uvicorn.Server(config)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)

@@ -14,6 +14,8 @@ from xdist.scheduler import LoadScopeScheduling
 LONG = (
     "tests/tools/test_scaffolds.py",
     "tests/recipes",
+    "tests/runbooks/test_broken_fleets.py",
+    "tests/runbooks/test_broken_states.py",
     "tests/storage/jobs/plans/test_million_plans.py",
     "tests/storage/jobs/plans/test_list_plans.py",
     "tests/gateway/console/test_page_plans.py",
@@ -51,7 +53,7 @@ OF_THE_HOUSE = (
 LONG_FIRST = (*LONG, *OF_THE_HOUSE, "tests/commands", "tests/sandbox")
 """Files and folders, the longest tests first; all others follow. A long test that began last would be waited for."""
 
-ONE_BY_ONE = ("tests/fleet", "tests/sweep", "tests/model")
+ONE_BY_ONE = ("tests/fleet", "tests/sweep", "tests/model", "tests/runbooks")
 """Folders in which each test is a unit of its own."""
 TOGETHER = ("tests/fleet/rabbitmq",)
 """Folders that are one unit: their tests share a server."""

@@ -35,11 +35,15 @@ class Metric(NamedTuple):
     labels: tuple[str, ...]
     meaning: str
     bounds: tuple[float, ...] = ()
+    values: tuple[str, ...] = ()
+    """Values of its third label that are known before anything happens."""
 
 
 COUNTER, GAUGE, HISTOGRAM = MetricKind.COUNTER, MetricKind.GAUGE, MetricKind.HISTOGRAM
 LOG, LEDGER, PROCESS = MetricSource.LOG, MetricSource.LEDGER, MetricSource.PROCESS
 JOB = ("job_type", "queue")
+LOSSES = ("lost", "deadline")
+"""Why a claim is lost: `domain.jobs.lifecycle.LossCause`."""
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3600.0)
 """From a job of no length, whose settlement alone takes milliseconds, to an hour, which no deadline exceeds."""
@@ -64,6 +68,7 @@ CANCELED = Metric(
     (*JOB, "cause"),
     "Jobs that ended `canceled`: on request or by their handler (`canceled`), `expired`, or with a lost claim (`lost`,"
     " `deadline`) after a request.",
+    values=("canceled", "expired", *LOSSES),
 )
 RETRIED = Metric(
     "jobs_retried_total",
@@ -72,6 +77,7 @@ RETRIED = Metric(
     (*JOB, "cause"),
     "Times that a job left a claim and went back to its queue: after a `failure`, a `snooze`, a lost claim (`lost`,"
     " `deadline`), or without an attempt spent (`throttled`, `parked`, `shutdown` and others).",
+    values=("failure", "snooze", *LOSSES, "throttled", "parked", "shutdown"),
 )
 CLAIMS_LOST = Metric(
     "jobs_claims_lost_total",
@@ -80,6 +86,7 @@ CLAIMS_LOST = Metric(
     (*JOB, "cause"),
     "Claims that were taken from a worker: its lease ran out or its process died (`lost`), or the attempt outran its"
     " deadline (`deadline`).",
+    values=LOSSES,
 )
 DURATION = Metric(
     "jobs_duration_seconds",

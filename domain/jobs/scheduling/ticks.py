@@ -10,6 +10,8 @@ LATE_AFTER = timedelta(minutes=5)
 what beat's own health check gives one look at the schedule, after which its supervisor starts it anew."""
 
 ON_TIME = timedelta(0)
+MOST_FREQUENT = timedelta(minutes=1)
+"""How often beat ticks for the periodic jobs that are due most often."""
 
 
 class Tick(NamedTuple):
@@ -53,3 +55,9 @@ def ticks_of(found: Collection[Tick], every: Mapping[str, timedelta]) -> Ticks:
         # The job that is due most often is the one that tells.
         is_silent=youngest > min(every.values()) + LATE_AFTER,
     )
+
+
+def ticks_without_schedule(found: Collection[Tick]) -> Ticks:
+    """Whether any beat lives, for a process that does not know the schedule: by the newest tick alone."""
+    newest = min(found, key=lambda one: one.age, default=None)
+    return ticks_of(found, {} if newest is None else {newest.job_type: MOST_FREQUENT})

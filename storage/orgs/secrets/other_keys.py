@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from storage.orgs.secrets.sealing import Sealer
 from storage.postgres.database import Transaction
 
+REMEDY = "put that key into POSTROOM_SEALING_KEYS, behind the new one, and start every process anew"
+
 
 @dataclass(frozen=True, slots=True)
 class UnknownSeals:

@@ -13,18 +13,7 @@ from pydantic import SecretStr
 from redis.exceptions import ConnectionError as BrokerLost
 
 from beat_schedule import EVERY
-from commands.doctor import (
-    ask_workers,
-    beat_check,
-    broker_check,
-    clock_check,
-    doctor,
-    examine,
-    limits_check,
-    of_ledger,
-    queue_checks,
-    seal_check,
-)
+from commands.doctor import ask_workers, broker_check, doctor, examine, limits_check, of_ledger, queue_checks
 from commands.people_checks import people_check
 from domain.jobs.gate_causes import Cause
 from engine.beat import tick, tick_payload
@@ -51,6 +40,7 @@ from tests.servers.python_processes import spawn_python
 from tests.waiting import eventually
 
 OF_LEDGER = {name: of_ledger(check) for name, check in health.LEDGER_CHECKS}
+beat_check, clock_check, seal_check = (OF_LEDGER[name] for name in ("beat", "clock", "sealed tokens"))
 
 
 def wrong(checks: Sequence[Check]) -> set[str]:
@@ -62,7 +52,7 @@ def test_a_fleet_without_workers_is_ill_and_told_what_to_start(process: Runtime)
     assert process
     rows = answer(doctor, status=1)
     ill = {row["name"] for row in rows if not row["ok"]}
-    assert ill == {"beat"} | {f"queue {queue}" for queue in (
+    assert ill == {"beat", "served queues"} | {f"queue {queue}" for queue in (
         "critical", "default", "notifications", "planning", "exports", "maintenance", "deadletter")}  # fmt: skip
     assert "celery -A tasks worker -Q critical" in call(doctor).output
 
@@ -87,6 +77,7 @@ def test_a_missing_database_and_broker_are_named_without_their_passwords(setting
         "broker", "rate limits", "workers", "worker names", "ledger role", "tenant role", "auditor role", "writes",
         "migrations", "functions", "rights", "catalogue", "clock", "sealed tokens", "beat", "pushes", "watches",
         "model answers", "gates", "people", "console", "providers", "refused messages", "alerts", "audit log",
+        "served queues", "releases",
     }  # fmt: skip
     assert "hunter2" not in str(found)
 

@@ -11,9 +11,19 @@ from psycopg import Connection
 from domain.jobs.failures import Failure, Permanent, Transient
 from domain.jobs.gate_causes import Cause
 from domain.jobs.job import Cancel, Done, NewJob, Origin, Outcome, Snooze
-from domain.jobs.lifecycle import settlement_of
+from domain.jobs.lifecycle import LossCause, settlement_of
 from domain.jobs.monitoring.counting import observed
-from domain.jobs.monitoring.metrics import ATTEMPTS, JOB_TYPES, REFUSED_MESSAGES, SECONDS, TICKS
+from domain.jobs.monitoring.metrics import (
+    ATTEMPTS,
+    CLAIMS_LOST,
+    DEAD_LETTERS,
+    FAILED,
+    JOB_TYPES,
+    REFUSED_MESSAGES,
+    SECONDS,
+    TICKS,
+    Metric,
+)
 from domain.jobs.queues import category_of
 from domain.jobs.retry import STANDARD
 from engine.catalogue import catalogue
@@ -109,6 +119,30 @@ def test_every_way_of_ending_is_counted(store: Database, org: UUID, counter: Job
     buckets, attempts = observed(places(counter, "jobs_attempts_histogram", "probe.run"), ATTEMPTS)
     assert (dict(buckets)["1"], attempts) == (2, 2)
     assert Counter(one.name for one in samples_of(counter.counts, 0.0)).most_common(1)[0][1] == 1
+
+
+def shown(counter: JobCounter, metric: Metric) -> dict[tuple[str, ...], float]:
+    """A metric's values as a scrape has them, by their labels."""
+    assert counter.counts is not None
+    return {sample.labels: sample.value for sample in samples_of(counter.counts, 0.0)[metric]}
+
+
+def test_the_first_event_of_a_type_is_the_growth_of_a_counter_that_was_there(
+    store: Database, org: UUID, counter: JobCounter
+) -> None:
+    counter.turn()
+    types = {(job.name, job.queue.value) for job in catalogue} | {("unknown", "deadletter")}
+    assert shown(counter, DEAD_LETTERS) == dict.fromkeys(types, 0)
+    assert shown(counter, CLAIMS_LOST) == {(*one, cause.value): 0 for one in types for cause in LossCause}
+    assert shown(counter, FAILED) == {}, "nobody knows the codes that handlers and providers bring"
+    drafts = next(one for one in catalogue if one.name == "drafts.write")
+    make_job_type(store, drafts.name, queue=drafts.queue.value, max_attempts=1)
+    end(store, org, Transient("maybe"), job_type=drafts.name)
+    counter.turn()
+    labels = drafts.name, drafts.queue.value
+    assert {one: value for one, value in shown(counter, DEAD_LETTERS).items() if value} == {labels: 1}
+    assert shown(counter, DEAD_LETTERS).keys() == types
+    assert shown(counter, FAILED) == {(*labels, "transient"): 1}
 
 
 def places(counter: JobCounter, metric: str, job_type: str) -> dict[str, float]:
