@@ -12,7 +12,7 @@ from celery.bin.beat import beat
 from celery.bin.worker import worker
 from psycopg import Connection
 
-import commands
+from commands.command_line.every_command import COMMANDS
 from domain.jobs.monitoring.runbooks import ALERTS, RUNBOOKS, alert_of, runbook_of
 from engine.app import app
 from engine.runtime import Runtime
@@ -67,7 +67,7 @@ def of_page(page: Page) -> Iterator[str]:
 def not_understood(line: str) -> str | None:
     """Why a command line of ours would be refused before anything is done; None when it would not be."""
     name, *words = [GIVEN.get(word, word) for word in shlex.split(line)[3:]]
-    command = {**CELERYS_OWN, **commands.COMMANDS}.get(name)
+    command = {**CELERYS_OWN, **COMMANDS}.get(name)
     return f"there is no command {name}" if command is None else refusal_of(command, name, words)
 
 
@@ -154,17 +154,17 @@ def test_the_pages_of_the_console_that_a_page_names_are_there(alert: str) -> Non
 
 def test_doctor_names_the_page_of_what_is_wrong(process: Runtime) -> None:
     assert process
-    rows = {row["name"]: row for row in answer(commands.COMMANDS["doctor"], status=1)}
+    rows = {row["name"]: row for row in answer(COMMANDS["doctor"], status=1)}
     wrong = {name: row["runbook"] for name, row in rows.items() if not row["ok"]}
     assert wrong["beat"] == "docs/runbooks/PostroomBeatSilent.md"
     assert wrong == {name: runbook_of(alert_of(name), Settings().runbook_url) for name in wrong}
     assert {row["runbook"] for row in rows.values() if row["ok"]} == {""}
-    assert "PostroomBeatSilent.md" in call(commands.COMMANDS["doctor"]).output
+    assert "PostroomBeatSilent.md" in call(COMMANDS["doctor"]).output
 
 
 def test_a_check_that_leads_to_a_page_is_one_of_doctor_or_of_health(process: Runtime) -> None:
     assert process
-    names = {row["name"] for row in answer(commands.COMMANDS["doctor"], status=1)} | {"counting", "promises", "workers"}
+    names = {row["name"] for row in answer(COMMANDS["doctor"], status=1)} | {"counting", "promises", "workers"}
     assert set(RUNBOOKS) <= names | {name for name, _ in LEDGER_CHECKS}
 
 
