@@ -23,7 +23,7 @@ HOLDS = {
 }
 """The rooms that are drawn, from the top, each with what it holds."""
 
-BESIDE = frozenset({"beat_schedule", "celeryconfig", "sandbox", "bench", "tests", "tools"})
+BESIDE = frozenset({"beat_schedule", "celeryconfig", "sandbox", "bench", "tests", "tools", "examples"})
 """Rooms that are not drawn: two files of configuration, and what is not installed."""
 
 Table = Mapping[str, Collection[str]]
