@@ -264,7 +264,7 @@ def query_of(scaled: dict[str, Any]) -> str:
     return str(trigger["metadata"]["query"])
 
 
-SHIPPED = set(ROOMS) - {"sandbox", "bench", "tools", "tests"}
+SHIPPED = set(ROOMS) - {"sandbox", "bench", "tools", "examples", "tests"}
 """The rooms that production runs; the others are for developers."""
 
 
@@ -278,7 +278,7 @@ def test_the_image_holds_every_room_that_production_runs() -> None:
 def test_the_project_file_packages_every_room() -> None:
     setuptools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
     packaged = {pattern.removesuffix("*") for pattern in setuptools["packages"]["find"]["include"]}
-    assert packaged == set(ROOMS) - {"tools", "tests"}
+    assert packaged == set(ROOMS) - {"tools", "examples", "tests"}
     assert set(setuptools["py-modules"]) == set(SINGLE_FILES)
 
 

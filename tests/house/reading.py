@@ -21,6 +21,7 @@ ROOMS = (
     "sandbox",
     "bench",
     "tools",
+    "examples",
     "tests",
 )
 SINGLE_FILES = ("settings", "celeryconfig", "beat_schedule")
