@@ -76,6 +76,8 @@ class Settings(BaseSettings):
         description="Comma-separated secrets that seal tokens at rest; the first seals, all of them open (rotation).",
     )
 
+    jobs: str = Field("", description="Modules with job types of your own, by commas: `shop.orders,shop.stock`.")
+
     lease_s: float = Field(
         60.0, gt=0, le=3600, description="Seconds a worker may be silent before its jobs are rescued: an hour at most."
     )
@@ -125,9 +127,7 @@ class Settings(BaseSettings):
         description="The gateway's address as browsers see it: `https://mail.example.org`. Google sends owners of"
         " mailboxes back to `/oauth/google/callback` there. Empty: nobody can connect a mailbox by browser.",
     )
-    console: bool = Field(
-        default=True, description="Whether the gateway serves `/console` for operators, once there is one."
-    )
+    console: bool = Field(default=True, description="Whether the gateway serves `/console`, once there is an operator.")
     oidc_issuer: str = Field(
         "",
         description="The issuer of the OpenID Connect provider at which operators have accounts:"

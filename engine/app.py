@@ -10,6 +10,7 @@ import celeryconfig
 from domain.jobs.failures import Invalid
 from domain.jobs.urls.one_broker import REMEDY, trouble_with_broker
 from domain.payloads import payload_types
+from domain.payloads.own_packages import FLEET, package_of
 from engine.catalogue import Job, catalogue
 from engine.celery_patches.default_pool import take_threads
 from engine.celery_patches.fleet_connection import FleetAmqp
@@ -128,10 +129,11 @@ def register_all() -> None:
     if not len(catalogue):
         raise ImportError("no job type was found: the files of tasks/ hold no function with @job")
     for payload in payload_types:
-        job_type = payload.declaration.job_type
+        job_type, package = payload.declaration.job_type, package_of(payload)
         if catalogue.find(job_type) is None:
             family, _, function = job_type.partition(".")
-            raise ImportError(f"{payload.__name__} has no handler: no {family}.py in tasks/ has a {function} with @job")
+            where = f"{family}.py in tasks/" if package == FLEET else f"module {family} of {package}"
+            raise ImportError(f"{payload.__name__} has no handler: no {where} has a {function} with @job")
     for known in catalogue:
         register(known)
 

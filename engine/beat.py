@@ -14,6 +14,7 @@ from domain.jobs.job import SYSTEM_ORG, Origin
 from domain.jobs.scheduling.ticks import LATE_AFTER
 from domain.payloads import payload_types
 from domain.payloads.payload import Payload
+from engine.counting.beat_ticks import own_intervals
 from engine.enqueue import enqueue_jobs
 from engine.runtime import runtime
 from observability.health import Finding, Health
@@ -42,6 +43,8 @@ class LedgerScheduler(Scheduler):  # type: ignore[misc] # Celery ships no types
         Raises `ValueError` that names an entry whose job type does not exist or needs a payload.
         """
         self.app.need_one_broker()  # `--quiet` leaves out the banner, which makes beat's only connection
+        own = {name: {"task": name, "schedule": every} for name, every in own_intervals().items()}
+        self.app.conf.beat_schedule = self.app.conf.beat_schedule | own
         super().setup_schedule()
         self._owed: dict[str, ScheduleEntry] = {}
         self._ticks = {entry.task: tick_payload(entry.task) for entry in self.schedule.values()}

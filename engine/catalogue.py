@@ -15,6 +15,7 @@ from domain.jobs.queues import JobCategory, Queue, category_of
 from domain.jobs.retry import STANDARD, RetryPolicy
 from domain.jobs.uniqueness import keep_key_for
 from domain.payloads.declaration import Declaration
+from domain.payloads.own_packages import package_of
 from domain.payloads.payload import Payload
 from domain.payloads.registry import Registry
 from domain.payloads.shape import shape_of
@@ -56,6 +57,7 @@ class Job(Generic[P]):
     finds: Mapping[str, Finder] = field(default_factory=dict)
     holds: Hold | None = None
     role: str = TENANT_ROLE
+    every: timedelta | None = None
 
     def finder(self, key: str) -> Finder | None:
         """Who can ask about the effect of a key; None when nobody can."""
@@ -102,6 +104,7 @@ class Job(Generic[P]):
             hears_success=self.hears_success,
             audits=self.audits,
             asked_by=declared.asked_by,
+            package=package_of(self.payload),
         )
 
 
@@ -127,6 +130,7 @@ def job(  # noqa: PLR0913  # the facts of a job type, by keyword
     finds: Mapping[str, Finder] | None = None,
     holds: Hold | None = None,
     role: str = TENANT_ROLE,
+    every: timedelta | None = None,
 ) -> Callable[[Handler[P]], Job[P]]:
     """Make a function the handler of a job type. Its second parameter's payload class names the type.
 
@@ -137,12 +141,15 @@ def job(  # noqa: PLR0913  # the facts of a job type, by keyword
     by the first word of an effect's key, how its provider is asked when a job of this type has ended in doubt.
     `holds` locks what its jobs write about. `role` is the login of the handler's transactions: as `AUDITOR_ROLE` they
     may write details of the audit log and nothing else, so that `Done(writes=…)`, which settles the job, is refused.
+    `every` makes the job periodic, once for the fleet; the fleet's own are lines of `beat_schedule.py`. Raises
+    `ValueError` for a queue that there is not, and for times that cannot be.
     """
 
     def register(handler: Handler[P]) -> Job[P]:
         payload = _payload_of(handler)
-        hook = (on_end, hears_success)
-        made = Job(payload, handler, queue, retry, deadline, providers, *hook, audits, finds or {}, holds, role)
+        _check_times(payload, deadline, every)
+        called = (_queue_of(payload, queue), retry, deadline, providers, on_end, hears_success, audits)
+        made = Job(payload, handler, *called, finds or {}, holds, role, every)
         catalogue.add(made.name, made.declared.aliases, made)
         return made
 
@@ -160,3 +167,21 @@ def _payload_of(handler: Handler[P]) -> type[P]:
     if model.declaration.job_type != name:
         raise TypeError(f"{name}: its payload class {model.__name__} belongs to {model.declaration.job_type}")
     return typing.cast("type[P]", model)
+
+
+def _queue_of(payload: type[Payload], queue: Queue) -> Queue:
+    """The queue; a package without a type checker may name any text."""
+    try:
+        return Queue(queue)
+    except ValueError:
+        known = ", ".join(Queue)
+        raise ValueError(f"{payload.declaration.job_type}: {queue!r} is no queue; there are {known}") from None
+
+
+def _check_times(payload: type[Payload], deadline: timedelta, every: timedelta | None) -> None:
+    name = payload.declaration.job_type
+    if deadline <= timedelta(0) or (every is not None and every < timedelta(seconds=1)):
+        raise ValueError(f"{name}: deadline must be longer than nothing, and every at least a second")
+    needed = [field for field, info in payload.model_fields.items() if info.is_required()]
+    if every is not None and needed:
+        raise ValueError(f"{name}: every makes jobs without a payload, and the payload needs the field {needed[0]}")

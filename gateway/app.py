@@ -8,6 +8,7 @@ from datetime import datetime
 
 from fastapi import FastAPI
 
+from domain.payloads.own_packages import load_or_end
 from gateway import (
     artifact_links,
     decision_links,
@@ -35,8 +36,12 @@ from settings import Settings, load
 
 
 def create() -> FastAPI:
-    """The application of this process, from the environment, with its log records redacted."""
+    """The application of this process, from the environment, with its log records redacted.
+
+    Packages with job types of their own are imported, for their payload classes.
+    """
     settings = load()
+    load_or_end(settings.jobs)
     logs.configure(settings.log_level)
     traces.configure(settings, "postroom-gateway")
     send_server_logs_to_ours()

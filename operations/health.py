@@ -16,7 +16,7 @@ from operations.fleet_checks import FLEET_CHECKS, MOST_NAMED, LedgerCheck, Looki
 from operations.operation import Area, OperatorsOnly, Record
 from operations.pages import Page
 from settings import Settings
-from storage.jobs import gates, ledger, refusals
+from storage.jobs import gates, job_types, ledger, refusals
 from storage.jobs.audit_log import counting, events, exports
 from storage.mail.accounts import accounts, pushes
 from storage.models.money import model_calls
@@ -41,6 +41,7 @@ ALERT_LOST_WITHIN = timedelta(hours=1)
 COUNTED_WITHIN = timedelta(minutes=2)
 """A worker counts every few seconds; what is shown of the past is that old."""
 VIOLATED_WITHIN = timedelta(days=1)
+LACKING = "each job that they claim goes back and rests for 30 s, of "
 
 
 class HealthFinding(Record):
@@ -142,6 +143,23 @@ def refusal_check(look: Looking) -> Check:
     return Check("refused messages", ok=not lately, finding=finding, remedy=remedy)
 
 
+def package_check(look: Looking) -> Check:
+    """Whether each worker has the packages whose job types its queues carry; one that has not gives the jobs back.
+
+    Of a package that no worker has any more nothing is said, unless its jobs wait.
+    """
+    found = job_types.packages(look.tx)
+    for one in found:
+        lacking = one.workers - one.knowing
+        if lacking and (one.knowing or job_types.is_any_waiting(look.tx, one.job_types)):
+            finding = f"{lacking} of {one.workers} workers of {one.queue} lack {one.package}: {LACKING}"
+            finding += ", ".join(one.job_types[:MOST_NAMED])
+            remedy = f"install {one.package} there, or name its modules in POSTROOM_JOBS, and start the worker anew"
+            return Check("packages", ok=False, finding=finding, remedy=remedy)
+    named = "; ".join(f"{one.package} in {one.queue}: {', '.join(one.job_types)}" for one in found)
+    return Check("packages", ok=True, finding=named or "no job types but the fleet's own")
+
+
 def alert_check(look: Looking) -> Check:
     """Whether alerts go to somebody, and arrived lately."""
     lost = alerts.undelivered(look.tx, within=ALERT_LOST_WITHIN)
@@ -206,6 +224,7 @@ LEDGER_CHECKS: Sequence[tuple[str, LedgerCheck]] = (
     ("gates", gate_check),
     ("providers", provider_check),
     ("refused messages", refusal_check),
+    ("packages", package_check),
     ("alerts", alert_check),
     ("audit log", audit_check),
 )

@@ -7,6 +7,7 @@ import shlex
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -22,21 +23,27 @@ from sandbox.demo.screen import Screen, relative
 from sandbox.demo.set_up import connect
 from sandbox.demo.story import ACCESS_TOKEN, ORG, REFRESH_TOKEN, deliver, make_mailbox, whole_story
 from sandbox.servers.waiting import wait_until
+from settings import PREFIX
 
 FOLDER = ROOT / "build" / "up"
 START_WITHIN_S = 180.0
 STOP_WITHIN_S = 60.0
+OPERATOR = "operator@example.org"
+OF_DEVELOPERS = (f"{PREFIX}JOBS", "PYTHONPATH")
+"""What the fleet takes of the developer's environment: job types of their own, and where Python finds them."""
 
 
 @dataclass(frozen=True)
 class State:
-    """The content of `build/up/state.json`: the background process, all processes, URLs, the environment."""
+    """The content of `build/up/state.json`: the background process, all processes, URLs, the environment, a link."""
 
     keeper: int
     keeper_started_at: float
     processes: dict[str, int]
     urls: dict[str, str]
     environment: dict[str, str]
+    sign_in: str = ""
+    """Where the console's operator chooses a password: a link that works once."""
 
     @property
     def alive(self) -> bool:
@@ -121,14 +128,17 @@ def stop(folder: Path, screen: Screen) -> int:
 
 def keep(folder: Path, screen: Screen) -> int:
     """Run the stack until a signal comes; the state file exists as long as the stack is ready."""
+    own = {name: os.environ[name] for name in OF_DEVELOPERS if name in os.environ}
     forget_settings()
+    os.environ.update(own)
     try:
         with stopped_by_signals(), alone_in(folder), Fleet(folder, screen.tell) as fleet:
             mail = whole_story()
             deliver(make_mailbox(fleet.gmail), mail)
             connect(fleet, org=ORG, email=OWNER, access_token=ACCESS_TOKEN, refresh_token=REFRESH_TOKEN)
             screen.tell(f"{OWNER} is connected, with {len(mail)} messages")
-            _write_state(folder, fleet)
+            made = fleet.celery("operators", "add", OPERATOR, "--role", "admin", secret_answer=True)
+            _write_state(folder, fleet, own, sign_in=made["link"])
             while True:
                 signal.pause()
     except Stopped as stopped:
@@ -139,14 +149,15 @@ def keep(folder: Path, screen: Screen) -> int:
 
 
 def show(state: State, folder: Path, screen: Screen) -> None:
-    """Print URLs, the environment to export, and what to do next."""
+    """Print URLs, the environment to export, where to look, and what to do next."""
     for name, url in state.urls.items():
         screen.console.print(f"  {name:<10} {url}", soft_wrap=True)
     screen.console.print(f"  {'logs':<10} {relative(folder / 'logs')}\n", soft_wrap=True)
     screen.console.print(exports(state.environment), markup=False, soft_wrap=True)
     screen.console.print(
         f"\nTo work in it:  . {relative(folder / 'environment')}  and then, for example,"
-        f"  celery -A tasks jobs list\nTo stop it:     make down",
+        f"  celery -A tasks jobs list\nTo look at it:  {state.urls.get('console')}  as {OPERATOR}, who chooses a"
+        f" password once at\n                {state.sign_in}\nTo stop it:     make down",
         markup=False,
         soft_wrap=True,
     )
@@ -167,7 +178,7 @@ def read_state(folder: Path) -> State | None:
     return state if state.alive else None
 
 
-def _write_state(folder: Path, fleet: Fleet) -> None:
+def _write_state(folder: Path, fleet: Fleet, own: Mapping[str, str], *, sign_in: str) -> None:
     addresses = fleet.addresses
     urls = {
         name: str(getattr(addresses, name))
@@ -185,8 +196,10 @@ def _write_state(folder: Path, fleet: Fleet) -> None:
             "s3",
         )
     }
+    urls = {"console": f"{addresses.gateway}/console", **urls}
     processes = {member.name: member.process.pid for member in fleet.members}
-    state = State(os.getpid(), psutil.Process().create_time(), processes, urls, addresses.environment())
+    environment = {**addresses.environment(), **own}
+    state = State(os.getpid(), psutil.Process().create_time(), processes, urls, environment, sign_in)
     (folder / "environment").write_text(exports(state.environment) + "\n")
     # Written aside and renamed, so that no reader sees half of the file.
     half = _state_file(folder).with_suffix(".half")

@@ -268,7 +268,7 @@ def query_of(scaled: dict[str, Any]) -> str:
     return str(trigger["metadata"]["query"])
 
 
-SHIPPED = set(ROOMS) - {"sandbox", "bench", "clients", "tools", "tests"}
+SHIPPED = set(ROOMS) - {"sandbox", "bench", "clients", "examples", "tools", "tests"}
 """The rooms that production runs; the others are for developers, and for the services that call it."""
 
 

@@ -87,7 +87,7 @@ def test_the_tutorials_job_refuses_a_second_one_while_the_first_is_queued(env: M
 
 
 def test_the_readmes_job_archives_a_thread(env: MailEnvironment) -> None:
-    payload, handler = README.code("python")
+    _, payload, handler = README.code("python")
     load("threads", payload, handler)
     assert catalogue.find("threads.archive") is not None
     publish_catalogue()

@@ -64,10 +64,11 @@ class Page:
 
 
 def all_pages() -> list[Page]:
-    """README, contributing, changelog, the clients' pages, and everything under docs and deploy."""
+    """README, contributing, changelog, the clients' pages, and everything under docs, deploy and examples."""
     top = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
     top += sorted((ROOT / "clients").glob("*/README.md"))
-    return [Page(path) for path in (*top, *sorted(DOCS.rglob("*.md")), *sorted((ROOT / "deploy").rglob("*.md")))]
+    folders = (DOCS, ROOT / "deploy", ROOT / "examples")
+    return [Page(path) for path in (*top, *(path for folder in folders for path in sorted(folder.rglob("*.md"))))]
 
 
 def broken_links(page: Page) -> Iterator[str]:

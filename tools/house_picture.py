@@ -23,8 +23,8 @@ HOLDS = {
 }
 """The rooms that are drawn, from the top, each with what it holds."""
 
-BESIDE = frozenset({"beat_schedule", "celeryconfig", "sandbox", "bench", "clients", "tests", "tools"})
-"""Rooms that are not drawn: two files of configuration, what services install, and what is not installed."""
+BESIDE = frozenset({"beat_schedule", "celeryconfig", "sandbox", "bench", "clients", "examples", "tests", "tools"})
+"""Rooms that are not drawn: two files of configuration, what services install or copy, and what is not installed."""
 
 Table = Mapping[str, Collection[str]]
 

@@ -20,7 +20,8 @@ class Registry(Generic[T]):
         names = (name, *aliases)
         for place, one in enumerate(names):
             if one in self._owners:
-                raise ValueError(f"{name}: the name {one} belongs to the job type {self._owners[one]} already")
+                owner = f"{self._owners[one]} already{_where(self._values[one])}"
+                raise ValueError(f"{name}: the name {one} belongs to the job type {owner}")
             if one in names[:place]:
                 raise ValueError(f"{name}: the name {one} is given twice")
         self._values |= dict.fromkeys(names, value)
@@ -53,3 +54,8 @@ class Registry(Generic[T]):
     def __len__(self) -> int:
         """How many job types there are."""
         return len(set(self._owners.values()))
+
+
+def _where(value: object) -> str:
+    """In which module a class is; nothing of any other value."""
+    return f", of {value.__module__}" if isinstance(value, type) else ""

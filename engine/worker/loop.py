@@ -34,6 +34,7 @@ from engine.worker.pool import PoolDispatcher, shareable
 from engine.worker.revocations import Revocations
 from engine.worker.settlements import Settlements
 from engine.worker.task_events import TaskEvents
+from observability.log_limit import LogLimit
 from storage.jobs import ledger
 from storage.postgres.execution import DatabaseUnavailable
 
@@ -46,7 +47,9 @@ CHECK_S = 1.0
 """How often the loop looks whether what it has claimed begins, and writes which long jobs have begun."""
 
 UNKNOWN_TYPE_WAIT = timedelta(seconds=30)
-"""How long a job rests whose type this worker does not know; a newer worker will take it."""
+"""How long a job rests whose type this worker does not know; a newer one, or one with its package, will take it."""
+
+UNKNOWN_REMEDY = "install the package that has this job type, or name its module in POSTROOM_JOBS"
 
 
 class LedgerLoop:
@@ -57,6 +60,7 @@ class LedgerLoop:
         self._process = process
         self._monotonic = monotonic
         self._pace = Pace()
+        self._unknown = LogLimit()
         self._held = HeldJobs()
         self._names = process.broker_names
         self._claims = Claims(process, monotonic)
@@ -281,6 +285,10 @@ class LedgerLoop:
         """How a job goes back whose type, or whose version of the payload, this worker does not know."""
         known = catalogue.find(job.job_type)
         if known is None:
+            if self._unknown.note(self._monotonic()):
+                log.warning(
+                    "job_type_unknown_here", job_type=job.job_type, job_id=str(job.job_id), remedy=UNKNOWN_REMEDY
+                )
             return Settlement.unstarted(job, "unknown type", self._process.clock() + UNKNOWN_TYPE_WAIT)
         if job.payload_version <= known.declared.version:  # as nearly every job; the clock is not asked
             return None

@@ -28,6 +28,8 @@ from celery.platforms import EX_FAILURE
 
 from domain.jobs.failures import Failure
 from domain.jobs.monitoring.liveness import WorkerCondition
+from domain.payloads.own_packages import FLEET, package_of
+from engine.catalogue import catalogue
 from engine.celery_patches.draining_worker import DrainingWorker
 from engine.celery_patches.prefork_sentinels import watch_again
 from engine.database_away import retry_while_away
@@ -83,7 +85,10 @@ class FleetWorker(DrainingWorker):
         """Say in its row of the ledger, with its lease, what it is and serves."""
         process = runtime()
         served = process.broker_names.served(self.app.amqp.queues.consume_from)
-        process.worker = replace(process.worker, version=RELEASE, queues=tuple(served), slots=self.concurrency)
+        packages = tuple(sorted({package_of(one.payload) for one in catalogue} - {FLEET}))
+        process.worker = replace(
+            process.worker, version=RELEASE, queues=tuple(served), slots=self.concurrency, packages=packages
+        )
 
     grace_ends_at = math.inf
     """Until when running jobs may go on; from the first signal, warm or cold, they have the grace."""

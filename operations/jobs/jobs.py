@@ -26,6 +26,7 @@ from storage.orgs.secrets.sealing import REFUSED_MESSAGE, SealedToken, Sealer
 JOBS = Area("jobs", "Enqueue, look at, cancel and retry jobs.")
 FLEET = OperatorsOnly("it tells of the fleet's workers and claims; an org reads its job by `GET /v1/jobs/{job_id}`")
 NO_ORG = OperatorsOnly("a message that could not become a job belongs to no org")
+OF_SERVICES = OperatorsOnly("services find the job types, each with its payload, in `/v1/openapi.json`")
 NO_REASON = "no reason was given"
 
 
@@ -118,6 +119,22 @@ class ChildView(Record):
     state: State
 
 
+class JobTypeView(Record):
+    """A kind of job that workers have published."""
+
+    plural: ClassVar = "job_types"
+    columns: ClassVar = ("job_type", "package", "queue", "payload_version", "max_attempts", "deadline_s", "seen_at")
+    job_type: str
+    package: str = Field(description="Whose it is: the fleet's own are `postroom`'s.")
+    queue: Queue
+    aliases: list[str]
+    payload_version: int
+    max_attempts: int
+    deadline_s: float
+    asked_by: str | None = Field(description="How services ask for what its jobs do; null where they enqueue them.")
+    seen_at: datetime = Field(description="When a process with the job type last began.")
+
+
 class RefusedMessage(Record):
     """A message that could not become a job."""
 
@@ -206,6 +223,13 @@ def list_children(call: Call, job_id: UUID, window: Window) -> Page[ChildView]:
         if job_views.state(tx, job_id) is None:
             raise Gone(f"there is no job {job_id}")
         return window.records(tx, "list_children", ChildView, parent_id=job_id)
+
+
+@JOBS.look("types", OF_SERVICES)
+def list_job_types(call: Call, window: Window) -> Page[JobTypeView]:
+    """List the job types that workers have published, the fleet's own and those of packages."""
+    with call.reading() as tx:
+        return window.records(tx, "list_job_types", JobTypeView)
 
 
 @JOBS.look("refused", NO_ORG)

@@ -7,7 +7,9 @@ from typing import NamedTuple
 
 from psycopg.types.json import Jsonb
 
+from domain.jobs.failures import Invalid
 from domain.jobs.job import JsonObject
+from domain.payloads.own_packages import FLEET
 from storage.postgres.database import Transaction
 
 
@@ -37,14 +39,23 @@ class JobType:
     """The events that a handler of this type may append to the audit log."""
     asked_by: str | None = None
     """How services ask for what the jobs do; null where they enqueue the jobs."""
+    package: str = FLEET
+    """Whose job type it is."""
 
 
 def publish(tx: Transaction, job_types: Sequence[JobType]) -> None:
     """Write the catalogue; a type that is gone from the code keeps its row, for jobs of it may still be queued.
 
-    Raises `Invalid` for an `on_end` that names no end-of-job hook of a migration.
+    Raises `Invalid` for an `on_end` that names no end-of-job hook of a migration, and for a name of another package's.
     """
-    tx.run("publish_job_types", lines=Jsonb([_line(kind) for kind in job_types]))
+    lines = Jsonb([_line(kind) for kind in job_types])
+    tx.run("publish_job_types", lines=lines)
+    for row in tx.run("names_of_other_packages", lines=lines):
+        raise Invalid(
+            "job_type",
+            f"{row.name} takes the name of {row.taken}, which the package {row.package} has in this ledger: give it"
+            f" another name; if {row.package} itself has a new name, change job_types.package",
+        )
 
 
 class KnownJobType(NamedTuple):
@@ -58,6 +69,28 @@ class KnownJobType(NamedTuple):
 def listed(tx: Transaction) -> Sequence[KnownJobType]:
     """The job types that workers have published: as many as the code has, and had."""
     return [KnownJobType(*row) for row in tx.raw("select name, aliases, providers from job_types order by name")]
+
+
+class PackageInQueue(NamedTuple):
+    """The job types of a package other than the fleet's own in one queue, and who may run them."""
+
+    package: str
+    queue: str
+    job_types: Sequence[str]
+    workers: int
+    """Living workers that serve the queue."""
+    knowing: int
+    """Those of them that have the package."""
+
+
+def packages(tx: Transaction) -> Sequence[PackageInQueue]:
+    """What workers have published of packages other than the fleet's own."""
+    return [PackageInQueue(*row) for row in tx.run("packages_of_queues")]
+
+
+def is_any_waiting(tx: Transaction, job_types: Sequence[str]) -> bool:
+    """Whether a job of these types waits, among those that are looked at soon."""
+    return bool(tx.run("is_any_waiting", job_types=list(job_types))[0].found)
 
 
 def audited(tx: Transaction) -> frozenset[str]:

@@ -56,6 +56,8 @@ class Worker:
     """Those that it serves, by their names in the ledger."""
     slots: int = 0
     """How many jobs it runs at a time."""
+    packages: tuple[str, ...] = ()
+    """Whose job types it has beside the fleet's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +245,7 @@ def record_starts(tx: Transaction, starts: Sequence[tuple[UUID, UUID, datetime]]
 
 def renew_lease(tx: Transaction, worker: Worker, lease: timedelta) -> datetime:
     """Register a process, or renew its lease; returns the database's time."""
-    facts = asdict(worker) | {"queues": list(worker.queues)}
+    facts = asdict(worker) | {"queues": list(worker.queues), "packages": list(worker.packages)}
     at: datetime = tx.run("renew_lease", **facts, lease=lease)[0].at
     return at
 

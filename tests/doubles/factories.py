@@ -10,6 +10,8 @@ from domain.jobs.job import ClaimedJob, Hint, NewJob
 from domain.jobs.queues import Queue
 from domain.jobs.scheduling.backlog_demand import BacklogKey
 from domain.jobs.scheduling.fairness import share
+from domain.payloads import payload_types
+from domain.payloads.own_packages import FLEET, package_of
 from domain.payloads.shape import shape_of
 from settings import Settings
 from storage.jobs import gates, job_types, ledger, relay
@@ -45,7 +47,8 @@ def make_project(database: Connection, org_id: UUID, project_id: UUID | None = N
 
 
 def make_job_type(store: Database, name: str = "probe.run", **given: Any) -> JobType:  # noqa: ANN401 - any field's value
-    """A job type, as the catalogue publishes it."""
+    """A job type, as the catalogue publishes it; one that this process has belongs to the package that has it."""
+    known = payload_types.find(name)
     fields: dict[str, Any] = {
         "aliases": (),
         "queue": "default",
@@ -59,6 +62,7 @@ def make_job_type(store: Database, name: str = "probe.run", **given: Any) -> Job
         "serial_field": None,
         "serial_limit": 1,
         "providers": (),
+        "package": FLEET if known is None else package_of(known),
     }
     kind = JobType(name=name, **(fields | given))
     with store.ledger() as tx:

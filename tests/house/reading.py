@@ -22,6 +22,7 @@ ROOMS = (
     "bench",
     "clients",
     "tools",
+    "examples",
     "tests",
 )
 SINGLE_FILES = ("settings", "celeryconfig", "beat_schedule")

@@ -51,13 +51,14 @@ MAY_IMPORT = {  # the first line whose name fits a module counts; its own room i
     "bench": EVERYBODY - {"tools"},
     "clients": set(),  # what services install knows nothing of the fleet
     "tools": EVERYBODY,
+    "examples": {"domain", "engine", "storage.postgres.database"},  # what a package with job types of its own builds on
     "tests": EVERYBODY,
 }
 
-CELERY = {"engine", "tasks", "commands", "celeryconfig", "beat_schedule", "bench", "clients", "tests"}
-SQL = {"storage", "sandbox", "bench", "clients", "tests"}
-WIRE = {"providers", "sandbox", "bench", "clients", "tests"}
-HTTP_SERVER = {"gateway", "sandbox", "bench", "tests"}
+CELERY = {"engine", "tasks", "commands", "celeryconfig", "beat_schedule", "bench", "clients", "examples", "tests"}
+SQL = {"storage", "sandbox", "bench", "clients", "examples", "tests"}
+WIRE = {"providers", "sandbox", "bench", "clients", "examples", "tests"}
+HTTP_SERVER = {"gateway", "sandbox", "bench", "examples", "tests"}
 OBSERVING = {"observability", "tests"}
 SOLVER = {"providers.highs", "tests"}
 PRINTER = {"providers.typst", "tests"}
@@ -77,7 +78,7 @@ ONLY_IN = {  # third parties that belong to some rooms only
     "jsonpatch": {"tests"},
     "pypdfium2": {"tools", "tests"},
 }
-READS_ENVIRONMENT = {"settings", "sandbox", "bench", "tests"}
+READS_ENVIRONMENT = {"settings", "sandbox", "bench", "examples", "tests"}
 MAKE_JOBS = {
     "domain.payloads.payload",  # the one place where a payload becomes a job
     "domain.jobs.job",  # a child: the same job with its parent's org and origin
@@ -277,7 +278,12 @@ def test_the_house_has_no_room_that_the_table_forgets(house: House) -> None:
         ),
         (foreign_imports, "domain.jobs.retry", "from celery import Task", "imports celery.Task"),
         (foreign_imports, "gateway.app", "from kombu import Producer", "imports kombu.Producer"),
-        (foreign_imports, "tasks.mail.gmail", "import psycopg", "belongs in bench, clients, sandbox, storage, tests"),
+        (
+            foreign_imports,
+            "tasks.mail.gmail",
+            "import psycopg",
+            "belongs in bench, clients, examples, sandbox, storage, tests",
+        ),
         (foreign_imports, "gateway.oauth", "import httpx2", "imports httpx2"),
         (foreign_imports, "tasks.mail.gmail", "from urllib.request import urlopen", "imports urllib.request"),
         (

@@ -25,6 +25,7 @@ PROGRAMS = ("bench", "tests")
 
 BY_STRING = {
     "domain.payloads.__init__": "the walk that finds the payload classes",
+    "domain.payloads.own_packages": "the modules that a setting and installed packages name",
     "tasks.__init__": "the walk that finds the families",
     "operations.areas": "the walk that finds the areas",
     "gateway.console.pages.__init__": "the walk that finds the pages by hand",

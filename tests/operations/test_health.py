@@ -1,11 +1,19 @@
 """The health of the fleet as the ledger knows it: what is wrong comes first, with what to do."""
 
+from datetime import timedelta
+from uuid import UUID, uuid4
+
 import pytest
 from psycopg import Connection
 
 from commands.operations import AREAS
 from domain.jobs.job import SYSTEM_ORG
+from engine.runtime import Runtime
+from storage.jobs import ledger
+from storage.jobs.ledger import Worker
+from storage.postgres.database import Database
 from tests.commands.calling import answer
+from tests.doubles.factories import make_job_type
 
 pytestmark = pytest.mark.usefixtures("process")
 
@@ -35,3 +43,54 @@ def test_rows_that_contradict_each_other_break_the_promises(database: Connection
         (SYSTEM_ORG,),
     )
     assert not findings()["promises"]["ok"]
+
+
+def live(store: Database, *packages: str) -> None:
+    """A worker of `exports` that has these packages."""
+    worker = Worker(uuid4(), uuid4(), "a", 7, queues=("exports",), slots=4, packages=packages)
+    with store.ledger() as tx:
+        ledger.renew_lease(tx, worker, timedelta(minutes=1))
+
+
+@pytest.fixture
+def only_ours(process: Runtime, database: Connection) -> None:
+    """The tests' own job types are a package's, too."""
+    assert process  # which has published them
+    database.execute("delete from job_types where package <> 'postroom'")
+
+
+@pytest.mark.usefixtures("only_ours")
+def test_a_fleet_without_packages_is_well() -> None:
+    assert findings()["packages"] == {
+        "name": "packages",
+        "ok": True,
+        "finding": "no job types but the fleet's own",
+        "remedy": "",
+    }
+
+
+@pytest.mark.usefixtures("only_ours")
+def test_a_package_that_some_worker_of_its_queue_lacks_is_wrong(store: Database) -> None:
+    make_job_type(store, name="invoices.make", package="shop", queue="exports")
+    live(store, "shop")
+    assert findings()["packages"]["finding"] == "shop in exports: invoices.make"
+    live(store)
+    found = findings()["packages"]
+    assert not found["ok"]
+    assert str(found["finding"]).startswith("1 of 2 workers of exports lack shop: ")
+    assert "POSTROOM_JOBS" in str(found["remedy"])
+
+
+def test_a_package_that_is_gone_is_wrong_only_while_its_jobs_wait(
+    store: Database, database: Connection, org: UUID
+) -> None:
+    make_job_type(store, name="invoices.make", package="shop", queue="exports")
+    live(store)
+    assert findings()["packages"]["ok"]
+    database.execute("select postroom.enqueue('invoices.make', %s)", (org,))
+    assert not findings()["packages"]["ok"]
+    database.execute(
+        "update jobs set run_at = now() + interval '1 hour', next_check_at = now() + interval '1 hour',"
+        " backlog_since = null where job_type = 'invoices.make'"
+    )
+    assert not findings()["packages"]["ok"]

@@ -37,6 +37,12 @@ class Machine:
         )
         return done.returncode, done.stdout + done.stderr
 
+    def do(self, block: str) -> str:
+        """Run a block, and expect it to succeed; what it wrote."""
+        status, output = self.run(block)
+        assert status == 0, output
+        return output
+
     def start(self, line: str) -> ChildProcess:
         """Start a line that does not end by itself."""
         self._started += 1

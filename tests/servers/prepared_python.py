@@ -166,6 +166,7 @@ def begin(request: dict[str, Any], output: int, mark: str) -> None:
         for name in [name for name in sys.modules if room_of(name) in EARLY_ROOMS]:
             del sys.modules[name]
     sys.path[0] = request["folder"]
+    sys.path[1:1] = [one for one in os.environ.get("PYTHONPATH", "").split(os.pathsep) if one]
     sys.argv[:] = request["words"]
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr] # the type is that of any stream
 

@@ -70,6 +70,7 @@ RETURNS: Mapping[str, str] = {
     "busy": "Something that it needs was busy",
     "other_worker": "Its worker lacks what it needs, and another may have it",
     "newer payload": "Its payload is newer than its worker knows",
+    "unknown type": "Its worker does not have the package that has its job type",
 }
 """What the causes of returns mean; `failure` and `snooze` have sentences of their own."""
 

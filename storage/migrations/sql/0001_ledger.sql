@@ -11,7 +11,9 @@ create table workers (
   -- Of which release it is, which queues it serves, and how many jobs it runs at a time.
   version text not null default '',
   queues text[] not null default '{}',
-  slots integer not null default 0 check (slots >= 0)
+  slots integer not null default 0 check (slots >= 0),
+  -- Whose job types it has beside the fleet's own.
+  packages text[] not null default '{}'
 );
 create index workers_lease on workers (lease_until);
 call postroom.erasure_rule('workers', org_rows => null);
@@ -109,6 +111,8 @@ create table job_types (
   hears_success boolean not null default true,
   -- How services ask for what the jobs do; null where services enqueue the jobs.
   asked_by text,
+  -- Whose job type it is, by the first part of its module's name: two packages may not take one name.
+  package text not null default 'postroom',
   seen_at timestamptz not null default now()
 );
 -- So that a type without a hook costs nothing at the end of its jobs.

@@ -76,8 +76,8 @@ def test_a_missing_database_and_broker_are_named_without_their_passwords(setting
     assert wrong(found) == {
         "broker", "rate limits", "workers", "worker names", "ledger role", "tenant role", "auditor role", "writes",
         "migrations", "functions", "rights", "catalogue", "clock", "sealed tokens", "beat", "pushes", "watches",
-        "model answers", "gates", "people", "console", "providers", "refused messages", "alerts", "audit log",
-        "served queues", "releases",
+        "model answers", "gates", "people", "console", "providers", "refused messages", "packages", "alerts",
+        "audit log", "served queues", "releases",
     }  # fmt: skip
     assert "hunter2" not in str(found)
 

@@ -72,6 +72,11 @@ CASES: dict[str, tuple[JobFacts, WaitCause, tuple[str, ...]]] = {
         WaitCause.RETURNED,
         ("A provider said to slow down (resend.429: slow down)", "in 9 min"),
     ),
+    "a worker without the package": (
+        replace(LATER, returned=LastReturn("unknown type", None, None)),
+        WaitCause.RETURNED,
+        ("Its worker does not have the package that has its job type; it is due again", "in 9 min"),
+    ),
     "a cause of another release": (
         replace(LATER, returned=LastReturn("eclipse", None, None)),
         WaitCause.RETURNED,

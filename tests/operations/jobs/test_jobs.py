@@ -273,3 +273,9 @@ def test_an_ended_job_is_retried_once_as_a_new_one(process: Runtime, org: UUID, 
 )
 def test_a_payload_that_is_no_json_is_refused_by_its_field(org: UUID, payload: str, reason: str) -> None:
     assert reason in refusal(jobs, "enqueue", "gmail.sync", "--org", org, "--payload", payload)
+
+
+def test_job_types_are_listed_with_whose_they_are() -> None:
+    found = {one["job_type"]: one for one in answer(jobs, "types", "--limit", 500)}
+    assert (found["gmail.sync"]["package"], found["gmail.sync"]["queue"]) == ("postroom", "default")
+    assert (found["probe_jobs.ending"]["package"], found["probe_jobs.ending"]["deadline_s"]) == ("tests", 1800)
