@@ -1,8 +1,9 @@
 """The environment as one frozen record; no other module reads `os.environ`."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Literal, Self
 
 from pydantic import AliasChoices, Field, SecretStr, ValidationError, ValidationInfo, field_validator, model_validator
@@ -10,6 +11,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from domain.jobs.urls.broker_urls import BrokerUrl, LimitsUrl, QueuePrefix, ResultsUrl, is_rabbitmq, is_redis
 from domain.jobs.urls.origins import check_address, check_provider, origin_of
+from domain.jobs.urls.refused_settings import refused_settings
 from domain.planning.files.artifact_urls import ArtifactsUrl
 
 CLAIM_MARGIN = 1 / 12
@@ -19,6 +21,7 @@ A share and not a time: with a fixed time a short lease would refuse every effec
 """
 
 PREFIX = "POSTROOM_"
+FILE = "_FILE"  # ends the name of a variable that names a file with the value
 DEVELOPMENT_SEALING_KEY = "development-only-sealing-key-do-not-use"
 
 
@@ -338,11 +341,9 @@ class Settings(BaseSettings):
     @model_validator(mode="after")
     def _check_alerts(self) -> Self:
         """Refuse an address that no alert could go to, and an alert that its receiver could not tell from a forgery."""
-        url = self.alert_url.get_secret_value()
-        if not url:
-            return self
-        check_address("alert_url", url, may_be_plain=self.environment != "production")
-        if self.alert_format == "webhook" and not self.alert_secret.get_secret_value():
+        if url := self.alert_url.get_secret_value():
+            check_address("alert_url", url, may_be_plain=self.environment != "production")
+        if url and self.alert_format == "webhook" and not self.alert_secret.get_secret_value():
             raise ValueError("alert_secret: a receiver of your own needs one, or it could not tell who sent an alert")
         return self
 
@@ -378,23 +379,23 @@ def named_in_environment() -> Sequence[str]:
 
 @cache
 def load() -> Settings:
-    """Read the environment once; a bad value raises with the name of the setting and the reason."""
-    return Settings()
+    """Read the environment once, and the files it names; a bad value raises with the setting's name and the reason."""
+    return Settings.model_validate(kept_in_files())
+
+
+def kept_in_files() -> Mapping[str, str]:
+    """What is in the files that `POSTROOM_<NAME>_FILE` names, by field; `OSError` for one that cannot be read."""
+    given = {name.removesuffix(FILE): os.environ[name] for name in named_in_environment() if name.endswith(FILE)}
+    for name, path in given.items():
+        if path and os.environ.get(name):
+            raise OSError(f"{name} and {name}{FILE} are both set: leave one of them out")
+    return {name.removeprefix(PREFIX).lower(): Path(path).read_text().strip() for name, path in given.items() if path}
 
 
 def load_or_end() -> Settings:
     """As `load`, for a process that begins: a bad value ends it with one line instead of a traceback."""
     try:
         return load()
-    except ValidationError as error:
-        raise SystemExit(f"Error: {refused_settings(error)}") from None
-
-
-def refused_settings(error: ValidationError) -> str:
-    """Which settings are refused and why, in one line, without the values: they may be secrets."""
-    found = []
-    for each in error.errors(include_url=False, include_context=False, include_input=False):
-        name = "_".join(str(part) for part in each["loc"]).upper()
-        place = f"POSTROOM_{name.removeprefix('POSTROOM_')}: " if name else ""
-        found.append(place + each["msg"].removeprefix("Value error, "))
-    return "settings: " + "; ".join(found)
+    except (ValidationError, OSError) as error:
+        reason = refused_settings(error) if isinstance(error, ValidationError) else f"settings: {error}"
+        raise SystemExit(f"Error: {reason}") from None

@@ -13,7 +13,7 @@ from commands.answers import json_option, show_rows
 from commands.artifacts import store_check
 from commands.clients_queues import clients_queues_checks
 from commands.people_checks import console_check, people_check
-from commands.settings_checks import extras_checks, one_broker_check, settings_checks
+from commands.settings_checks import extras_checks, model_check, one_broker_check, settings_checks
 from domain.jobs.failures import Invalid
 from domain.jobs.queues import BrokerNames, Queue
 from engine.broker.broker_use import diagnose_use
@@ -89,7 +89,7 @@ def _of_the_database(process: Runtime) -> Sequence[Check]:
             not_answered(name) if is_away else guarded(name, partial(check, process))
             for name, check in _ledger_checks()
         ),
-        model_check(process),
+        model_check(process.settings),
     ]
 
 
@@ -177,15 +177,6 @@ def names_check(settings: Settings) -> Check:
         return Check(NAMES, ok=True, finding="each is one worker's")
     remedy = "give each worker a name of its own: celery -A tasks worker -n <name>@%h"
     return Check(NAMES, ok=False, finding=f"several workers are named {twice}", remedy=remedy)
-
-
-def model_check(process: Runtime) -> Check:
-    """Whether the language model's key is set; one that is refused parks the provider, which `provider_check` names."""
-    if not process.settings.anthropic_api_key.get_secret_value():
-        production = process.settings.environment == "production"
-        remedy = "set POSTROOM_ANTHROPIC_API_KEY"
-        return Check("model key", ok=not production, finding="none is set: no mail is classified", remedy=remedy)
-    return Check("model key", ok=True, finding="set")
 
 
 def _consumed(queue: str, workers: int) -> Check:

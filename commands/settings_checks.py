@@ -10,7 +10,7 @@ from pydantic.fields import FieldInfo
 from domain.jobs.urls.one_broker import REMEDY, trouble_with_broker
 from domain.mail.consent import missing_settings
 from observability.on_demand import EXTRAS, Extra, missing_packages
-from settings import DEVELOPMENT_SEALING_KEY, PREFIX, Settings, named_in_environment
+from settings import DEVELOPMENT_SEALING_KEY, FILE, PREFIX, Settings, named_in_environment
 from storage.postgres.readiness import Check
 
 NEARLY = 0.9
@@ -22,7 +22,6 @@ def settings_checks(settings: Settings) -> Sequence[Check]:
     """What must not stay at its default outside development, and what was meant to be set."""
     production = settings.environment == "production"
     default_key = DEVELOPMENT_SEALING_KEY in settings.sealing_keys.get_secret_value()
-    pushes = bool(settings.pubsub_audience and settings.pubsub_service_account)
     secret = settings.google_client_secret.get_secret_value()
     missing = missing_settings(settings.public_url, settings.google_client_id, secret)
     misspelt = misspelt_settings()
@@ -39,12 +38,7 @@ def settings_checks(settings: Settings) -> Sequence[Check]:
             finding="the development key, which everybody knows" if default_key else "set",
             remedy="set POSTROOM_SEALING_KEYS to a secret of this installation" if default_key else "",
         ),
-        Check(
-            "push settings",
-            ok=pushes or not production,
-            finding="set" if pushes else "no audience or service account: every push is refused",
-            remedy="" if pushes else "set POSTROOM_PUBSUB_AUDIENCE and POSTROOM_PUBSUB_SERVICE_ACCOUNT",
-        ),
+        push_check(settings),
         # Without a public address nobody is meant to connect by browser.
         Check(
             "consent by browser",
@@ -55,13 +49,44 @@ def settings_checks(settings: Settings) -> Sequence[Check]:
     )
 
 
+def push_check(settings: Settings) -> Check:
+    """Whether Gmail's pushes are taken. Without Google's client no mailbox is connected, and nothing pushes."""
+    name, pushes = "push settings", (settings.pubsub_audience, settings.pubsub_service_account)
+    if all(pushes):
+        return Check(name, ok=True, finding="set")
+    if not has_google(settings) and not any(pushes):
+        return Check(
+            name, ok=True, finding="Google is off: POSTROOM_GOOGLE_CLIENT_ID is not set; no mailbox is connected"
+        )
+    remedy = "set POSTROOM_PUBSUB_AUDIENCE and POSTROOM_PUBSUB_SERVICE_ACCOUNT"
+    finding = "no audience or service account: every push is refused"
+    return Check(name, ok=settings.environment != "production", finding=finding, remedy=remedy)
+
+
+def model_check(settings: Settings) -> Check:
+    """Whether the language model's key is set; one that is refused parks the provider, which `provider_check` names."""
+    if settings.anthropic_api_key.get_secret_value():
+        return Check("model key", ok=True, finding="set")
+    if not has_google(settings):
+        return Check("model key", ok=True, finding="Anthropic is off: POSTROOM_ANTHROPIC_API_KEY is not set")
+    finding, remedy = "none is set: no mail is classified", "set POSTROOM_ANTHROPIC_API_KEY"
+    return Check("model key", ok=settings.environment != "production", finding=finding, remedy=remedy)
+
+
+def has_google(settings: Settings) -> bool:
+    """Whether mailboxes can be connected."""
+    return bool(settings.google_client_id or settings.google_client_secret.get_secret_value())
+
+
 def misspelt_settings() -> Mapping[str, str]:
     """Variables of the environment that are nearly named as a setting and set nothing, each with that setting."""
     known = [f"{PREFIX}{name.upper()}" for name in Settings.model_fields]
     also = {alias.upper() for field in Settings.model_fields.values() for alias in _aliases(field)}
-    unknown = [name for name in named_in_environment() if name not in {*known, *also}]
-    near = {name: get_close_matches(name, known, n=1, cutoff=NEARLY) for name in sorted(unknown)}
-    return {name: found[0] for name, found in near.items() if found}
+    unknown = [
+        name for name in named_in_environment() if name not in {*known, *also, *(f"{one}{FILE}" for one in known)}
+    ]
+    near = {name: get_close_matches(name.removesuffix(FILE), known, n=1, cutoff=NEARLY) for name in sorted(unknown)}
+    return {name: found[0] + FILE * name.endswith(FILE) for name, found in near.items() if found}
 
 
 def _aliases(field: FieldInfo) -> list[str]:

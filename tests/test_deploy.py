@@ -162,9 +162,10 @@ def test_compose_gives_every_process_what_must_be_chosen_and_nobody_else_the_pas
 def test_only_the_migration_knows_the_owner_in_kubernetes() -> None:
     workloads = objects("Deployment") | objects("Job")
     for name, one in workloads.items():
-        sources = one["spec"]["template"]["spec"]["containers"][0]["envFrom"]
-        named = {source.get("secretRef", {}).get("name") for source in sources}
-        assert ("postroom-owner" in named) == (name == "postroom-migration"), name
+        container = one["spec"]["template"]["spec"]["containers"][0]
+        taken = {each["valueFrom"]["secretKeyRef"]["name"] for each in container.get("env", []) if "valueFrom" in each}
+        taken |= {source.get("secretRef", {}).get("name") for source in container["envFrom"]}
+        assert ("postroom-owner" in taken) == (name == "postroom-migration"), name
     given: set[str] = set(objects("ConfigMap")["postroom"]["data"]) | set(objects("Secret")["postroom"]["stringData"])
     assert given >= MUST_BE_CHOSEN | MAY_BE_CHOSEN
 

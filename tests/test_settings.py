@@ -1,11 +1,14 @@
 """Settings are read from the environment, and refused by name."""
 
 import re
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
-from settings import DEVELOPMENT_SEALING_KEY, Settings, refused_settings
+from domain.jobs.urls.refused_settings import refused_settings
+from settings import DEVELOPMENT_SEALING_KEY, Settings, load, load_or_end
 
 
 @pytest.mark.parametrize(
@@ -136,3 +139,52 @@ def test_production_refuses_a_sealing_key_that_everybody_knows(
     assert "hunter2" not in str(caught.value)
     monkeypatch.setenv("POSTROOM_SEALING_KEYS", "one of our own,another")
     assert Settings().environment == "production"
+
+
+@pytest.fixture
+def anew() -> Iterator[None]:
+    """The environment is read, and forgotten afterwards."""
+    load.cache_clear()
+    yield
+    load.cache_clear()
+
+
+@pytest.mark.usefixtures("anew")
+def test_a_setting_may_lie_in_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    key = tmp_path / "anthropic_api_key"
+    key.write_text("hunter2hunter2\n")
+    monkeypatch.setenv("POSTROOM_ANTHROPIC_API_KEY_FILE", str(key))
+    monkeypatch.setenv("POSTROOM_ALERT_URL_FILE", "")
+    found = load_or_end()
+    assert found.anthropic_api_key.get_secret_value() == "hunter2hunter2"
+    assert found.alert_url.get_secret_value() == ""
+
+
+@pytest.mark.usefixtures("anew")
+def test_an_empty_file_is_an_empty_setting(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "key").touch()
+    monkeypatch.setenv("POSTROOM_ANTHROPIC_API_KEY_FILE", str(tmp_path / "key"))
+    assert load_or_end().anthropic_api_key.get_secret_value() == ""
+
+
+@pytest.mark.usefixtures("anew")
+def test_a_setting_that_is_given_twice_or_in_a_file_that_is_away_ends_the_process(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("POSTROOM_SEALING_KEYS_FILE", str(tmp_path / "away"))
+    with pytest.raises(SystemExit, match=r"Error: settings: .*No such file or directory: .*away"):
+        load_or_end()
+    monkeypatch.setenv("POSTROOM_SEALING_KEYS", "hunter2hunter2")
+    with pytest.raises(SystemExit, match="POSTROOM_SEALING_KEYS and POSTROOM_SEALING_KEYS_FILE are both set") as ended:
+        load_or_end()
+    assert "hunter2" not in str(ended.value)
+
+
+@pytest.mark.usefixtures("anew")
+def test_a_value_in_a_file_is_checked_and_not_shown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("hunter2hunter2,")
+    monkeypatch.setenv("POSTROOM_ENVIRONMENT", "production")
+    monkeypatch.setenv("POSTROOM_SEALING_KEYS_FILE", str(tmp_path / "key"))
+    with pytest.raises(SystemExit, match="POSTROOM_SEALING_KEYS: set POSTROOM_SEALING_KEYS to secrets") as ended:
+        load_or_end()
+    assert "hunter2" not in str(ended.value)

@@ -41,7 +41,8 @@ def settings_page() -> str:
     return page(
         "Settings",
         "Every setting is an environment variable. A bad value stops the process with the setting's name"
-        " and the reason.",
+        " and the reason. `POSTROOM_<NAME>_FILE` names a file with the value instead, as Docker and Kubernetes mount"
+        " secrets; white space around the value is left out.",
         table(("setting", "type", "default", "meaning"), rows),
     )
 

@@ -64,11 +64,19 @@ OF_PROFILE = _table(Scope.ORG_PROVIDER, tuple(replace(row, meaning=Request()) fo
 """A model that an agent's profile names may be wrong, or at its own limit, and parks no other org's job; a model of the
 settings parks all."""
 
+WITHOUT_KEY = (AnswerRow((0,), Us(KEY_WAIT), code="no_key"),)
+
 REQUEST = httpx2.Request("POST", "https://api.anthropic.com")
 """What the package's errors want to know beside the answer."""
 
 _MODEL = re.compile(r"[\w.:@-]{1,100}")
 _REQUEST_ID = re.compile(r"\w{1,64}")
+
+
+def off(now: datetime) -> Failure:
+    """Our failure where no key is set: as for one that is refused, jobs wait, and nobody is called."""
+    unset = VendorCall(PROVIDER, now, "messages", detail=", POSTROOM_ANTHROPIC_API_KEY is not set")
+    return failure_by(WITHOUT_KEY, ErrorAnswer(0), unset)
 
 
 def failure_of(refusal: RestAnswer, now: datetime, model: str, *, of_installation: bool) -> Failure:

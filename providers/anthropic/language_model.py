@@ -15,7 +15,7 @@ from providers.anthropic.conversation import (
     prompt_body,
     prompt_tokens_at_most,
 )
-from providers.anthropic.failures import failure_of
+from providers.anthropic.failures import failure_of, off
 from providers.anthropic.models import cost_microcents
 from providers.ports import Meter
 from providers.ports.language_model import ConversationAnswer, ConversationRequest, ModelAnswer, ModelRequest, Usage
@@ -51,6 +51,7 @@ class AnthropicModel(RestClient):
         """
         super().__init__(PROVIDER, timeout_s=timeout_s, meter=meter)
         self._clock = clock
+        self._is_off = not api_key
         self._url = f"{(base_url or OWN_ADDRESS).rstrip('/')}/v1/messages"
         self._headers = {
             "Authorization": f"Bearer {api_key}",
@@ -116,10 +117,12 @@ class AnthropicModel(RestClient):
         *,
         of_installation: bool,
     ) -> Shape:
-        """Make one metered call; returns the part of its answer that we read.
+        """Make one metered call; returns the part of its answer that we read. Without a key there is none.
 
         `of_installation` is whether the settings name the model; an agent's profile names a conversation's.
         """
+        if self._is_off:
+            raise off(self._clock())
         # Half of a surrogate pair, which mail may hold, has no UTF-8.
         sent = json.dumps(body, ensure_ascii=False).encode(errors="replace")
         answer = self.call(f"messages.{operation}", "POST", self._url + path, headers=self._headers, body=sent)

@@ -37,7 +37,7 @@ from tests.waiting import eventually
 
 ROOT = Path(__file__).resolve().parents[2]
 PROBED_WITHIN_S = 6.0
-"""By the clock: when the readiness probe of deploy/kubernetes/gateway.yaml gives up."""
+"""By the clock: when the readiness probe of deploy/kubernetes/fleet/gateway.yaml gives up."""
 HEALTH_CPU_S = 1.0
 OTHERS_CPU_S = 2.0
 BESIDE_TEXTS_CPU_S = 0.5

@@ -5,7 +5,14 @@ import sys
 import pytest
 from pydantic import SecretStr
 
-from commands.settings_checks import extras_checks, misspelt_settings, one_broker_check, settings_checks
+from commands.settings_checks import (
+    extras_checks,
+    misspelt_settings,
+    model_check,
+    one_broker_check,
+    push_check,
+    settings_checks,
+)
 from engine.app import app
 from settings import Settings
 from tests.commands.doctor.test_doctor import wrong
@@ -14,9 +21,35 @@ from tests.commands.doctor.test_doctor import wrong
 def test_the_development_key_is_wrong_in_production_only(settings: Settings) -> None:
     production = settings.model_copy(update={"environment": "production"})
     assert wrong(settings_checks(settings)) == set()
-    assert wrong(settings_checks(production)) == {"sealing key", "push settings"}
+    assert wrong(settings_checks(production)) == {"sealing key"}
     set_up = {"sealing_keys": SecretStr("a secret"), "pubsub_audience": "a", "pubsub_service_account": "b"}
     assert wrong(settings_checks(production.model_copy(update=set_up))) == set()
+
+
+def test_a_vendor_of_which_nothing_is_set_is_off_and_no_fault(settings: Settings) -> None:
+    production = settings.model_copy(update={"environment": "production"})
+    off = {one.name: one for one in (push_check(production), model_check(production))}
+    assert [one.ok for one in off.values()] == [True, True]
+    assert off["push settings"].finding.startswith("Google is off: POSTROOM_GOOGLE_CLIENT_ID is not set")
+    assert off["model key"].finding.startswith("Anthropic is off: POSTROOM_ANTHROPIC_API_KEY is not set")
+
+
+def test_what_connected_mailboxes_need_is_missed(settings: Settings) -> None:
+    google = {"environment": "production", "google_client_id": "c", "google_client_secret": SecretStr("a secret")}
+    production = settings.model_copy(update=google)
+    assert wrong([push_check(production), model_check(production)]) == {"push settings", "model key"}
+    half = settings.model_copy(update={"environment": "production", "pubsub_audience": "a"})
+    assert wrong([push_check(half)]) == {"push settings"}
+    whole = {"pubsub_audience": "a", "pubsub_service_account": "b", "anthropic_api_key": SecretStr("key")}
+    found = production.model_copy(update=whole)
+    assert [one.finding for one in (push_check(found), model_check(found))] == ["set", "set"]
+
+
+def test_a_setting_in_a_file_is_known_and_a_misspelt_one_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POSTROOM_SEALING_KEYS_FILE", "/run/secrets/sealing_keys")
+    assert misspelt_settings() == {}
+    monkeypatch.setenv("POSTROOM_SEALNG_KEYS_FILE", "/run/secrets/sealing_keys")
+    assert misspelt_settings() == {"POSTROOM_SEALNG_KEYS_FILE": "POSTROOM_SEALING_KEYS_FILE"}
 
 
 def test_a_misspelt_setting_is_named_with_the_one_that_was_meant(

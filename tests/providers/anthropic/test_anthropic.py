@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from anthropic import Anthropic
 
-from domain.jobs.failures import CallState, Transient
+from domain.jobs.failures import CallState, Scope, Throttled, Transient
 from providers.anthropic.conversation import conversation_body, prompt_body
 from providers.anthropic.language_model import AnthropicModel
 from providers.ports.language_model import LanguageModel, ModelAnswer, ModelRequest, Usage
@@ -181,3 +181,18 @@ def test_an_answer_that_trickles_ends_with_the_calls_time(head: bytes) -> None:
     ):
         model.ask(question())
     assert caught.value.call_state is CallState.IN_DOUBT
+
+
+def test_without_a_key_nobody_is_called_and_all_wait() -> None:
+    with (
+        Wire(reply(200, message(CALL))) as wire,
+        AnthropicModel(api_key="", base_url=wire.url, timeout_s=5, meter=unmetered, clock=lambda: NOW) as model,
+    ):
+        with pytest.raises(Throttled, match="POSTROOM_ANTHROPIC_API_KEY is not set") as caught:
+            model.ask(question())
+        assert wire.seen == []
+    assert (caught.value.code, caught.value.scope, caught.value.provider) == (
+        "anthropic.no_key",
+        Scope.PROVIDER,
+        "anthropic",
+    )

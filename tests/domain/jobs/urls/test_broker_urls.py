@@ -9,8 +9,9 @@ from pydantic import SecretStr, ValidationError
 from redis import Redis
 
 from domain.jobs.urls.broker_urls import checked_broker_url, is_rabbitmq, is_redis
+from domain.jobs.urls.refused_settings import refused_settings
 from engine.broker.publisher import connect_to
-from settings import Settings, refused_settings
+from settings import Settings
 from tests.house.reading import ROOT
 
 TAKEN = (
