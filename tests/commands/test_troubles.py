@@ -14,7 +14,6 @@ from pydantic import SecretStr
 from commands.doctor import (
     broker_check,
     examine,
-    model_check,
     names_check,
     of_ledger,
 )
@@ -190,15 +189,6 @@ def test_settings_under_which_no_lease_holds_end_with_one_line() -> None:
     assert said.startswith("Error: settings: provider_call_limit_s: 9 must be less than 6.66667")
     said = celery("jobs", "list", environment={"POSTROOM_BURST": "hunter2"})
     assert said.startswith("Error: settings: POSTROOM_BURST: ")
-
-
-def test_a_model_key_that_is_not_set_is_named(settings: Settings) -> None:
-    strict = Runtime(settings.model_copy(update={"environment": "production"}))
-    assert not model_check(strict).ok
-    strict.close()
-    given = Runtime(settings.model_copy(update={"anthropic_api_key": SecretStr("hunter2")}))
-    assert model_check(given).ok
-    given.close()
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from operations.health import Looking, package_check
+from operations.fleet_checks import Looking
+from operations.health import package_check
 from sandbox.servers.child_process import ChildProcess, Command
 from storage.postgres.readiness import Check
 from tests.examples.shop.running_shop import HAS_THE_SHOP, PROJECT

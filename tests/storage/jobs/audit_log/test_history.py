@@ -37,7 +37,7 @@ def test_rows_of_each_span_go_when_their_time_is_over(database: Connection, stor
     assert len(gone) == 8
     for table in ("job_minutes", "queue_samples"):
         oldest = f"select span, max(now() - minute) from {table} group by 1 order by 1"
-        found = dict(database.execute(oldest.encode()).fetchall())
+        found: dict[int, timedelta] = dict(database.execute(oldest.encode()).fetchall())
         ages = {step: found[span] + timedelta(hours=1) for step, span in history.SPANS.items()}
         assert {step: round(age / timedelta(days=1), 3) for step, age in ages.items()} == {
             step: kept / timedelta(days=1) for step, kept in KEPT.items()
@@ -147,7 +147,7 @@ def test_a_rare_type_is_found_by_longer_spans_where_the_shorter_are_gone(
 ) -> None:
     for step, span in history.SPANS.items():
         if span in gone:
-            monkeypatch.setitem(KEPT, step, timedelta(hours=1))  # type: ignore[arg-type] # a dict
+            monkeypatch.setitem(KEPT, step, timedelta(hours=1))
     database.execute(
         "delete from job_minutes where span = any (%s) and minute < now() - interval '1 hour'", (list(gone),)
     )
