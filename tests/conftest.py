@@ -3,7 +3,7 @@
 import gc
 import secrets
 import tempfile
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 from kombu import pools
 from kombu.resource import Resource
-from psycopg import Connection, connect
+from psycopg import Connection
 from pydantic import SecretStr
 
 import tasks  # noqa: F401 - fills the catalogue
@@ -30,6 +30,8 @@ from storage.postgres.store_mark import mark_store
 from tests.doubles.factories import make_org
 from tests.doubles.mail_environment import MailEnvironment, running_environment
 from tests.doubles.told_people import ToldPeople, told_people
+from tests.servers.kept_database import KeptDatabase
+from tests.servers.kept_sessions import keep_sessions, owner_session
 from tests.servers.published import COPIED, publish_once, published_template
 from tests.servers.python_processes import PreparedPython
 from tests.servers.quiet_room import room
@@ -114,6 +116,7 @@ def pytest_configure(config: pytest.Config) -> None:
         _take_own_folder(config)
     if config.option.fuzz_seed is None:
         config.option.fuzz_seed = secrets.randbelow(2**32)
+    keep_sessions()
     PreparedPython.address = getattr(config, "workerinput", {}).get(HANDED_OVER, {}).get("python_address", "")
     # Where `rich` is installed, structlog draws each traceback with sources and variables: up to seconds of CPU each.
     plain = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
@@ -178,15 +181,37 @@ def published(servers: SessionServers) -> Iterator[str]:
         yield name
 
 
+@pytest.fixture(scope="session")
+def kept_databases(servers: SessionServers, published: str) -> Iterator[Mapping[str, KeptDatabase]]:
+    """By their templates, the databases that serve one test after another."""
+    with ExitStack() as stack:
+        kinds = {TEMPLATE: "plain", published: COPIED}
+        databases = {template: KeptDatabase(servers, template, kind) for template, kind in kinds.items()}
+        for one in databases.values():
+            stack.callback(one.close)
+        yield databases
+
+
 @pytest.fixture
-def database_url(servers: SessionServers, published: str, request: pytest.FixtureRequest) -> Iterator[str]:
-    """The owner's URL of a migrated database that belongs to this test alone.
+def database_url(
+    kept_databases: Mapping[str, KeptDatabase], published: str, request: pytest.FixtureRequest
+) -> Iterator[str]:
+    """The owner's URL of a migrated database that belongs to this test alone, in its first state.
 
     Where a process of the fleet is asked for, too, the catalogue is published in it.
     """
-    of_process = PROCESSES & set(request.fixturenames)
-    template, named = (published, COPIED) if of_process else (TEMPLATE, "test")
-    with temporary_database(servers, template=template, named=named) as url:
+    template = published if PROCESSES & set(request.fixturenames) else TEMPLATE
+    with kept_databases[template].lend() as url:
+        yield url
+
+
+@pytest.fixture
+def fresh_database_url(servers: SessionServers) -> Iterator[str]:
+    """The same of a new database, whose sessions are new, too: for tests of how sessions begin, and what ends them.
+
+    A folder or a file of such tests has it as its `database_url`.
+    """
+    with temporary_database(servers, template=TEMPLATE) as url:
         yield url
 
 
@@ -200,7 +225,7 @@ def empty_database_url(servers: SessionServers) -> Iterator[str]:
 @pytest.fixture
 def database(database_url: str) -> Iterator[Connection]:
     """An autocommitting connection of the owner to this test's database, to look at what the code under test did."""
-    with connect(database_url, autocommit=True) as connection:
+    with owner_session(database_url) as connection:
         yield connection
 
 

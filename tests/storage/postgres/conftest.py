@@ -1,0 +1,9 @@
+"""How sessions begin, and what a role and a database say of them, is tested on sessions that are new."""
+
+import pytest
+
+
+@pytest.fixture
+def database_url(fresh_database_url: str) -> str:
+    """The owner's URL of a new database."""
+    return fresh_database_url
