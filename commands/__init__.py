@@ -16,6 +16,7 @@ from commands.doctor import doctor
 from commands.jobs import jobs
 from commands.mail.rules import rules
 from commands.operations import AREAS
+from commands.orgs import orgs
 from commands.planning import planning
 from commands.secrets import secrets
 from commands.workflows import workflows
@@ -28,6 +29,7 @@ __all__ = [
     "deadletters",
     "doctor",
     "jobs",
+    "orgs",
     "planning",
     "rules",
     "secrets",
