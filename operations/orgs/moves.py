@@ -100,7 +100,7 @@ class MoveWork:
         ends_at = time.monotonic() + self.patience.waits_s + longer_s
         while left := what_is_left():
             if time.monotonic() >= ends_at:
-                raise Transient(f"{left}; {GOES_ON}", code="org.waits")
+                raise Transient(f"{left}; {GOES_ON}")
             NEVER.wait(PAUSE_S)
 
 
@@ -122,7 +122,7 @@ def move(
     with cells.source.transaction() as tx:
         begun = moving.move(tx, work.org_id)
     if begun is not None and begun.state in {moving.LEAVING, moving.LEFT} and begun.cell != cells.there:
-        raise Conflict(f"the org is in the cell {begun.cell}, or on its way there", code="org.moved")
+        raise Conflict(f"the org is in the cell {begun.cell}, or on its way there")
     given_back = 0
     if begun is None or begun.state != moving.LEFT:
         _check(work)
@@ -139,7 +139,7 @@ def stay(database: Database, named: str, *, by: Origin) -> UUID:
     with database.ledger() as tx:
         org_id = orgs.find(tx, named)
         if not moving.reopen(tx, org_id):
-            raise Conflict("the org is not on its way", code="org.stays")
+            raise Conflict("the org is not on its way")
         gates.open_gate(tx, "org", str(org_id), Cause.MOVE)
         deeds.record(tx, "org.stayed", {}, by=by, org_id=org_id)
     return org_id
@@ -228,7 +228,7 @@ def _hand_over(work: MoveWork) -> None:
                 raise
             if time.monotonic() >= ends_at:
                 why = f"somebody changes the org's rows, or has locked one; {GOES_ON}"
-                raise Transient(why, code="org.busy") from error
+                raise Transient(why) from error
         else:
             return
         NEVER.wait(PAUSE_S)
@@ -256,7 +256,7 @@ def _hand_over_once(work: MoveWork) -> None:
                 if before[name] != after[name]
             ]
             if wrong:
-                raise Conflict(f"what came is not what left: {'; '.join(wrong)}", code="org.differs")
+                raise Conflict(f"what came is not what left: {'; '.join(wrong)}")
             moving.arrive(coming, org_id, cells.here, by=work.by.actor_id)
         work.done(MoveStep.COPIED)
 
@@ -265,11 +265,11 @@ def _hold(work: MoveWork, leaving: Transaction) -> None:
     """Begin the snapshot; raises where somebody has let the org stay or its jobs run, or exports its events."""
     held = moving.hold(leaving, work.org_id, work.cells.there)
     if held is None:
-        raise Conflict("the org stays: somebody has taken the move back", code="org.stays")
+        raise Conflict("the org stays: somebody has taken the move back")
     if held.held:
-        raise Conflict(f"workers hold {held.held} jobs of the org: somebody has opened its gate", code="org.opened")
+        raise Conflict(f"workers hold {held.held} jobs of the org: somebody has opened its gate")
     if held.exports:
-        raise Transient(f"an export of the audit log is under way; {GOES_ON}", code="org.waits")
+        raise Transient(f"an export of the audit log is under way; {GOES_ON}")
 
 
 def _open(work: MoveWork, given_back: int) -> MovedOrg:
@@ -278,13 +278,13 @@ def _open(work: MoveWork, given_back: int) -> MovedOrg:
     with cells.target.transaction() as tx:
         came = moving.move(tx, org_id)
         if came is None or came.state not in {moving.ARRIVING, moving.ARRIVED}:
-            raise Conflict(f"the ledger of the cell {cells.there} has not the org", code="org.lost")
+            raise Conflict(f"the ledger of the cell {cells.there} has not the org")
         counts = moving.sums(tx, org_id)
         moved = MovedOrg(org_id, cells.there, len(counts), sum(one.rows for one in counts.values()), given_back)
         if came.state == moving.ARRIVED:
             return moved
         if not moving.open_arrived(tx, org_id):
-            raise Transient(f"the clock of the other ledger is behind this one's; {GOES_ON}", code="org.clock")
+            raise Transient(f"the clock of the other ledger is behind this one's; {GOES_ON}")
         gates.open_gate(tx, "org", str(org_id), Cause.MOVE)
         facts: JsonObject = {"cell": cells.there, "from": cells.here, "rows": moved.rows, "given_back": given_back}
         deeds.record(tx, "org.moved", facts, by=work.by, org_id=org_id)

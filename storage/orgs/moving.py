@@ -84,7 +84,7 @@ def move(tx: Transaction, org_id: UUID) -> OrgMove | None:
 def begin(tx: Transaction, org_id: UUID, to: str, *, by: str) -> None:
     """Write down that the org leaves; raises `Conflict` where somebody else has."""
     if not tx.run("begin_move", org_id=org_id, cell=to, actor_id=by):
-        raise Conflict("the org is on its way already", code="org.moving")
+        raise Conflict("the org is on its way already", code="move.begun")
 
 
 def close(tx: Transaction, org_id: UUID) -> None:
@@ -142,7 +142,7 @@ def hand_over(source: Transaction, target: Transaction, org_id: UUID) -> None:
     Nothing is committed. Raises `Conflict` where the other ledger has the org.
     """
     if target.run("find_open_org", org_id=org_id):
-        raise Conflict("the other cell has the org, too", code="org.in_two_cells")
+        raise Conflict("the other cell has the org, too", code="move.in_two_cells")
     _unguarded(target)
     leaving = tables(source, org_id)
     source.run("name_doors", org_id=org_id)

@@ -44,7 +44,7 @@ where next_check_at is not null and state in ('claimed', 'running') and org_id =
 with held as materialized (
   select org_id from org_moves where org_id = %(org_id)s and state = 'leaving' and cell = %(cell)s for update nowait
 ), unfinished as materialized (
-  select state from jobs where org_id = %(org_id)s and finished_at is null for update
+  select state from jobs where org_id = %(org_id)s and finished_at is null order by id for update
 )
 select (select count(*) from unfinished where state in ('claimed', 'running')) as held,
   (select count(*) from audit_exports where exported_at is null) as exports
