@@ -10,6 +10,7 @@ from pydantic import AliasChoices, Field, SecretStr, ValidationError, Validation
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from domain.jobs.urls.broker_urls import BrokerUrl, LimitsUrl, QueuePrefix, ResultsUrl, is_rabbitmq, is_redis
+from domain.jobs.urls.cells import CellGateways, CellName
 from domain.jobs.urls.origins import check_address, check_provider, origin_of
 from domain.jobs.urls.refused_settings import refused_settings
 from domain.planning.files.artifact_urls import ArtifactsUrl
@@ -38,20 +39,18 @@ class Settings(BaseSettings):
 
     environment: Literal["development", "production"] = Field(
         "development",
-        description="`production` refuses the public sealing key of development, and makes"
-        " `celery -A tasks doctor` fail where `development` only remarks.",
+        description="`production` refuses the public sealing key; `doctor` fails there where `development` remarks.",
     )
     database_url: SecretStr = Field(
         SecretStr("postgresql://postgres@127.0.0.1:5432/postroom"),
-        description="The owner's connection, for migrations. The engine's login follows from it where it is not given,"
-        " and from the engine's the other two.",
+        description="The owner's connection, for migrations. Without a login of its own, the engine's follows from it.",
     )
     ledger_database_url: SecretStr | None = Field(None, description="The engine's login (role postroom_ledger).")
     tenant_database_url: SecretStr | None = Field(None, description="The handlers' login (role postroom_tenant).")
     auditor_database_url: SecretStr | None = Field(None, description="That of audit.enrich (role postroom_auditor).")
     watch_database_url: SecretStr | None = Field(None, description="That of KEDA and Grafana (role postroom_watch).")
     database_pool_size: int = Field(
-        10, ge=1, le=500, description="Connections per process and role, at most; a worker's loop has one more."
+        10, ge=1, le=500, description="Connections per process and role; a worker's loop has one more."
     )
     statement_timeout_s: float = Field(
         15.0,
@@ -130,7 +129,10 @@ class Settings(BaseSettings):
         description="The gateway's address as browsers see it: `https://mail.example.org`. Google sends owners of"
         " mailboxes back to `/oauth/google/callback` there. Empty: nobody can connect a mailbox by browser.",
     )
-    console: bool = Field(default=True, description="Whether the gateway serves `/console`, once there is an operator.")
+    cell: CellName = Field("", description="This cell's name, where there are several: `eu1`. Empty: the only one.")
+    cells: CellGateways = Field({}, description="Gateways of other cells, as JSON by name, for moved orgs' callers.")
+    cell_database_urls: dict[str, SecretStr] = Field({}, description="Owners' URLs of other cells, for `orgs move`.")
+    console: bool = Field(default=True, description="Whether `/console` is served, once there is an operator.")
     oidc_issuer: str = Field(
         "",
         description="The issuer of the OpenID Connect provider at which operators have accounts:"
@@ -141,9 +143,7 @@ class Settings(BaseSettings):
     oidc_client_secret: SecretStr = Field(SecretStr(""), description="That client's secret.")
     google_client_id: str = Field("", description="The OAuth client of this installation.")
     google_client_secret: SecretStr = Field(SecretStr(""), description="The OAuth client's secret.")
-    google_request_timeout_s: float = Field(
-        30.0, gt=0, description="Seconds one Gmail call may take in all, repetitions too."
-    )
+    google_request_timeout_s: float = Field(30.0, gt=0, description="Seconds of one Gmail call, its repetitions too.")
     fallback_sync_s: int = Field(
         900, ge=60, le=86_400, description="Seconds between two syncs of all mailboxes through history."
     )
@@ -203,9 +203,7 @@ class Settings(BaseSettings):
         "webhook", description="What stands at the alert URL: a receiver of your own, or a webhook of Discord."
     )
     alert_url: SecretStr = Field(
-        SecretStr(""),
-        description="Where alerts are posted: dead letters, lost consent, a provider that refuses all calls. Empty:"
-        " they are only logged and audited.",
+        SecretStr(""), description="Where alerts are posted. Empty: they are only logged and audited."
     )
     alert_secret: SecretStr = Field(
         SecretStr(""), description="Signs each alert to a receiver of your own; Discord needs none."
@@ -234,8 +232,7 @@ class Settings(BaseSettings):
     discord_public_key: str = Field(
         "",
         pattern="^([0-9a-fA-F]{64})?$",
-        description="The public key of the bot's application, 64 hexadecimal digits; verifies presses of its buttons."
-        " Empty refuses every press.",
+        description="The public key of the bot's application: verifies presses. Empty refuses every press.",
     )
 
     twilio_api_url: str = Field("https://api.twilio.com", description="Twilio's API, for orgs that send text messages.")

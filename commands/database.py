@@ -15,6 +15,7 @@ from engine.runtime import runtime
 from observability.on_demand import on_demand
 from storage.mail.accounts import spec026
 from storage.mail.accounts.spec026 import AdoptedTables
+from storage.orgs import moving
 from storage.postgres.database import Transaction
 from storage.postgres.readiness import newest_revision
 
@@ -51,6 +52,11 @@ def adopt_spec026(operator_name: str, as_json: bool) -> None:  # noqa: FBT001 - 
     show_document("database", report, as_json=as_json)
 
 
+def _name_cell(tx: Transaction) -> None:
+    """Write which cell this is, for whoever moves an org here."""
+    moving.name_cell(tx, runtime().settings.cell, runtime().sealer)
+
+
 def _upgrade(adopt: Callable[[Transaction, Origin], AdoptedTables | Invalid | None], by: Origin) -> dict[str, object]:
     """Migrate, then adopt the old tables; returns what became of them, and nothing where there are none."""
     report: dict[str, object] = {}
@@ -63,5 +69,5 @@ def _upgrade(adopt: Callable[[Transaction, Origin], AdoptedTables | Invalid | No
                 report["old_tables"] = f"left as they are: {refusal.reason}"
 
     upgrade: Any = on_demand("storage.postgres.migrate:upgrade")
-    upgrade(runtime().settings, write_catalogue, adopt_old_tables)
+    upgrade(runtime().settings, write_catalogue, _name_cell, adopt_old_tables)
     return report

@@ -17,6 +17,7 @@ from domain.jobs.failures import Gone
 from domain.planning.calendars.ranges import ByteRange, wanted_range
 from domain.planning.files.digests import written
 from domain.planning.files.links import ArtifactLink, disposition, read_until
+from gateway.http.cells import send_on
 from gateway.http.problems import RefusedPart
 from gateway.http.request_ids import origin_of
 from gateway.http.resources import Resources, resources_of
@@ -49,6 +50,8 @@ async def link_holder(
     if named is not None and ends is not None:
         found = await run_in_threadpool(_readable, resources, named, ends, sig)
     if found is None:
+        if named is not None:
+            await run_in_threadpool(send_on, request, named)
         raise RefusedPart(status.HTTP_404_NOT_FOUND, "no_such_link", NOT_GOOD)
     with resources.downloads.hold(found.org_id):
         yield found

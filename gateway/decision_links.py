@@ -23,6 +23,7 @@ from domain.jobs.job import ActorType
 from domain.orgs.access.api_keys import Role
 from domain.orgs.privacy.redaction import redact
 from gateway.http.bodies import PressedForm, form_fields
+from gateway.http.cells import send_on
 from gateway.http.org_slots import in_slot_of_org
 from gateway.http.request_ids import origin_of
 from gateway.http.resources import resources_of
@@ -67,6 +68,8 @@ def link_holder(request: Request, approval_id: str, person: str = "", sig: str =
     resources.limiter.count(link.user_id)
     with resources.database.ledger() as tx:
         found = subjects.find(tx, link.approval_id)
+    if found is None:
+        send_on(request, link.user_id)
     return None if found is None else KnownDecisionLink(link, found.org_id)
 
 

@@ -18,6 +18,7 @@ from domain.notifications.channels import Channel, Choice, category_of
 from domain.notifications.unsubscribing import UnsubscribeLink
 from domain.orgs.access.api_keys import Role
 from gateway.http.bodies import PressedForm
+from gateway.http.cells import elsewhere, press_there
 from gateway.http.org_slots import in_slot_of_org
 from gateway.http.request_ids import origin_of
 from gateway.http.resources import resources_of
@@ -31,6 +32,7 @@ router = APIRouter()
 
 FIELD, VALUE = b"List-Unsubscribe", b"One-Click"
 """What both the mail program and our button send, as a form or as multipart (RFC 8058, section 3.2)."""
+ONE_CLICK = FIELD + b"=" + VALUE
 _FORM = (
     '<form method="post"><input type="hidden" name="List-Unsubscribe" value="One-Click">'
     "<button>Stop e-mail about {category}</button></form>"
@@ -44,6 +46,8 @@ class KnownUnsubscribeLink:
 
     said: UnsubscribeLink
     org_id: UUID
+    there: str | None = None
+    """The gateway of the cell to which the org has moved; None while it is here, or where nobody knows."""
 
 
 def link_holder(request: Request, user_id: str, category: str = "", sig: str = "") -> KnownUnsubscribeLink | None:
@@ -62,7 +66,10 @@ def link_holder(request: Request, user_id: str, category: str = "", sig: str = "
     resources.limiter.count(said.user_id)
     with resources.database.ledger() as tx:
         org_id = people.org_of(tx, said.user_id)
-    return None if org_id is None else KnownUnsubscribeLink(said, org_id)
+    if org_id is not None:
+        return KnownUnsubscribeLink(said, org_id)
+    moved = elsewhere(request, said.user_id)
+    return None if moved is None else KnownUnsubscribeLink(said, moved.org_id, moved.gateway)
 
 
 LinkHolder = Annotated[KnownUnsubscribeLink | None, Depends(in_slot_of_org(link_holder), scope="function")]
@@ -89,9 +96,17 @@ def stop(request: Request, form: PressedForm, link: LinkHolder) -> Response:
     if FIELD not in form or VALUE not in form:
         return show(link)
     resources, said = resources_of(request), link.said
+    if link.there is not None:
+        # Mail programs that press by themselves follow no redirect (RFC 8058, section 3.2).
+        press_there(request, link.there, ONE_CLICK)
+        return _stopped(said.category)
     with resources.database.ledger() as tx:
         origin = origin_of(request, f"unsubscribe:{said.user_id}", ActorType.USER)
         call = resources.call(origin, Role.WRITER, "unsubscribe link", org_id=link.org_id, within=tx)
         set_preference(call, said.user_id, category=said.category, channel=Channel.EMAIL, choice=Choice.OFF)
     log.info("unsubscribed", org_id=str(link.org_id), category=said.category)
-    return page(HTTPStatus.OK, f"E-mail about {said.category} has stopped", "You need do nothing more.")
+    return _stopped(said.category)
+
+
+def _stopped(category: str) -> Response:
+    return page(HTTPStatus.OK, f"E-mail about {category} has stopped", "You need do nothing more.")

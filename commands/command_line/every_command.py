@@ -16,11 +16,25 @@ from commands.doctor import doctor
 from commands.jobs import jobs
 from commands.mail.rules import rules
 from commands.operations import AREAS
+from commands.orgs import orgs
 from commands.planning import planning
 from commands.secrets import secrets
 from commands.workflows import workflows
 
-OF_MODULES = (accounts, artifacts, audit, database, deadletters, doctor, jobs, planning, rules, secrets, workflows)
+OF_MODULES = (
+    accounts,
+    artifacts,
+    audit,
+    database,
+    deadletters,
+    doctor,
+    jobs,
+    orgs,
+    planning,
+    rules,
+    secrets,
+    workflows,
+)
 
 COMMANDS: Mapping[str, click.Command] = vars(AREAS) | {str(command.name): command for command in OF_MODULES}
 """Those that areas declare, and those of modules of their own."""

@@ -14,3 +14,5 @@ class Cause(StrEnum):
     """The account's owner has to connect it again, or somebody has to set an org's credentials anew."""
     BUDGET = "budget"
     """The org has no money left for the provider."""
+    MOVE = "move"
+    """The org is on its way to another cell."""

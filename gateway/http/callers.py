@@ -14,6 +14,7 @@ from domain.jobs.failures import Forbidden, Invalid
 from domain.orgs.access.api_keys import Role
 from domain.orgs.access.operators import CONSOLE, NEW_PASSWORD, PROVIDER_RETURN, PROVIDER_START, SIGN_IN
 from gateway.http.bodies import read_body
+from gateway.http.cells import refuse_moved_key
 from gateway.http.org_slots import in_slot_of_org
 from gateway.http.problems import RefusedPart
 from gateway.http.resources import resources_of
@@ -76,9 +77,11 @@ def key_holder(request: Request) -> Caller | None:
 
 
 def known_caller(request: Request, _scheme: Annotated[object, Depends(BEARER)] = None) -> Caller:
-    """Whoever has an API key that is good; 401 without one, 429 above its rate."""
+    """Whoever has an API key that is good; 401 without one, 421 where its org has moved, 429 above its rate."""
     caller = key_holder(request)
     if caller is None:
+        _scheme, text = get_authorization_scheme_param(request.headers.get("authorization"))
+        refuse_moved_key(request, text.strip())
         raise RefusedPart(
             status.HTTP_401_UNAUTHORIZED,
             "unauthorised",

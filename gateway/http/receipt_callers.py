@@ -14,6 +14,7 @@ from domain.jobs.failures import CredentialsLost, Gone, Invalid
 from domain.notifications.channels import Channel
 from domain.notifications.receipts import Receipt, SmsReply, email_receipt, sms_receipt, sms_reply
 from gateway.http.bodies import form_fields, read_body
+from gateway.http.cells import refuse_moved
 from gateway.http.org_slots import in_slot_of_org
 from gateway.http.resources import Resources, resources_of
 from providers.secret_texts import read_texts
@@ -83,7 +84,8 @@ def twilio_callback(request: Request, delivery_id: UUID, body: CallbackBody) -> 
 
 
 def twilio_reply(request: Request, org_id: UUID, body: CallbackBody) -> IncomingSms:
-    """Twilio on behalf of the org to whose number a text came; 403 for a forgery."""
+    """Twilio on behalf of the org to whose number a text came; 403 for a forgery, 421 where the org has moved."""
+    refuse_moved(request, org_id)
     found = _twilio_fields(request, org_id, f"/webhooks/twilio/replies/{org_id}", body)
     return IncomingSms(org_id, found.get("From", "")[:100], sms_reply(found))
 
@@ -116,6 +118,7 @@ def resend_callback(request: Request, org_id: UUID, body: CallbackBody) -> Email
     with resources.database.tenant(org_id) as tx:
         secret = _secret(tx, resources, org_id, RESEND_SECRET)
     if secret is None:
+        refuse_moved(request, org_id)
         return None
     try:
         is_signed = svix.is_signed(secret, dict(request.headers), body, datetime.now(UTC))

@@ -108,6 +108,8 @@ def open_gate(
 ) -> OpenedGate:
     """Let jobs run again; those that no other gate keeps back are let out at once."""
     _check_scope(call, scope)
+    if cause is Cause.MOVE:
+        raise Invalid("cause", "is opened by the move itself; `orgs stay` takes a move back")
     with call.writing() as tx:
         opened = _open(tx, scope, key, cause)
         facts = {"scope": scope.value, "key": opened} | ({"cause": cause.value} if cause else {})

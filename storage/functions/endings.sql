@@ -50,6 +50,10 @@ begin
   if tg_op = 'UPDATE' and old.state = new.state then
     return null;
   end if;
+  -- A dead job that comes from another cell brings its letter along.
+  if tg_op = 'INSERT' and coalesce(current_setting('postroom.moves', true), '') = 'on' then
+    return null;
+  end if;
   if tg_op = 'UPDATE' and (old.finished_at is not null or (old.state, new.state) not in (
     ('queued', 'claimed'), ('queued', 'running'), ('queued', 'canceled'),
     ('claimed', 'running'), ('claimed', 'queued'), ('claimed', 'succeeded'), ('claimed', 'failed'), ('claimed', 'dead'), ('claimed', 'canceled'),

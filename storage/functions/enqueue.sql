@@ -91,8 +91,8 @@ begin
     of_parent := case when of_parent is not null then (origin ->> 'job_id')::uuid end;
     of_replay := null;
   end if;
-  if not exists (select from orgs o where o.id = for_org) then
-    raise exception 'org_id: names no org' using errcode = '23503', constraint = 'jobs_org_id_fkey';
+  if not exists (select from orgs o where o.id = for_org and o.closed_since is null) then
+    perform postroom.refuse_closed_orgs(array[for_org]);
   end if;
   if given_keys_of = 'client' then
     perform postroom.refuse_erased_orgs(array[for_org]);

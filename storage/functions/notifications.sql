@@ -139,10 +139,13 @@ $$;
 create or replace trigger contact_points_have_a_hash before insert on contact_points
   for each row execute function postroom.hash_contact_address();
 
--- A person's own address is one to write to: who adds a person to an org answers for it.
+-- A person's own address is one to write to: who adds a person to an org answers for it. A person who comes from another cell brings it along.
 create or replace function postroom.keep_own_address() returns trigger
 language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
 begin
+  if coalesce(current_setting('postroom.moves', true), '') = 'on' then
+    return null;
+  end if;
   insert into contact_points (org_id, user_id, channel, address, verified_at) values (new.org_id, new.id, 'email', new.email, now())
   on conflict do nothing;
   return null;

@@ -45,7 +45,7 @@ def org_of(tx: Transaction, scope: str, key: str) -> UUID | None:
 
 
 def open_gate(tx: Transaction, scope: str, key: str, cause: Cause | None = None) -> bool:
-    """Open a gate for one cause, or for all of them, and wake the relay; false when it was not closed.
+    """Open a gate for one cause, or for all but a move, and wake the relay; false when it was not closed.
 
     The jobs are let out when no cause keeps it closed any more.
     """

@@ -1,8 +1,8 @@
 -- name: open_gate
--- Opens a gate for one cause or for all; returns a row for each that was closed, and wakes the relay, which lets out what waits.
+-- Opens a gate for one cause or for all but a move, which opens its own; returns a row for each that was closed, and wakes the relay, which lets out what waits.
 -- Somebody has looked at the cause: how long the gate was closed is forgotten.
 update gates set until = now(), guess = null
-where scope = %(scope)s and key = %(key)s and (%(cause)s::text is null or cause = %(cause)s) and (until is null or until > now())
+where scope = %(scope)s and key = %(key)s and case when %(cause)s::text is null then cause <> 'move' else cause = %(cause)s end and (until is null or until > now())
 returning cause, pg_notify('postroom_due', 'gate')
 
 -- name: find_org_of_gate

@@ -48,7 +48,8 @@ def find(tx: Transaction, text: str) -> UUID:
         raise Invalid("org", "must not be empty")
     rows = tx.raw("select id from orgs where id::text = %(text)s or name = %(text)s limit 2", {"text": text})
     if not rows:
-        raise Gone(f"there is no org {text}")
+        left = tx.raw("select cell from org_moves where org_id::text = %(text)s and state = 'left'", {"text": text})
+        raise Gone(f"the org {text} has moved to the cell {left[0].cell}" if left else f"there is no org {text}")
     if len(rows) > 1:
         raise Invalid("org", f"several orgs are named {text}; give the id")
     return UUID(str(rows[0].id))

@@ -103,6 +103,11 @@ class Transaction:
         self.send()
         return fetch(self._connection, sql, parameters or {}, columns=columns)
 
+    def driver(self) -> "psycopg.Connection[Any]":
+        """The driver's connection, for COPY, which goes by no statement of ours."""
+        self.send()
+        return cast("psycopg.Connection[Any]", self._connection.connection.driver_connection)
+
     def send(self) -> None:
         """Send what waits, and read the answers."""
 
@@ -225,8 +230,7 @@ class TenantTransaction(Transaction):
             return
         self.send()
         with translated():
-            lent = cast("psycopg.Connection[Any]", self._connection.connection.driver_connection)
-            began_at = restore_settings(lent, self._sealed)
+            began_at = restore_settings(self.driver(), self._sealed)
         if began_at != self._began.answer[0].began_at:
             raise Forbidden("a handler's statement ended its transaction")
 

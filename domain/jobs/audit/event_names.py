@@ -25,6 +25,9 @@ OF_NO_OPERATION = frozenset(
         "key.revoked",
         "notification.refused",
         "operator.looked",
+        "org.leaving",
+        "org.moved",
+        "org.stayed",
         "secret.removed",
         "secret.set",
     }

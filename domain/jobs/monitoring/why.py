@@ -207,6 +207,8 @@ def _gate(job: JobFacts, gate: ClosedGate) -> str:
             return f"The credentials of {subject} are refused or missing{since}{until}; set them anew{reason}."
         case Cause.BUDGET:
             return f"The money of {subject} is spent{since}{until}{reason}."
+        case Cause.MOVE:
+            return f"{_upper(subject)} is on its way to another cell{since}{until}{reason}."
 
 
 def _behind_key(job: JobFacts) -> Why:

@@ -63,6 +63,8 @@ from (
         case when a.event = 'job.deadlettered' then postroom.failure_is_told(a.job_id, a.attempt, a.id) else false end as told
       from audit_entries a left join job_types t on t.name = a.job_type
       where a.id > %(after)s and a.id <= %(upto)s
+        -- An org that has come from another cell was counted there until then.
+        and not exists (select from org_moves m where m.org_id = a.org_id and a.at <= m.counted_before)
       offset 0  -- keeps PostgreSQL from working out a value above more than once
     ) as e
     offset 0
@@ -86,6 +88,7 @@ left join lateral (
 ) as ran on true
 left join workers w on w.id = ran.worker_id
 where a.id > %(after)s and a.id <= %(upto)s and a.job_id is not null
+  and not exists (select from org_moves m where m.org_id = a.org_id and a.at <= m.counted_before)
   and (a.event = 'job.failed' or (a.event = 'job.deadlettered' and not postroom.failure_is_told(a.job_id, a.attempt, a.id)))
 group by 1, 2, 3, 4
 

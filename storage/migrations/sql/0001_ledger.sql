@@ -66,7 +66,7 @@ create table gates (
   scope text not null check (scope in ('fleet', 'queue', 'job_type', 'org', 'account', 'provider', 'org_provider')),
   key text not null check (length(key) <= 200),
   -- What somebody adds by hand is a pause.
-  cause text not null default 'pause' check (cause in ('pause', 'slow_down', 'consent', 'budget')),
+  cause text not null default 'pause' check (cause in ('pause', 'slow_down', 'consent', 'budget', 'move')),
   reason text not null check (length(reason) between 1 and 1000),
   until timestamptz,
   actor text not null,

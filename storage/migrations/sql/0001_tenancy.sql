@@ -17,7 +17,9 @@ create table orgs (
   weight smallint not null default 1 check (weight between 1 and 100),
   created_at timestamptz not null default now(),
   -- Nothing about it comes in any more: it is being erased, or was.
-  erasing_since timestamptz
+  erasing_since timestamptz,
+  -- Nothing is enqueued for it: it is on its way to another cell, or from one (docs/explanation/cells.md).
+  closed_since timestamptz
 );
 create index orgs_erased on orgs (id) where erasing_since is not null;
 call postroom.fence_table('orgs', 'id', 'select');

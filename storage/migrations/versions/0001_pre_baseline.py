@@ -9,6 +9,7 @@ IN_ORDER = (
     "0001_roles",
     "0001_erasure",
     "0001_tenancy",
+    "0001_moves",
     "0001_secrets",
     "0001_access",
     "0001_operators",
@@ -71,6 +72,7 @@ def upgrade() -> None:
         "workflows",
         "why",
         "erasing",
+        "moves",
         "security",
     )
 

@@ -163,3 +163,12 @@ def test_pages_of_gates_follow_each_other() -> None:
     shown = call(AREAS.gates, "list", "--limit", 2)
     rest = answer(AREAS.gates, "list", "--cursor", shown.stderr.split()[-1])
     assert [gate["key"] for gate in rest] == ["planning"]
+
+
+def test_the_gate_of_a_move_is_opened_by_the_move_alone(process: Runtime, org: UUID) -> None:
+    with process.database.ledger() as tx:
+        stored.close(tx, Gate("org", str(org), "it moves", None, "ada", Cause.MOVE))
+        stored.close(tx, Gate("org", str(org), "a repair", None, "ada"))
+    answer(AREAS.gates, "open", "org", org)
+    assert [gate["cause"] for gate in answer(AREAS.gates, "list")] == ["move"]
+    assert "orgs stay" in refusal(AREAS.gates, "open", "org", org, "--cause", "move")

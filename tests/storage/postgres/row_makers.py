@@ -25,7 +25,8 @@ ROW_MAKERS = {
         values ('probe.done', %(org)s, 'system', 'x', 'x', 'x')""",
     "audit_details": """
         insert into audit_details (org_id, rule_version, event_id, subject, changes, sentences, made_by)
-        values (%(org)s, 1, 1, 'run_sheet', '[]', '[]', %(job)s)""",
+        select org_id, 1, max(id), 'run_sheet', '[]', '[]', %(job)s
+        from audit_entries where org_id = %(org)s group by 1""",
     "api_keys": """
         insert into api_keys (org_id, name, role, prefix, digest, created_by)
         values (%(org)s, 'x', 'reader', left(md5(%(word)s::text), 12), sha256(%(word)s::text::bytea), 'x')""",
@@ -251,6 +252,9 @@ FLEET = {
     "relay_leader": "which relay leads",
     "serial_slots": "who holds a concurrency key",
     "orgs_over_burst": "which tenants have filled a queue",
+    "this_cell": "which cell the ledger is",
+    "org_moves": "orgs on their way between cells; operators' business",
+    "moved_doors": "by what callers ask for orgs that have left",
     "tenant_seal": "the secret behind the tenants' seals",
     "workers": "the processes that run jobs",
 }

@@ -1,0 +1,94 @@
+"""Two cells on two ledgers, for tests of orgs that move between them."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from psycopg import Connection, connect, sql
+from pydantic import SecretStr
+
+from domain.jobs.job import ActorType, Origin
+from operations.orgs.moves import Cells
+from settings import Settings
+from storage.orgs import moving
+from storage.orgs.owning import owners_session
+from storage.orgs.secrets.sealing import Sealer
+from storage.postgres.database import Database
+
+HERE, THERE = "eu1", "eu2"
+BY = Origin(ActorType.USER, "operator:ada", request_id="r")
+UNLIKE = {"audit_entries": {"id"}, "audit_details": {"event_id"}, "jobs": {"foreign_at"}}
+"""What is another value in another ledger; numbers of rows besides."""
+
+
+@dataclass(frozen=True)
+class TwoCells:
+    """Both ledgers by their owners' connections, and what a move is given."""
+
+    cells: Cells
+    here: "Connection[Any]"
+    there: "Connection[Any]"
+
+    def back(self, database: Database) -> Cells:
+        """The other way."""
+        one = self.cells
+        return Cells(database=database, source=one.target, target=one.source, here=THERE, there=HERE)
+
+    def open_in(self, org_id: UUID) -> list[str]:
+        """In which cells something of the org may run or be enqueued."""
+        query = (
+            "select from orgs o where o.id = %s and o.closed_since is null"
+            " and not exists (select from closed_gates g where g.cause = 'move' and g.key = o.id::text)"
+        )
+        found = {HERE: self.here, THERE: self.there}
+        return [name for name, ledger in found.items() if ledger.execute(query, (org_id,)).fetchall()]
+
+
+@contextmanager
+def two_cells(database: Database, here_url: str, there_url: str, sealer: Sealer) -> Iterator[TwoCells]:
+    """Name both cells, and open the owners' sessions."""
+    with ExitStack() as stack:
+        given = [SecretStr(here_url), SecretStr(there_url)]
+        source, target = (stack.enter_context(owners_session(url, "database_url")) for url in given)
+        for session, name in ((source, HERE), (target, THERE)):
+            with session.transaction() as tx:
+                moving.name_cell(tx, name, sealer)
+        here, there = (stack.enter_context(connect(url, autocommit=True)) for url in (here_url, there_url))
+        cells = Cells(database=database, source=source, target=target, here=HERE, there=THERE)
+        yield TwoCells(cells, here, there)
+
+
+def rows_of(ledger: "Connection[Any]", org_id: UUID) -> dict[str, list[str]]:
+    """The org's rows of every table, without the numbers that a ledger gives."""
+    found = {}
+    for name, columns, sums in ledger.execute(
+        "select name, columns, sums from postroom.moving_statements(%s)", (org_id,)
+    ).fetchall():
+        numbers = ledger.execute(
+            "select attname from pg_attribute where attrelid = %s::regclass and attidentity <> ''", (name,)
+        ).fetchall()
+        unlike = UNLIKE.get(name, set()) | {number for (number,) in numbers}
+        kept = [column for column in columns.split(", ") if column.strip('"') not in unlike]
+        rest = sums[sums.index(" from ") :]
+        query = f"select row({', '.join(f't.{column}' for column in kept)})::text{rest} order by 1"
+        found[name] = [str(row) for (row,) in ledger.execute(query.encode())]
+    return found
+
+
+def rows_of_others(ledger: "Connection[Any]", org_id: UUID) -> list[str]:
+    """The rows of another org, to see that nobody has touched them."""
+    return [row for rows in rows_of(ledger, org_id).values() for row in rows]
+
+
+def count_tables(ledger: "Connection[Any]") -> int:
+    """How many tables have rows of orgs."""
+    query = sql.SQL("select count(*) from erasure_rules where org_rows is not null")
+    (found,) = ledger.execute(query).fetchone() or (0,)
+    return int(found)
+
+
+def settings_of(settings: Settings, url: str) -> Settings:
+    """The same process on another ledger."""
+    return settings.model_copy(update={"database_url": SecretStr(url)})
