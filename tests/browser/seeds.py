@@ -9,7 +9,7 @@ from sandbox.demo.steps import daily_brief
 from sandbox.demo.story import ORG
 from tests.browser.stand import Stand
 from tests.browser.troubles import Troubles
-from tests.doubles.history import SPREAD
+from tests.storage.jobs.audit_log.longer_spans import SPREAD
 
 HISTORY = """
 create temporary table kinds (job_type, queue, pace, seconds, microcents) as values

@@ -10,8 +10,8 @@ from commands.operations import AREAS
 from domain.jobs.queues import Queue
 from tests.commands.calling import answer, refusal
 from tests.doubles.factories import make_org
-from tests.doubles.history import SPREAD
 from tests.gateway.api.conftest import Client
+from tests.storage.jobs.audit_log.longer_spans import SPREAD
 
 AT = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - timedelta(hours=5)
 ADD = """

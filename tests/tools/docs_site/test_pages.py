@@ -7,7 +7,7 @@ import pytest
 from tests.house.reading import ROOT
 from tools.docs_site.pages import MERMAID, Pages, place_of
 
-LINKED = "bench/a.py", "deploy/one.yaml", "docs/pictures/a.webp", "docs/other.md", "deploy/kubernetes/README.md"
+LINKED = "bench/a.py", "deploy/one.yaml", "docs/pictures/a.webp", "docs/glossary.md", "deploy/kubernetes/README.md"
 
 
 @pytest.fixture
@@ -33,15 +33,15 @@ def written(checkout: Path, name: str, text: str) -> str:
 @pytest.mark.parametrize(
     ("name", "text", "wanted"),
     [
-        ("docs/howto/a.md", "[a](../other.md#b) [c](#d)", "[a](../other.md#b) [c](#d)"),
-        ("docs/howto/a.md", "[a](../../bench/a.py)", "[a](../repository/bench/a.py.txt)"),
-        ("docs/howto/a.md", "[a](https://example.org/a.md)", "[a](https://example.org/a.md)"),
-        ("docs/howto/a.md", "see [the files](../../deploy/kubernetes) there", "see the files there"),
-        ("docs/howto/a.md", '<img src="../pictures/a.webp">', '<img src="../pictures/a.webp">'),
+        ("docs/howto/plan-a-day.md", "[a](../glossary.md#b) [c](#d)", "[a](../glossary.md#b) [c](#d)"),
+        ("docs/howto/plan-a-day.md", "[a](../../bench/a.py)", "[a](../repository/bench/a.py.txt)"),
+        ("docs/howto/plan-a-day.md", "[a](https://example.org/a.md)", "[a](https://example.org/a.md)"),
+        ("docs/howto/plan-a-day.md", "see [the files](../../deploy/kubernetes) there", "see the files there"),
+        ("docs/howto/plan-a-day.md", '<img src="../pictures/a.webp">', '<img src="../pictures/a.webp">'),
         ("README.md", "![a](docs/pictures/a.webp)", "![a](../pictures/a.webp)"),
         ("README.md", '<source srcset="docs/pictures/a.webp">', '<source srcset="../pictures/a.webp">'),
-        ("README.md", "[a](docs/other.md)", "[a](../other.md)"),
-        ("deploy/kubernetes/README.md", "[a](../../docs/other.md)", "[a](../../../other.md)"),
+        ("README.md", "[a](docs/glossary.md)", "[a](../glossary.md)"),
+        ("deploy/kubernetes/README.md", "[a](../../docs/glossary.md)", "[a](../../../glossary.md)"),
     ],
 )
 def test_a_link_leads_to_the_place_of_its_target(checkout: Path, name: str, text: str, wanted: str) -> None:
@@ -59,12 +59,12 @@ def test_what_a_page_links_to_comes_along_and_nothing_else(checkout: Path) -> No
 def test_code_is_left_as_it_is_and_lists_are_indented_by_four(checkout: Path) -> None:
     block = "```sh\n   [a](../bench/a.py)\n```\n"
     text = f"{block}\n1. Do:\n\n   ```sh\n   [a](../bench/a.py)\n   ```\n\n   Then.\n"
-    page = written(checkout, "docs/other.md", text)
+    page = written(checkout, "docs/glossary.md", text)
     assert page == f"{block}\n1. Do:\n\n    ```sh\n    [a](../bench/a.py)\n    ```\n\n    Then.\n"
 
 
 def test_a_page_with_a_diagram_loads_the_program_that_draws_it(checkout: Path) -> None:
-    page = written(checkout, "docs/howto/a.md", "```mermaid\nflowchart LR\n```\n")
+    page = written(checkout, "docs/howto/plan-a-day.md", "```mermaid\nflowchart LR\n```\n")
     assert f'<script src="../{MERMAID}"></script>' in page
     assert (checkout / "site" / MERMAID).read_bytes() == (ROOT / "tools/docs_site" / MERMAID).read_bytes()
-    assert "<script" not in written(checkout, "docs/howto/b.md", "no diagram")
+    assert "<script" not in written(checkout, "docs/howto/be-reminded.md", "no diagram")

@@ -9,9 +9,9 @@ from domain.orgs.access.operators import OperatorRole
 from gateway.console.frame import KEYS
 from gateway.console.pages import pages
 from tests.doubles.factories import make_org
-from tests.doubles.history import SPREAD
 from tests.gateway.console.conftest import SignIn
 from tests.gateway.console.signed import SignedBrowser
+from tests.storage.jobs.audit_log.longer_spans import SPREAD
 
 PAGES = {one.path: one for one in pages()}
 OF_NOTHING = [path for path, one in PAGES.items() if one.key]

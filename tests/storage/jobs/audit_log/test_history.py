@@ -14,7 +14,7 @@ from storage.postgres.database import Database
 from storage.postgres.execution import Row
 from storage.postgres.looking import Looked
 from tests.doubles.factories import make_job_type, make_org
-from tests.doubles.history import SPREAD
+from tests.storage.jobs.audit_log.longer_spans import SPREAD
 
 NUMBERS = "enqueued, started, retried, succeeded, failed, dead, canceled, lost, seconds, histogram, microcents"
 ADD_ROWS = f"""
