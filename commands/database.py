@@ -7,12 +7,14 @@ from typing import Any
 import click
 
 from commands.answers import FleetGroup, json_option, operator, operator_option, show_document
+from domain.instants import read_instant
 from domain.jobs.failures import Invalid
 from domain.jobs.job import ActorType, Origin
 from engine.app import write_catalogue
 from engine.catalogue import catalogue
 from engine.runtime import runtime
 from observability.on_demand import on_demand
+from storage.jobs import effects
 from storage.mail.accounts import spec026
 from storage.mail.accounts.spec026 import AdoptedTables
 from storage.orgs import moving
@@ -55,6 +57,25 @@ def adopt_spec026(operator_name: str, as_json: bool) -> None:  # noqa: FBT001 - 
 def _name_cell(tx: Transaction) -> None:
     """Write which cell this is, for whoever moves an org here."""
     moving.name_cell(tx, runtime().settings.cell, runtime().sealer)
+
+
+@database.command("restored")
+@click.option("--to", "moment", required=True, help="The moment that was restored, such as 2026-11-30T04:12:00Z.")
+@operator_option
+@json_option
+def restored(moment: str, operator_name: str, as_json: bool) -> None:  # noqa: FBT001 - a flag of the command line
+    """Say that this database was restored from a backup; before the fleet is started.
+
+    What jobs of before did outside after that moment is lost to the ledger. They ask the provider before they do it
+    again, and where it cannot tell, a person decides.
+    """
+    try:
+        lost_from = read_instant(moment)
+    except ValueError as error:
+        raise Invalid("to", str(error)) from None
+    with runtime().database.ledger() as tx:
+        found = effects.doubt_since(tx, lost_from, operator(operator_name))
+    show_document("restoration", asdict(found), as_json=as_json)
 
 
 def _upgrade(adopt: Callable[[Transaction, Origin], AdoptedTables | Invalid | None], by: Origin) -> dict[str, object]:

@@ -27,6 +27,26 @@ language sql stable set search_path = pg_catalog, public, pg_temp as $$
 $$;
 grant execute on function postroom.is_needed to postroom_ledger;
 
+-- From when on nobody has recorded what was done with something that was written at a time: it was there when the ledger was restored.
+create or replace function postroom.lost_since(written_at timestamptz) returns timestamptz
+language sql stable set search_path = pg_catalog, public, pg_temp as $$
+  select min(lost_from) from restorations where restored_at > written_at
+$$;
+
+-- When the first of the jobs was written that led to a job: its parents, what it replays, and what its correlation names. Such a job leads
+-- anew to what it led to in the lost time.
+create or replace function postroom.caused_at(job jobs) returns timestamptz
+language sql stable set search_path = pg_catalog, public, pg_temp as $$
+  with recursive causes as (
+    select job.created_at, job.parent_id, job.replay_of, job.correlation_id
+    union
+    select j.created_at, j.parent_id, j.replay_of, j.correlation_id
+    from causes c
+    join jobs j on j.id in (c.parent_id, c.replay_of, case when pg_input_is_valid(c.correlation_id, 'uuid') then c.correlation_id::uuid end)
+  )
+  select min(created_at) from causes
+$$;
+
 -- Writes the intent, under the caller's claim. Returns no row without the claim, else what stood there before: nothing (act), a
 -- result (done), an unfinished intent of an earlier attempt (find_out), an intent whose own claim is still alive (busy), or an end
 -- that nobody knows (unknown).
@@ -34,6 +54,8 @@ grant execute on function postroom.is_needed to postroom_ledger;
 --   in_flight_for: how long the call of the earlier attempt may still be under way; not above zero when it cannot be.
 --   claim_left: how long the caller's attempt may still take. known_for: since when the provider may know the key.
 --   first_request: the bytes of the earlier attempt, which a repeated call must send.
+-- A job of before a restoration, or one that follows from it, may have had an effect that the restored ledger does not know, or knows as
+-- failed: where it would act, it finds out first, and the provider's key may be as old as what was lost.
 -- Each lock is taken by a statement of its own: a statement that waited for one decides by what it saw before it waited.
 -- Of two jobs that have begun an effect the key names one: the one that acts, while it may go on. The other is kept beside it.
 create or replace function postroom.begin_effect(
@@ -48,8 +70,11 @@ declare
   is_alive boolean;
   acts boolean;
   named uuid;
+  doubted_from timestamptz;
 begin
-  select j.org_id, j.claimed_at + j.deadline into org, ends_at from jobs j
+  select j.org_id, j.claimed_at + j.deadline, case when exists (select from restorations) then postroom.lost_since(postroom.caused_at(j)) end
+  into org, ends_at, doubted_from
+  from jobs j
   where j.id = held_job and j.claim_token = held_token and j.state in ('claimed', 'running')
     and (not postroom.is_tenant() or j.org_id = postroom.current_org())
   for share;
@@ -58,10 +83,11 @@ begin
   end if;
   insert into idempotency_keys (org_id, key, kind, mode, status, job_id, owner_token, expires_at, begun_at, may_last_until, request)
   values (org, effect_key, 'effect', strategy, 'running', held_job, held_token, now() + keep_for,
-    clock_timestamp(), clock_timestamp() + lasts, begin_effect.request)
+    coalesce(doubted_from, clock_timestamp()), case when doubted_from is null then clock_timestamp() + lasts end, begin_effect.request)
   on conflict (org_id, key, kind) do nothing;
   if found then
-    return query select 'act', null::jsonb, null::interval, ends_at - clock_timestamp(), null::interval, null::bytea;
+    return query select case when doubted_from is null then 'act' else 'find_out' end, null::jsonb, null::interval,
+      ends_at - clock_timestamp(), clock_timestamp() - doubted_from, null::bytea;
     return;
   end if;
   select k.* into stood from idempotency_keys k where k.org_id = org and k.key = effect_key and k.kind = 'effect' for update;
@@ -70,12 +96,13 @@ begin
   end if;
   -- Jobs that were claimed together have the same token: it names a claim only with its job.
   is_alive := exists (select from jobs o where o.id = stood.job_id and o.claim_token = stood.owner_token and o.id <> held_job);
-  acts := stood.status = 'failed';
-  if acts or (stood.status = 'running' and not is_alive) then
+  doubted_from := postroom.lost_since(stood.last_seen_at);
+  acts := stood.status = 'failed' and doubted_from is null;
+  if stood.status = 'failed' or (stood.status = 'running' and not is_alive) then
     update idempotency_keys k set
       last_seen_at = now(), expires_at = greatest(k.expires_at, now() + keep_for),
       status = 'running', owner_token = held_token, job_id = held_job,
-      begun_at = case when acts then clock_timestamp() else k.begun_at end,
+      begun_at = case when acts then clock_timestamp() when stood.status = 'failed' then doubted_from else k.begun_at end,
       may_last_until = case when acts then clock_timestamp() + lasts else k.may_last_until end,
       request = case when acts then begin_effect.request else k.request end
     where k.org_id = org and k.key = effect_key and k.kind = 'effect'
@@ -99,6 +126,7 @@ begin
     case
       when acts then 'act'
       when stood.status = 'succeeded' then 'done'
+      when stood.status = 'failed' then 'find_out'
       when stood.status = 'running' then case when is_alive then 'busy' else 'find_out' end
       else 'unknown'
     end,

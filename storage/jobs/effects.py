@@ -8,8 +8,8 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from domain.jobs.effects import KEEP_EFFECT_FOR, EffectStatus, Standing, Strategy
-from domain.jobs.failures import ClaimLost
-from domain.jobs.job import ClaimedJob, JsonObject
+from domain.jobs.failures import ClaimLost, Invalid
+from domain.jobs.job import ClaimedJob, JsonObject, Origin
 from domain.orgs.privacy.redaction import redact_document
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
@@ -134,6 +134,23 @@ def began_at(tx: Transaction, org_id: UUID, key: str) -> datetime | None:
     """Since when a call of this effect may have been under way; None for one that nobody has begun."""
     rows = tx.run("find_effect", org_id=org_id, key=key)
     return rows[0].begun_at if rows else None
+
+
+@dataclass(frozen=True, slots=True)
+class Restoration:
+    """To which moment the ledger was restored, and how many of its jobs may have gone on since, unknown to it."""
+
+    lost_from: datetime
+    restored_at: datetime
+    open_jobs: int
+
+
+def doubt_since(tx: Transaction, lost_from: datetime, by: Origin) -> Restoration:
+    """Put in doubt what jobs of before may have done outside since a moment; raises `Invalid` for one to come."""
+    rows = tx.run("record_restoration", lost_from=lost_from, actor=by.actor_id)
+    if not rows:
+        raise Invalid("to", "is still to come")
+    return Restoration(**rows[0]._asdict())
 
 
 def load_step(tx: Transaction, job_id: UUID, name: str) -> JsonObject | None:

@@ -28,3 +28,9 @@ kept as (
   on conflict (job_id, name) do nothing
 )
 select c.id from claim c
+
+-- name: record_restoration
+-- From now on what was lost is in doubt. No row for a moment that is still to come.
+insert into restorations (lost_from, actor_id)
+select %(lost_from)s, %(actor)s where %(lost_from)s <= clock_timestamp()
+returning lost_from, restored_at, (select count(*) from jobs where finished_at is null) as open_jobs

@@ -3,13 +3,12 @@
 The draft protocol: the draft is made and found again by its token, then sent and found again by its id.
 """
 
-import secrets
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from uuid import UUID
 
-from domain.jobs.effects import Finding, Strategy
+from domain.jobs.effects import CannotTell, Finding, NotFound, Strategy
 from domain.jobs.failures import Conflict, Forbidden, Gone, InFlight, Permanent, Throttled, Transient
 from domain.jobs.job import Done, JsonObject, Outcome, Snooze
 from domain.jobs.queues import Queue
@@ -112,8 +111,11 @@ class GmailMail(DraftedMail):
         return lost_drafts.described(self.mailbox.create_draft(self.raw, thread_id=self.case.thread_id))
 
     def find_draft(self) -> Finding:
-        """By its token."""
-        return outgoing_drafts.find_draft(self.mailbox, self.record, self.case.thread_id)
+        """By its token. In doubt before it was written down it is only in a ledger that was restored."""
+        found = outgoing_drafts.find_draft(self.mailbox, self.record, self.case.thread_id)
+        if isinstance(found, NotFound) and self.case.mail is None and self.case.thread_id is None:
+            return CannotTell("the ledger was restored, and a mail that answers none is looked for by history alone")
+        return found
 
     def begin_sending(self, draft: JsonObject, tx: Transaction) -> EffectGuard:
         """From here on an automatic answer counts."""
@@ -182,7 +184,7 @@ def _outgoing(ctx: JobContext, mailbox: Mailbox, case: OutgoingCase) -> GmailMai
         files += outgoing_files.of_original(ctx, mailbox, case.original.message_id)
     mail = case.mail or MailRecord(
         action_id=case.order.action_id,
-        token=secrets.token_urlsafe(18),
+        token=outgoing_drafts.token_of(case.order.action_id),
         message_type=case.order.message_type,
         automatic=case.automatic,
         history_id=mailbox.profile().history_id,

@@ -1,5 +1,6 @@
 """An empty database is brought to this release by one command, as often as one likes."""
 
+import pytest
 from pydantic import SecretStr
 from structlog.testing import capture_logs
 
@@ -33,3 +34,24 @@ def test_a_database_out_of_reach_is_one_line(settings: Settings) -> None:
     install(None)
     assert line.startswith("Error: PostgreSQL: nobody listens at its address; start PostgreSQL")
     assert "hunter2" not in line
+
+
+@pytest.mark.parametrize(
+    ("moment", "line"),
+    [
+        ("yesterday", "is no RFC 3339 time"),
+        ("2026-11-30T04:12:00", "has no time zone"),
+        ("2999-01-01T00:00:00Z", "is still to come"),
+    ],
+)
+def test_a_restore_to_no_moment_that_was_is_refused(process: Runtime, moment: str, line: str) -> None:
+    with process.database.ledger() as tx:
+        assert line in refusal(database, "restored", "--to", moment)
+        assert tx.raw("select count(*) from restorations")[0][0] == 0
+
+
+def test_a_restore_is_written_down_with_who_said_so(process: Runtime) -> None:
+    said = answer(database, "restored", "--to", "2026-11-20T04:12:00+01:00", "--as", "ada")
+    assert said["lost_from"] == "2026-11-20T03:12:00Z"
+    with process.database.ledger() as tx:
+        assert [row.actor_id for row in tx.raw("select actor_id from restorations")] == ["operator:ada"]

@@ -30,6 +30,7 @@ FRAME = frozenset(
         "job_types",
         "jobs",
         "relay_leader",
+        "restorations",
         "serial_slots",
         "serial_waiters",
         "tenant_seal",

@@ -34,6 +34,15 @@ create table relay_leader (
 call postroom.erasure_rule('relay_leader', org_rows => null);
 grant select, insert, update on relay_leader to postroom_ledger;
 
+-- When the ledger was restored from a backup, and to which moment: what jobs of before did outside in between, no row says.
+create table restorations (
+  restored_at timestamptz primary key default clock_timestamp(),
+  lost_from timestamptz not null check (lost_from <= restored_at),
+  actor_id text not null
+);
+call postroom.erasure_rule('restorations', org_rows => null);
+grant select, insert on restorations to postroom_ledger;
+
 -- Which data set of the broker the fleet last saw; another one means that its hints are gone.
 create table broker_epochs (
   only_row boolean primary key default true check (only_row),

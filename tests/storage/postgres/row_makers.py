@@ -250,6 +250,7 @@ FLEET = {
     "result_requests": "who waits for a result, of refused messages of no known org too; without anything of the job",
     "refused_pushes": "pushes of no known org, counted",
     "relay_leader": "which relay leads",
+    "restorations": "when the ledger was restored from a backup",
     "serial_slots": "who holds a concurrency key",
     "orgs_over_burst": "which tenants have filled a queue",
     "this_cell": "which cell the ledger is",

@@ -31,6 +31,7 @@ from tests.doubles.factories import pass_time
 from tests.doubles.inline_worker import claim_job, run_claimed
 from tests.doubles.mail_actions import look
 from tests.doubles.mail_environment import Addresses, MailEnvironment, environment_at
+from tests.servers.backup import back_up
 from tests.tasks.mail.outbound.test_outbound_failures import open_effects
 
 ASKED = "approvals.notify"
@@ -292,3 +293,14 @@ def test_a_question_in_a_channel_that_was_taken_away_shows_how_it_ended(
     decide(env, made, Choice.DENY)
     env.drain(only="approvals.%")
     assert [one["components"] for one in messages(bot)] == [[]]
+
+
+def test_a_question_asked_after_the_restored_moment_is_not_asked_again(
+    env: MailEnvironment, bot: EmulatorControl
+) -> None:
+    waiting(env)
+    backup = back_up(env.database)
+    assert env.drain(only=ASKED) == [(ASKED, "succeeded")]
+    backup.restore(env.process)
+    assert env.drain(only=ASKED) == [(ASKED, "dead")]
+    assert len(messages(bot)) == 1

@@ -12,6 +12,7 @@ from sandbox.emulator.fault_order import FaultOrder
 from tests.doubles.email_orders import set_sender
 from tests.doubles.factories import pass_time
 from tests.doubles.told_people import ToldPeople
+from tests.servers.backup import back_up
 
 STEPS = 25
 FAULTS = (
@@ -69,3 +70,21 @@ def test_each_message_is_shown_at_most_once(told: ToldPeople, seed: int) -> None
     assert said["inbox"], "the inbox is never late and never lost"
     rows = told.database.execute("select state, count(*) from deliveries group by state").fetchall()
     assert "queued" not in dict(rows), rows
+
+
+@pytest.mark.parametrize("has_left", [True, False])
+def test_a_text_of_after_the_restored_moment_is_found_or_left_to_a_person(told: ToldPeople, *, has_left: bool) -> None:
+    told.save(sms="{{ what }}")
+    told.add_contact(Channel.SMS, "+4930123456")
+    told.notify(data={"what": "Stage 1", "who": "Ada"})
+    backup = back_up(told.database)
+    if has_left:
+        told.run_due()
+    backup.restore(told.process)
+    for _ in range(3):
+        told.run_due()
+        pass_time(told.database, timedelta(minutes=3))
+        told.hurry()
+    assert len(told.texts()) == has_left
+    ended = told.database.execute("select state from jobs where job_type = 'notifications.send_sms'").fetchall()
+    assert ended == [("succeeded" if has_left else "dead",)]

@@ -1,6 +1,8 @@
 """Finds what became of a mail: its draft by the token, the sent mail by its draft (docs: sending.md#once)."""
 
+from base64 import urlsafe_b64encode
 from collections.abc import Iterator
+from hashlib import sha256
 from uuid import UUID
 
 from domain.jobs.effects import CannotTell, Finding, Found, NotFound
@@ -23,6 +25,11 @@ from tasks.notifications.senders.drafted_mail import DISCARDED
 
 DRAFT_KEY, SEND_KEY = "outbound.draft", "outbound.send"
 """The first words of the keys of a mail's two effects; its action's id follows."""
+
+
+def token_of(action_id: UUID) -> str:
+    """What the draft of an action's mail carries; after the ledger was restored, too, so that a lost draft is found."""
+    return urlsafe_b64encode(sha256(DRAFT_KEY.encode() + action_id.bytes).digest()[:18]).decode()
 
 
 def sent(message_id: str, thread_id: str) -> JsonObject:
