@@ -105,7 +105,7 @@ grant execute on function postroom.are_few_unfinished to postroom_ledger, postro
 -- among the next 10,000 that the relay has to check.
 create or replace function postroom.queue_depth(in_queue text, most integer) returns bigint
 language sql stable security definer set search_path = pg_catalog, public, pg_temp as $$
-  select count(*) from (
+  select least(count(*), most) from (
     (select from jobs where queue = in_queue and backlog_since is not null order by priority desc limit most)
     union all
     (select from (

@@ -1,5 +1,7 @@
 """A ledger with a million jobs, filled once for the whole session, to see how statements find their rows."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import psycopg
@@ -105,23 +107,31 @@ def million_url(servers: SessionServers) -> str:
 
 
 def fill(url: str) -> None:
-    """What no producer does: indexes after the rows, no search for secrets, and no check of the org of each job."""
+    """What the statements look up: jobs of all states, with all that belongs to them."""
     with psycopg.connect(url, autocommit=True) as owner:
-        _prepare(owner)
-        owner.execute(bulk_sql("spare_scans"))
-        indexes = owner.execute(INDEXES).fetchall()
-        for name, _ in indexes:
-            owner.execute(sql.SQL("drop index {}").format(sql.Identifier(name)))
-        owner.execute("set session_replication_role = replica")  # triggers and foreign keys; the checks remain
-        owner.execute(FILL_JOBS.encode())
-        for _, definition in indexes:
-            owner.execute(definition)
-        owner.execute(FILL_REST.encode())
-        owner.execute(bulk_sql("restore_scans"))
-        owner.execute("vacuum analyze")
+        prepare(owner)
+        with in_bulk(owner):
+            owner.execute(FILL_JOBS.encode())
+            owner.execute(FILL_REST.encode())
 
 
-def _prepare(owner: psycopg.Connection[Any]) -> None:
+@contextmanager
+def in_bulk(owner: psycopg.Connection[Any]) -> Iterator[None]:
+    """What no producer does: indexes after the rows, no search for secrets, and no check of the org of each job."""
+    owner.execute(bulk_sql("spare_scans"))
+    indexes = owner.execute(INDEXES).fetchall()
+    for name, _ in indexes:
+        owner.execute(sql.SQL("drop index {}").format(sql.Identifier(name)))
+    owner.execute("set session_replication_role = replica")  # triggers and foreign keys; the checks remain
+    yield
+    for _, definition in indexes:
+        owner.execute(definition)
+    owner.execute(bulk_sql("restore_scans"))
+    owner.execute("vacuum analyze")
+
+
+def prepare(owner: psycopg.Connection[Any]) -> None:
+    """The orgs, workers and job type of the jobs."""
     owner.execute(bulk_sql("add_accounts"), {"accounts": ACCOUNTS})
     owner.execute("insert into orgs (name) select 'tenant ' || n from generate_series(1, 50) n")
     owner.execute(
