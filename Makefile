@@ -12,7 +12,7 @@ INSTALLED := $(VENV)/.installed
 PIP := $(RUN) -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo up down test test-long test-browser pictures sweep one check format bench chaos soak hostile new-job new-area rights trips golden docs site release lock clean
+.PHONY: help image install demo up down test test-long test-browser pictures sweep one check format bench chaos soak hostile new-job new-area rights trips golden docs site release lock clean
 
 help:  ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -72,6 +72,9 @@ check: $(INSTALLED)  ## linter, formatter and type checker; changes nothing
 format: $(INSTALLED)  ## format, and fix what the linter can fix
 	@$(RUN) -m ruff format .
 	@$(RUN) -m ruff check --fix .
+
+image:  ## the image of deploy/Dockerfile, by buildah and debootstrap: no engine, no registry; as root on Debian
+	@deploy/image
 
 bench: $(INSTALLED)  ## compare Postroom with its peers in one run; B='--only drain_vs_celery' for some
 	@$(RUN) -m bench $(B)

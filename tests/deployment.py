@@ -111,7 +111,8 @@ def _of_compose() -> Iterator[Process]:
         if service["image"] == "postroom":
             stop_period_s = float(str(service.get("stop_grace_period", "10s")).removesuffix("s"))
             restarts = service.get("restart") in {"always", "unless-stopped"}
-            yield Process(tuple(service["command"]), 1, restarts, stop_period_s)
+            script = service["command"][2] if service["command"][0] == "sh" else shlex.join(service["command"])
+            yield Process(tuple(shlex.split(script)), 1, restarts, stop_period_s)
 
 
 def _of_kubernetes() -> Iterator[Process]:

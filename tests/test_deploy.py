@@ -1,6 +1,7 @@
 """The deployment files: a worker for every queue, only settings that exist, no secrets, queries that run."""
 
 import re
+import subprocess
 import tomllib
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,8 +15,9 @@ from pydantic import SecretStr
 from domain.jobs.monitoring.liveness import STOP_MARGIN_S
 from domain.jobs.queues import Queue
 from domain.orgs.privacy.redaction import redact_text
+from gateway.__main__ import GRACE_S
 from gateway.http.readiness import ANSWER_WITHIN_S
-from settings import Settings
+from settings import FILE, Settings
 from storage.postgres.database import Database
 from tests.deployment import (
     ALL_FILES,
@@ -35,6 +37,7 @@ from tests.house.reading import ROOMS, ROOT, SINGLE_FILES
 
 QUEUES = {queue.value for queue in Queue}
 SETTINGS = {f"POSTROOM_{name.upper()}" for name in Settings.model_fields}
+IN_FILES = {f"{name}{FILE}" for name in SETTINGS}
 FLOWER_PASSWORD = "FLOWER_BASIC_AUTH"
 NEVER_IN_A_FILE = {
     f"POSTROOM_{name.upper()}" for name, field in Settings.model_fields.items() if isinstance(field.default, SecretStr)
@@ -44,30 +47,30 @@ NEVER_IN_A_FILE = {
     "POSTROOM_AUDITOR_DATABASE_URL",
     "POSTROOM_WATCH_DATABASE_URL",
     "POSTGRES_PASSWORD",
-    "LEDGER_PASSWORD",
     FLOWER_PASSWORD,
 }
 MAY_BE_CHOSEN = {
     "POSTROOM_PUBLIC_URL",
-    "POSTROOM_DISCORD_BOT_TOKEN",
-    "POSTROOM_DISCORD_PUBLIC_KEY",
-    "POSTROOM_ALERT_URL",
-}
-"""Without them a part of the product is off: no mailbox by browser, no approval on Discord, no alert."""
-TAKEN_FROM_OUTSIDE = re.compile(r"\$\{[A-Z_]+:\?\}")
-OWNER = "POSTROOM_DATABASE_URL"
-LEDGER = "POSTROOM_LEDGER_DATABASE_URL"
-"""The login from which those of the other roles follow."""
-MUST_BE_CHOSEN = {
-    LEDGER,
-    "POSTROOM_SEALING_KEYS",
-    "POSTROOM_BROKER_URL",
     "POSTROOM_ANTHROPIC_API_KEY",
     "POSTROOM_GOOGLE_CLIENT_ID",
     "POSTROOM_GOOGLE_CLIENT_SECRET",
     "POSTROOM_PUBSUB_TOPIC",
     "POSTROOM_PUBSUB_AUDIENCE",
     "POSTROOM_PUBSUB_SERVICE_ACCOUNT",
+    "POSTROOM_DISCORD_BOT_TOKEN",
+    "POSTROOM_DISCORD_PUBLIC_KEY",
+    "POSTROOM_ALERT_URL",
+}
+"""Without them a part of the product is off: no mailbox, no model, no approval on Discord, no alert."""
+TAKEN_FROM_OUTSIDE = re.compile(r"\$\{[A-Z_]+:\?\}")
+OWNER = "POSTROOM_DATABASE_URL"
+OWNERS = ("owner_url", "owner_password")
+LEDGER = "POSTROOM_LEDGER_DATABASE_URL"
+"""The login from which those of the other roles follow."""
+MUST_BE_CHOSEN = {
+    LEDGER,
+    "POSTROOM_SEALING_KEYS",
+    "POSTROOM_BROKER_URL",
 }
 
 
@@ -108,7 +111,8 @@ def test_the_other_processes_are_there(way: str) -> None:
 @pytest.mark.parametrize("path", ALL_FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_setting_exists(path: Path) -> None:
     named = set(VARIABLE.findall(path.read_text()))
-    assert named <= SETTINGS | {FLOWER_PASSWORD}, f"unknown: {sorted(named - SETTINGS - {FLOWER_PASSWORD})}"
+    known = SETTINGS | IN_FILES | {FLOWER_PASSWORD}
+    assert named <= known, f"unknown: {sorted(named - known)}"
 
 
 @pytest.mark.parametrize("path", ALL_FILES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -147,16 +151,36 @@ def test_the_example_names_what_must_and_what_may_be_chosen() -> None:
     assert {name for name, _ in assignments(EXAMPLE.read_text())} >= MUST_BE_CHOSEN | MAY_BE_CHOSEN
 
 
-def test_compose_gives_every_process_what_must_be_chosen_and_nobody_else_the_password() -> None:
+def given_to(service: dict[str, Any]) -> set[str]:
+    """The settings that a service of ours has, by their values or by files."""
+    return {name.removesuffix(FILE) for name in service["environment"]}
+
+
+def test_compose_gives_every_process_what_must_be_chosen_and_vendors_keys_to_those_who_call_them() -> None:
     ours = {name: one for name, one in services().items() if one["image"] == "postroom"}
     assert len(ours) == len(QUEUES) + 5
     for name, service in ours.items():
-        assert set(service["environment"]) >= MUST_BE_CHOSEN | MAY_BE_CHOSEN, name
-        assert (FLOWER_PASSWORD in service["environment"]) == (name == "flower")
+        assert given_to(service) >= MUST_BE_CHOSEN, name
+        assert bool(given_to(service) & MAY_BE_CHOSEN) == (name not in {"migrate", "flower"}), name
+        assert name in {"migrate", "flower"} or given_to(service) >= MAY_BE_CHOSEN, name
         waits = "postgres" if name == "migrate" else "migrate"
         assert waits in service["depends_on"], name
-    asked = set(re.findall(r"\$\{([A-Z_]+)", COMPOSE.read_text()))
-    assert asked <= {name for name, _ in assignments(EXAMPLE.read_text())}, "example.env lacks what compose asks for"
+    taken = {name for one in ours.values() for name, value in one["environment"].items() if value is None}
+    assert taken <= {name for name, _ in assignments(EXAMPLE.read_text())}, "example.env lacks what compose asks for"
+
+
+def test_compose_gives_each_process_the_secrets_that_it_names_and_makes_all_of_them(tmp_path: Path) -> None:
+    subprocess.run([DEPLOY / "make-secrets", tmp_path], check=True)  # noqa: S603  # our own script
+    made = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    document = read_yaml(COMPOSE.read_text())[0]
+    assert {name: one["file"] for name, one in document["secrets"].items()} == {
+        name: f"secrets/{name}" for name in made
+    }
+    for name, service in services().items():
+        text = f"{service.get('environment', {})} {service.get('command', '')}"
+        assert set(re.findall(r"/run/secrets/(\w+)", text)) == set(service.get("secrets", [])), name
+    subprocess.run([DEPLOY / "make-secrets", tmp_path], check=True)  # noqa: S603  # our own script
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == made, "what is there stays"
 
 
 def test_only_the_migration_knows_the_owner_in_kubernetes() -> None:
@@ -171,15 +195,13 @@ def test_only_the_migration_knows_the_owner_in_kubernetes() -> None:
 
 
 def test_only_the_migration_knows_the_owner_in_compose() -> None:
-    ours = {name: one["environment"] for name, one in services().items() if one["image"] == "postroom"}
-    assert {name for name, environment in ours.items() if OWNER in environment} == {"migrate"}
-    owner = services()["postgres"]["environment"]
-    login = f"//{owner['POSTGRES_USER']}:${{POSTGRES_PASSWORD:?}}@"
-    assert login in ours["migrate"][OWNER]
-    for name, environment in ours.items():
-        given = {key: value for key, value in environment.items() if "POSTGRES_PASSWORD" in str(value)}
-        assert given.keys() == ({OWNER} if name == "migrate" else set()), name
-        assert "//postroom_ledger:" in environment[LEDGER], name
+    knows = {
+        secret: {name for name, one in services().items() if secret in one.get("secrets", [])} for secret in OWNERS
+    }
+    assert knows == {"owner_url": {"migrate"}, "owner_password": {"postgres"}}
+    for name, service in services().items():
+        assert (f"{OWNER}{FILE}" in service.get("environment", {})) == (name == "migrate"), name
+        assert OWNER not in service.get("environment", {}), name
 
 
 def test_only_the_migration_knows_the_owner_on_systemd() -> None:
@@ -210,12 +232,18 @@ def test_what_makes_the_gateway_ready_is_said_before_the_probes_give_up() -> Non
     assert all(seconds > ANSWER_WITHIN_S for seconds in patience), patience
 
 
+@pytest.mark.parametrize("way", WAYS)
+def test_the_gateway_may_end_its_requests_before_it_is_killed(way: str) -> None:
+    periods = [process.stop_period_s for process in processes(way) if process.starts("-m", "gateway")]
+    assert min(periods) > GRACE_S, periods
+
+
 def test_flower_does_not_start_without_a_password() -> None:
     container = objects("Deployment")["postroom-flower"]["spec"]["template"]["spec"]["containers"][0]
     assert container["env"][0]["name"] == FLOWER_PASSWORD
     assert "optional" not in container["env"][0]["valueFrom"]["secretKeyRef"]
     assert f"test -n ${{{FLOWER_PASSWORD}}}" in (DEPLOY / "systemd" / "postroom-flower.service").read_text()
-    assert services()["flower"]["environment"][FLOWER_PASSWORD] == f"${{{FLOWER_PASSWORD}:?}}"
+    assert "test -s /run/secrets/flower_auth;" in services()["flower"]["command"][2]
 
 
 def test_nothing_runs_as_root() -> None:
@@ -235,12 +263,13 @@ def test_the_allocator_is_set_alike_wherever_mail_is_taken_in() -> None:
 
 def test_images_are_named_by_the_version_of_the_project_file() -> None:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-    named = {found for path in ALL_FILES for found in re.findall(r"\bpostroom:(\d[\w.]*\w)", path.read_text())}
+    version_of = re.compile(r"(?:\bpostroom:|\bnewTag: )(\d[\w.]*\w)")
+    named = {found for path in ALL_FILES for found in version_of.findall(path.read_text())}
     assert named == {version}
 
 
 def test_what_the_image_is_made_of_is_there() -> None:
-    copied = re.findall(r"^COPY (.+) \S+$", (DEPLOY / "Dockerfile").read_text(), re.MULTILINE)
+    copied = re.findall(r"^COPY (?!--from=)(.+) \S+$", (DEPLOY / "Dockerfile").read_text(), re.MULTILINE)
     missing = [name for line in copied for name in line.split() if not (ROOT / name).exists()]
     assert missing == []
 

@@ -26,6 +26,7 @@ from storage.postgres.database import Transaction
 from storage.postgres.execution import DatabaseUnavailable, StatementAborted, prepare_connection, translated
 from storage.postgres.logins import LEDGER_ROLE, ROLES, read_url, role_url
 from storage.postgres.migration_rights import refuse_without_rights
+from storage.postgres.sessions import SEARCH_PATH
 from storage.postgres.store_mark import mark_unused_store
 from storage.postgres.writes import QUESTION, why_refused
 
@@ -129,12 +130,15 @@ def _passes(error: psycopg.Error | DBAPIError | StatementAborted) -> bool:
 
 @contextmanager
 def _session(url: URL, longest_s: float) -> Iterator[BoundedConnection]:
-    """Open the one session that migrates, without the time limits of its login, for an owner who can."""
+    """Open the one session that migrates, for an owner who can; without its login's time limits and search path.
+
+    By PostgreSQL's own search path, tables would go to the schema `postroom` where the owner has that name.
+    """
     _, options = url.get_dialect()().create_connect_args(url)
     options["application_name"] = MIGRATING
     with closing(connect_bounded(answer_within_s=longest_s + ANSWER_MARGIN_S, autocommit=True, **options)) as session:
-        limits = [*(f"set {limit} = 0" for limit in LIMITS), f"set statement_timeout = '{longest_s:.0f}s'"]
-        session.execute(";".join(limits).encode())
+        given = [*(f"set {limit} = 0" for limit in LIMITS), f"set statement_timeout = '{longest_s:.0f}s'"]
+        session.execute(";".join([*given, f"set search_path = {SEARCH_PATH}"]).encode())
         _refuse_without_writes(session)
         refuse_without_rights(session)
         session.autocommit = False

@@ -19,9 +19,11 @@ from storage.postgres.bounded import BoundedConnection, connect_bounded
 from storage.postgres.execution import Row, Statement, fetch, fetch_together, translated
 from storage.postgres.logins import TENANT_ROLE
 
+SEARCH_PATH = "public,pg_temp"
+"""Where a name without a schema is looked for, and made. pg_temp last: unnamed, it would be searched first."""
+
 SETTINGS: Mapping[str, str] = {
-    # pg_temp last: unnamed, it would be searched first.
-    "search_path": "public,pg_temp",
+    "search_path": SEARCH_PATH,
     "timezone": "UTC",
     "datestyle": "ISO,MDY",
     "intervalstyle": "postgres",

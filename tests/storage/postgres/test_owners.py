@@ -57,6 +57,17 @@ def test_an_owner_is_told_what_a_superuser_must_grant_and_migrates_then(owned: S
     assert_whole(owned, superuser)
 
 
+def test_an_owner_named_like_our_schema_migrates(own_postgres: PostgresServer) -> None:
+    """As docker-compose.yml names it: PostgreSQL would put tables without a schema into the one of the owner's name."""
+    with connect(own_postgres.url(), autocommit=True) as administrator:
+        administrator.execute("create role postroom superuser login")
+        administrator.execute("create database mail owner postroom")
+    url = own_postgres.url("mail").replace("postgres@", "postroom@")
+    upgrade(Settings(database_url=SecretStr(url)))
+    with connect(url, autocommit=True) as owner:
+        assert_whole(Settings(database_url=SecretStr(url)), owner, owned_by="postroom")
+
+
 def test_an_owner_creates_functions_anew(owned: Settings, superuser: Connection, tmp_path: Path) -> None:
     """Also the end-of-job hooks, which belong to another role."""
     superuser.execute(grants_asked_for(owned)[0].encode())
@@ -133,7 +144,7 @@ def test_an_owner_of_few_connections_migrates(
     assert holder.format(superuser.info.backend_pid) in caught.value.reason
 
 
-def assert_whole(settings: Settings, superuser: Connection) -> None:
+def assert_whole(settings: Settings, superuser: Connection, owned_by: str = OWNER) -> None:
     """Whether every process of a fleet finds its door open: the engine's, and that of an org's handlers."""
     org = make_org(superuser)
     database = Database(settings)
@@ -145,4 +156,4 @@ def assert_whole(settings: Settings, superuser: Connection) -> None:
     finally:
         database.dispose()
     owners = "select distinct tableowner from pg_tables where schemaname = 'public'"
-    assert superuser.execute(owners).fetchall() == [(OWNER,)]
+    assert superuser.execute(owners).fetchall() == [(owned_by,)]
