@@ -181,7 +181,7 @@ def test_a_wrong_grant_is_named(process: Runtime, database: psycopg.Connection) 
     database.execute("revoke select on alembic_version from postroom_ledger")
     check = {check.name: check for check in examine(process)}["migrations"]
     assert check.finding == "PostgreSQL: a right is missing: permission denied for table alembic_version"
-    assert "database migrate" in check.remedy
+    assert "owner grant it again" in check.remedy
 
 
 def test_settings_under_which_no_lease_holds_end_with_one_line() -> None:

@@ -313,6 +313,7 @@ def test_a_number_that_no_mailbox_reaches_ends_its_job(
         payload = f'{{"account_id": "{ACCOUNT}", "history_id": {digits}}}'
         job_id = tx.raw(enqueue, {"org": org, "payload": payload})[0].id
     assert run_job(process, sync, job_id) == "dead"
-    row = database.execute("select error ->> 'code', error ->> 'reason' from jobs").fetchone()
+    found = "select error ->> 'code', error ->> 'reason' from jobs where id = %s"
+    row = database.execute(found, (job_id,)).fetchone()
     assert row is not None
     assert (row[0], row[1].partition(": ")[0]) == ("invalid", "payload.history_id")

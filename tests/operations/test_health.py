@@ -66,6 +66,7 @@ def test_a_fleet_without_packages_is_well() -> None:
         "ok": True,
         "finding": "no job types but the fleet's own",
         "remedy": "",
+        "runbook": "",
     }
 
 

@@ -133,5 +133,6 @@ def _connect(
     return RESTING.take(given)
 
 
-def _close(connection: psycopg.Connection[Any], _record: object) -> None:
-    RESTING.leave(connection)
+def _close(connection: object, _record: object) -> None:
+    if isinstance(connection, psycopg.Connection):  # an engine of asyncio has another
+        RESTING.leave(connection)

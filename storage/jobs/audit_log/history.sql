@@ -44,7 +44,7 @@ select date_bin(make_interval(mins => span), %(at)s, timestamptz 'epoch'), span,
 from jsonb_to_recordset(%(rows)s) as r (queue text, due integer, backlog integer, published integer, parked integer, held integer,
   oldest_due_s float8)
 cross join unnest(%(spans)s::integer[]) as s (span)
-on conflict (queue, span, minute) do update set columns(most)
+on conflict (span, minute, queue) do update set columns(most)
 
 -- columns: most
   due = greatest(t.due, excluded.due), backlog = greatest(t.backlog, excluded.backlog), published = greatest(t.published, excluded.published),
@@ -91,11 +91,11 @@ where queue = any (%(queues)s::text[]) and span = %(span)s and minute >= %(since
 order by 1, 2
 
 -- name: list_queue_depths
--- The newest measurement of each queue.
-select s.* from unnest(%(queues)s::text[]) as q (name) cross join lateral (
-  select minute as at, queue, due, backlog, published, parked, held, oldest_due_s, slots from queue_samples
-  where queue = q.name and span = 1 order by minute desc limit 1
-) as s
+-- The newest measurement of each queue: all are measured at once.
+select minute as at, queue, due, backlog, published, parked, held, oldest_due_s, slots
+from queue_samples
+where span = 1 and minute = (select max(minute) from queue_samples where span = 1) and queue = any (%(queues)s::text[])
+order by array_position(%(queues)s::text[], queue)
 
 -- name: list_org_hours
 -- What orgs' jobs did and cost in an hour, by their type, the newest first.

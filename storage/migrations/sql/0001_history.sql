@@ -66,7 +66,7 @@ create table queue_samples (
   oldest_due_s double precision not null,
   -- How many jobs the workers that served it ran at a time; one that serves several queues counts for each.
   slots integer not null default 0,
-  primary key (queue, span, minute)
+  primary key (span, minute, queue)
 ) with (fillfactor = 70);
 call postroom.erasure_rule('queue_samples', org_rows => null);
 grant select, insert, update, delete on queue_samples to postroom_ledger;

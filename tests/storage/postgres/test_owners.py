@@ -14,7 +14,7 @@ from storage.postgres.database import Database
 from storage.postgres.functions import FUNCTIONS
 from storage.postgres.migrate import upgrade
 from tests.doubles.factories import make_org
-from tests.storage.postgres.later_release import later_release
+from tests.storage.postgres.migrations.later_release import later_release
 from tests.waiting import eventually
 
 OWNER = "the owner"

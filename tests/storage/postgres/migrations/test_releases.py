@@ -11,7 +11,7 @@ from storage.postgres.database import Database
 from storage.postgres.migrate import upgrade
 from storage.postgres.readiness import database_checks, installation_checks
 from tests.doubles.factories import make_job_type, make_org
-from tests.storage.postgres.later_release import LATER, later_release
+from tests.storage.postgres.migrations.later_release import LATER, later_release
 
 
 def test_this_release_serves_on_the_schema_of_the_next_one_and_does_not_migrate_it(

@@ -16,7 +16,7 @@ from settings import Settings
 from storage.postgres.execution import DatabaseUnavailable, StatementAborted
 from storage.postgres.migrate import MIGRATING, ONE_AT_A_TIME, PAUSE_S, upgrade
 from storage.postgres.readiness import newest_revision
-from tests.storage.postgres.later_release import LATER, later_release
+from tests.storage.postgres.migrations.later_release import LATER, later_release
 from tests.waiting import eventually, until_a_lock_is_waited_for
 
 NEW_COLUMN = 'op.execute("alter table emails add column probe text")'
@@ -55,8 +55,9 @@ def test_the_fleet_reads_a_table_that_a_migration_waits_for(database_url: str, l
         assert fleet.execute("select version_num from alembic_version").fetchall() == [(LATER,)]
 
 
-def test_it_leaves_the_table_to_others_before_it_tries_again(database_url: str, later: Path) -> None:
-    settings = Settings(database_url=SecretStr(database_url))
+def test_it_leaves_the_table_to_others_before_it_tries_again(database_url: str, later: Path, tmp_path: Path) -> None:
+    artifacts = SecretStr(f"file://{tmp_path}")
+    settings = Settings(database_url=SecretStr(database_url), artifacts_url=artifacts)
     pauses = list[float]()
     with capture_logs() as logged, connect(database_url) as reader:
         reader.execute("select from emails")
