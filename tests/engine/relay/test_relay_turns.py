@@ -55,6 +55,12 @@ def test_ac_16_a_broker_that_is_away_keeps_no_rescue_waiting_and_no_hint_is_mark
     assert claim_demanded(store) == [orphan]
 
 
+@pytest.fixture
+def database_url(fresh_database_url: str) -> str:
+    """Sessions are counted."""
+    return fresh_database_url
+
+
 def test_a_relay_that_is_deposed_stops_leading_and_stands_by(settings: Settings, database: Connection) -> None:
     process = Runtime(settings)
     relay = Relay(process)
@@ -66,7 +72,8 @@ def test_a_relay_that_is_deposed_stops_leading_and_stands_by(settings: Settings,
             rival = Leadership(session, uuid4())
             database.execute("update relay_leader set leads_until = clock_timestamp()")
             eventually(rival.take, within=10, describe="the rival's leadership")
-            stands_by = f"select count(*) from pg_stat_activity where application_name like '{SESSION}%'"
+            here = "from pg_stat_activity where datname = current_database()"
+            stands_by = f"select count(*) {here} and application_name like '{SESSION}%'"
             assert database.execute(stands_by).fetchone() == (2,)
             deposed = {"event": "relay_was_deposed", "log_level": "warning"}
             eventually(lambda: deposed in logs, within=10, describe="the end of the first leadership")
