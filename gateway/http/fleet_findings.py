@@ -1,9 +1,10 @@
-"""What is wrong with the fleet and keeps no gateway from its own work: looked at beside readiness, and logged."""
+"""What is wrong with the fleet and keeps no gateway from its own work: looked at after readiness, and logged."""
 
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
+from threading import Lock
 
 import structlog
 
@@ -18,15 +19,15 @@ from storage.postgres.readiness import Check, guarded
 
 log = structlog.get_logger(__name__)
 
-LOOK_EVERY_S = 15.0
-"""Probes come every few seconds from several places, and a look counts what is sealed of all mailboxes."""
+LOOK_EVERY_S = 60.0
+"""Probes come every few seconds from several places, and a look reads what is sealed of all mailboxes."""
 
 SHOWN: Sequence[tuple[str, LedgerCheck]] = (*FLEET_CHECKS, ("providers", provider_check))
 """What may be said to whoever asks: `/readyz` knows nobody, so it names no tenant and no mailbox."""
 
 
 class FleetFindings:
-    """Looks in the thread that examines readiness; `found` is what was seen last, and nothing while none could look."""
+    """Looks when readiness is said; `found` is what was seen last, and nothing while PostgreSQL does not answer."""
 
     def __init__(self, database: Database, settings: Settings, machine_clock: Callable[[], datetime]) -> None:
         """Prepare; nothing connects yet."""
@@ -35,22 +36,34 @@ class FleetFindings:
         self._settings = settings
         self._machine_clock = machine_clock
         self._counter = SlidingWindows(settings.counting_url)
+        self._looking = Lock()
         self._look_again_at = 0.0
         self._said: dict[str, LogLimit] = {}
 
-    def beside(self, ready: Sequence[Check]) -> Sequence[Check]:
+    def look(self, ready: Sequence[Check]) -> None:
         """Look, unless that was done a moment ago or PostgreSQL does not answer; log whatever is wrong.
 
-        Returns what was found of readiness, as it was given.
+        `ready` is what was just found of readiness. While somebody looks, whoever comes does nothing: a look may wait
+        for a row that is locked.
         """
-        now = time.monotonic()
-        if not all(check.answers for check in ready):
-            self.found, self._look_again_at = (), 0.0
-        elif now >= self._look_again_at:
-            self.found, self._look_again_at = self._look(), now + LOOK_EVERY_S
-        for check in (*ready, *self.found):
+        if not self._looking.acquire(blocking=False):
+            return
+        try:
+            self._look_after(ready, time.monotonic())
+        finally:
+            self._looking.release()
+
+    def _look_after(self, ready: Sequence[Check], now: float) -> None:
+        for check in ready:
             self._report(check, now)
-        return ready
+        found = self.found
+        if not all(check.answers for check in ready):
+            found, self._look_again_at = (), 0.0
+        elif now >= self._look_again_at:
+            found, self._look_again_at = self._look(), now + LOOK_EVERY_S
+        for check in found:
+            self._report(check, now)
+        self.found = found
 
     def _look(self) -> Sequence[Check]:
         return [self._count(), *(guarded(name, partial(self._ask, check)) for name, check in SHOWN)]

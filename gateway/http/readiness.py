@@ -30,11 +30,16 @@ class Readiness:
         examine: Callable[[], Sequence[Check]],
         silent: Sequence[Check],
         *,
+        then: Callable[[Sequence[Check]], object] = tuple,
         within_s: float = ANSWER_WITHIN_S,
     ) -> None:
-        """Prepare; `silent` is what is said while an examination takes too long."""
+        """Prepare; `silent` is what is said while an examination takes too long.
+
+        `then` is told what was found, once whoever asked has it: it may take its time, and be told the next meanwhile.
+        """
         self._examine = examine
         self._silent = silent
+        self._then = then
         self._within_s = within_s
         self._asking = Lock()
         self._running: Future[Sequence[Check]] | None = None
@@ -68,3 +73,7 @@ class Readiness:
             log.exception("examination_failed")
         finally:
             begun.set_result(found)
+        try:
+            self._then(found)
+        except MISTAKES:
+            log.exception("examination_failed")

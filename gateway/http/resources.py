@@ -100,7 +100,7 @@ class Resources:
         timeout_s = min(CERTIFICATE_TIMEOUT_S, settings.google_request_timeout_s)
         database = Database(settings)
         fleet = FleetFindings(database, settings, machine_clock)
-        readiness = Readiness(lambda: fleet.beside(database_checks(database, NEEDED_JOB_TYPES)), silent_checks())
+        readiness = Readiness(lambda: database_checks(database, NEEDED_JOB_TYPES), silent_checks(), then=fleet.look)
         certificates = CertificateStore(timeout_s=timeout_s)
         return cls(
             settings,

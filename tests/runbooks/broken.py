@@ -13,7 +13,8 @@ from engine.runtime import Runtime, install
 from operations.fleet_checks import read_clock
 from settings import Settings
 from tests.commands.calling import call
-from tests.gateway.serving import ask, serve
+from tests.gateway.serving import HttpAnswer, ask, serve
+from tests.waiting import eventually
 
 Row = dict[str, Any]
 LONGEST_WORD = 24
@@ -56,12 +57,18 @@ def installed(settings: Settings, clock: Callable[[], datetime] = read_clock) ->
         made.close()
 
 
+def is_whole(answer: HttpAnswer) -> bool:
+    """Whether `/readyz` says all that it ever will: of the fleet, too, unless PostgreSQL is away."""
+    return bool(answer.json["fleet"]) or not any(check["ok"] for check in answer.json["checks"].values())
+
+
 def look(settings: Settings, clock: Callable[[], datetime] = read_clock) -> Seen:
     """Look as an operator does, in all of these ways."""
     with installed(settings, clock):
         rows = json.loads(call(doctor, "--json").stdout)
         text = call(doctor).stdout
     with capture_logs() as logged, serve(settings, machine_clock=clock) as url:
+        eventually(lambda: is_whole(ask(f"{url}/readyz")), within=30, describe="the look at the fleet")
         answer = ask(f"{url}/readyz")
     found: dict[str, Row] = {str(one["check"]): dict(one) for one in logged if one["event"] == "found_wrong"}
     readyz = answer.json["checks"] | answer.json["fleet"]

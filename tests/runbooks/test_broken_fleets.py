@@ -65,11 +65,13 @@ def log_of_gateway(environment: Mapping[str, str], folder: Path) -> tuple[dict[s
     gateway.start()
     try:
         eventually(lambda: "Uvicorn running" in gateway.read_log(), within=WITHIN_S, describe="the gateway to listen")
-        answer = ask(f"http://{LOOPBACK}:{port}/readyz")
+        url = f"http://{LOOPBACK}:{port}/readyz"
+        eventually(lambda: bool(ask(url).json["fleet"]), within=WITHIN_S, describe="the look at the fleet")
+        answer = ask(url).json
     finally:
         gateway.stop()
     lines = [json.loads(line) for line in gateway.read_log().splitlines() if line.startswith("{")]
-    return answer.json, {line["check"]: line for line in lines if line["event"] == "found_wrong"}
+    return answer, {line["check"]: line for line in lines if line["event"] == "found_wrong"}
 
 
 def test_a_queue_without_a_worker_no_beat_and_two_releases(fleet: Fleet, tmp_path: Path) -> None:

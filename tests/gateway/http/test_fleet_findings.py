@@ -1,14 +1,18 @@
 """What is wrong with the fleet is looked at now and then, named without a tenant, and logged as it begins and ends."""
 
+import asyncio
+
 import pytest
 from psycopg import Connection
 from structlog.testing import capture_logs
 
 from engine.runtime import Runtime
 from gateway.http.fleet_findings import SHOWN, FleetFindings
+from gateway.http.readiness import Readiness
 from operations.fleet_checks import FLEET_CHECKS, read_clock
 from settings import Settings
 from storage.postgres.readiness import Check, silent_checks
+from tests.waiting import eventually, until_a_lock_is_waited_for
 
 WELL = (Check("writes", ok=True, finding="taken"),)
 TICK = "insert into beat_ticks values ('approvals.expire', now())"
@@ -26,14 +30,14 @@ def beat(fleet: FleetFindings) -> list[bool]:
 def test_a_look_serves_for_a_while_and_none_is_taken_of_a_database_that_is_away(
     fleet: FleetFindings, database: Connection
 ) -> None:
-    assert fleet.beside(WELL) == WELL
+    fleet.look(WELL)
     assert beat(fleet) == [False]
     database.execute(TICK)
-    fleet.beside(WELL)
+    fleet.look(WELL)
     assert beat(fleet) == [False], "it was looked at a moment ago"
-    assert fleet.beside(silent_checks()) == silent_checks()
+    fleet.look(silent_checks())
     assert fleet.found == ()
-    fleet.beside(WELL)
+    fleet.look(WELL)
     assert beat(fleet) == [True]
 
 
@@ -43,15 +47,26 @@ def test_what_is_wrong_is_logged_once_with_its_remedy_and_so_is_its_end(
     full = (Check("writes", ok=False, finding="its disk is full", remedy="make room"),)
     with capture_logs() as logged:
         for _ in range(3):
-            fleet.beside(full)
+            fleet.look(full)
     said = [line for line in logged if line.get("check") in {"writes", "beat"}]
     assert [(line["event"], line["check"]) for line in said] == [("found_wrong", "writes"), ("found_wrong", "beat")]
     assert (said[0]["finding"], said[0]["remedy"]) == ("its disk is full", "make room")
     database.execute(TICK)
     with capture_logs() as logged:
-        fleet.beside(silent_checks())
-        fleet.beside(WELL)
+        fleet.look(silent_checks())
+        fleet.look(WELL)
     assert {line["check"] for line in logged if line["event"] == "recovered"} == {"writes", "beat"}
+
+
+def test_a_look_that_waits_for_a_lock_keeps_nobody(fleet: FleetFindings, database: Connection) -> None:
+    readiness = Readiness(lambda: WELL, (), then=fleet.look)
+    with database.transaction():
+        database.execute("lock table beat_ticks in access exclusive mode")
+        for _ in range(2):
+            assert asyncio.run(readiness.checks()) == WELL
+        until_a_lock_is_waited_for(database, describe="the look")
+        assert fleet.found == ()
+    eventually(lambda: beat(fleet) == [False], within=20, describe="the look to end")
 
 
 def test_nothing_is_shown_that_names_a_tenant_or_a_mailbox() -> None:
