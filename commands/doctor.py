@@ -8,7 +8,6 @@ from typing import Any
 import click
 from celery import Celery
 
-import celeryconfig
 from commands.answers import json_option, show_rows
 from commands.artifacts import store_check
 from commands.clients_queues import clients_queues_checks
@@ -21,6 +20,7 @@ from engine.broker.connection_errors import CONNECTION_ERRORS
 from engine.broker.publisher import transport_options
 from engine.catalogue import catalogue
 from engine.celery_patches.fleet_connection import FleetAmqp
+from engine.counting.beat_ticks import intervals
 from engine.runtime import Runtime, runtime
 from observability import logs
 from observability.connection_diagnosis import diagnosis_of
@@ -98,7 +98,7 @@ def of_ledger(check: Callable[[Looking], Check]) -> Callable[[Runtime], Check]:
 
     def examine_ledger(process: Runtime) -> Check:
         with process.database.ledger() as tx:
-            return check(Looking(tx, process.settings, process.clock(), process.machine_clock, celeryconfig.INTERVALS))
+            return check(Looking(tx, process.settings, process.clock(), process.machine_clock, intervals()))
 
     return examine_ledger
 

@@ -15,6 +15,11 @@ def own_intervals() -> Mapping[str, timedelta]:
     return {one.name: one.every for one in catalogue if one.every is not None}
 
 
+def intervals() -> Mapping[str, timedelta]:
+    """How often each periodic job of this installation is due, the fleet's own and those of packages."""
+    return {**celeryconfig.INTERVALS, **own_intervals()}
+
+
 def look(tx: Transaction) -> Ticks:
     """Whether beat ticks for each periodic job of this installation."""
-    return ticks_of(ticks.last(tx), {**celeryconfig.INTERVALS, **own_intervals()})
+    return ticks_of(ticks.last(tx), intervals())

@@ -1,5 +1,6 @@
 """Packages of a fleet's own: a worker without one, two packages that take one name, and a periodic job."""
 
+import json
 import sys
 from contextlib import ExitStack
 from pathlib import Path
@@ -15,7 +16,7 @@ from storage.postgres.readiness import Check
 from tests.examples.shop.running_shop import HAS_THE_SHOP, PROJECT
 from tests.fleet.fleet import Fleet
 from tests.house.reading import ROOT
-from tests.servers.python_processes import spawn_python
+from tests.servers.python_processes import run_python, spawn_python
 from tests.waiting import eventually
 
 OF_THE_SHOP = ("notifications", "exports")
@@ -120,3 +121,9 @@ def test_a_job_that_says_every_is_enqueued_by_beat(fleet: Fleet, tmp_path: Path)
         done = "select count(*) from jobs where job_type = 'stock.count' and state = 'succeeded' and actor_id = 'beat'"
         eventually(lambda: fleet.ask(done)[0][0] >= 2, within=60, describe="two ticks that were run")
         assert fleet.ask("select count(*) > 0 from jobs where job_type = 'maintenance.check_watches'") == [(True,)]
+    fleet.ask("delete from beat_ticks where job_type = 'stock.count'")
+    _, said = run_python(
+        "celery", "-A", "tasks", "doctor", "--json", folder=ROOT, environment=fleet.environment | has_the_stock
+    )
+    (found,) = [row for row in json.loads(said[said.index("[") :]) if row["name"] == "beat"]
+    assert "never ticked for stock.count" in found["finding"]
