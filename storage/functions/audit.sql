@@ -119,7 +119,7 @@ create or replace trigger audit_entries_no_deletion before delete on audit_entri
 create or replace function postroom.refuse_unexported() returns trigger
 language plpgsql set search_path = pg_catalog, public, pg_temp as $$
 begin
-  if coalesce(current_setting('postroom.moves', true), '') <> 'on' and (select max(id) from gone) > least(postroom.audit_exported_to(), (select counted_to from public.counting)) then
+  if not postroom.is_moving() and (select max(id) from gone) > least(postroom.audit_exported_to(), (select counted_to from public.counting)) then
     raise exception 'the audit log keeps what is not exported and counted' using errcode = '42501';
   end if;
   return null;

@@ -51,7 +51,7 @@ begin
     return null;
   end if;
   -- A dead job that comes from another cell brings its letter along.
-  if tg_op = 'INSERT' and coalesce(current_setting('postroom.moves', true), '') = 'on' then
+  if tg_op = 'INSERT' and postroom.is_moving() then
     return null;
   end if;
   if tg_op = 'UPDATE' and (old.finished_at is not null or (old.state, new.state) not in (

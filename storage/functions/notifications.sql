@@ -143,7 +143,7 @@ create or replace trigger contact_points_have_a_hash before insert on contact_po
 create or replace function postroom.keep_own_address() returns trigger
 language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
 begin
-  if coalesce(current_setting('postroom.moves', true), '') = 'on' then
+  if postroom.is_moving() then
     return null;
   end if;
   insert into contact_points (org_id, user_id, channel, address, verified_at) values (new.org_id, new.id, 'email', new.email, now())
