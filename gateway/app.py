@@ -65,6 +65,7 @@ def create_app(settings: Settings, *, machine_clock: Callable[[], datetime] = re
             await asyncio.to_thread(probes.end)
         await asyncio.to_thread(resources.bells.stop)
         await asyncio.to_thread(stop_console)
+        await asyncio.to_thread(resources.readiness.end)
         resources.database.dispose()
 
     # A redirect to the path without its slash would lead to whatever the header `Host` names, with a link's signature.

@@ -1,6 +1,7 @@
 """Whether the gateway can do its work, said before whoever probes gives up."""
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from threading import Lock, Thread
@@ -43,6 +44,7 @@ class Readiness:
         self._within_s = within_s
         self._asking = Lock()
         self._running: Future[Sequence[Check]] | None = None
+        self._threads: list[Thread] = []
 
     async def checks(self) -> Sequence[Check]:
         """What was found, also by an examination that was under way already.
@@ -59,10 +61,20 @@ class Readiness:
         except TimeoutError:
             return self._silent
 
+    def end(self) -> None:
+        """Wait for what is under way, which borrows connections; not for longer than for an answer.
+
+        A thread that a silent PostgreSQL holds for longer ends with the process.
+        """
+        ends_at = time.monotonic() + self._within_s
+        for thread in self._threads:
+            thread.join(max(0.0, ends_at - time.monotonic()))
+
     def _begin(self) -> Future[Sequence[Check]]:
-        """Examine in a thread that the gateway does not wait for when it ends: PostgreSQL may be silent for longer."""
         begun = Future[Sequence[Check]]()
-        Thread(target=self._run, args=(begun,), name="readiness", daemon=True).start()
+        thread = Thread(target=self._run, args=(begun,), name="readiness", daemon=True)
+        self._threads = [earlier for earlier in self._threads if earlier.is_alive()] + [thread]
+        thread.start()
         return begun
 
     def _run(self, begun: Future[Sequence[Check]]) -> None:

@@ -16,7 +16,6 @@ from gateway.app import create_app
 from gateway.http.readiness import Readiness
 from settings import Settings
 from storage.postgres.readiness import Check, silent_checks
-from tests.waiting import eventually
 
 NO_CATALOGUE = 503
 """No worker has told this database of its job types."""
@@ -81,6 +80,14 @@ def test_a_process_ends_although_an_examination_has_no_end() -> None:
     subprocess.run([sys.executable, "-c", UNDER_WAY], check=True, timeout=60)  # noqa: S603 - a program of this test
 
 
+def test_an_end_waits_for_an_examination_no_longer_than_a_probe_does() -> None:
+    answered = Event()
+    readiness = Readiness(lambda: FOUND * answered.wait(), (), within_s=0.01)
+    assert asyncio.run(readiness.checks()) == ()
+    readiness.end()
+    answered.set()
+
+
 def test_what_is_said_meanwhile_names_the_database_and_what_to_do() -> None:
     first, *others = silent_checks()
     assert (first.finding, first.answers) == ("PostgreSQL: it did not answer", False)
@@ -114,7 +121,7 @@ def test_probes_are_answered_while_requests_hold_every_thread(settings: Settings
     assert asyncio.run(probe()) == [200, NO_CATALOGUE]
 
 
-def test_an_application_that_ends_leaves_no_thread_that_examines(settings: Settings) -> None:
+def test_an_application_that_ends_leaves_no_thread_that_borrows_connections(settings: Settings) -> None:
     app = create_app(settings)
 
     async def serve_once() -> None:
@@ -122,7 +129,4 @@ def test_an_application_that_ends_leaves_no_thread_that_examines(settings: Setti
             assert await status_of(app, "/readyz") == NO_CATALOGUE
 
     asyncio.run(serve_once())
-    eventually(
-        lambda: not any(thread.name.startswith("readiness") for thread in threading.enumerate()),
-        describe="its thread to end",
-    )
+    assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("readiness")]
