@@ -36,7 +36,7 @@ $(INSTALLED): $(LOCKED) pyproject.toml
 # anew: 8 s of CPU for a command instead of 3.
 export PYTHONDONTWRITEBYTECODE :=
 
-demo: $(INSTALLED)  ## play the whole story on a mailbox of real mail, in about two minutes; DAY=1: a day of three people
+demo: $(INSTALLED)  ## play the whole story on a mailbox of real mail, in about a minute; DAY=1: a day of three people
 	@$(RUN) -m sandbox.demo.demo $(if $(DAY),--day)
 
 up: $(INSTALLED)  ## start the local stack with the whole fleet and leave it running

@@ -1,5 +1,6 @@
 """Where each part of the local stack listens, and the environment that points the fleet there."""
 
+import json
 import secrets
 from dataclasses import dataclass
 from typing import Self
@@ -10,6 +11,10 @@ from sandbox.servers.free_port import LOOPBACK, find_free_port
 
 PUSHER = "push@postroom-local.iam.gserviceaccount.com"
 """The made-up service account that the emulated Pub/Sub signs as."""
+
+GMAIL_UNITS = 15_000
+"""A user's units a minute at Gmail in the local stack, as in projects of before May 2026 (docs: gmail.md#quotas): the
+demo plays hours of a mailbox within one."""
 
 CLIENT = "local"
 """The OAuth client of the local stack: its id, and its secret."""
@@ -61,6 +66,7 @@ class Addresses:
             "POSTROOM_GOOGLE_URL": self.gmail,
             "POSTROOM_GOOGLE_CLIENT_ID": CLIENT,
             "POSTROOM_GOOGLE_CLIENT_SECRET": CLIENT,
+            "POSTROOM_RATE_LIMITS": json.dumps({"gmail.user": GMAIL_UNITS}),
             "POSTROOM_PUBLIC_URL": self.gateway,
             "POSTROOM_PUBSUB_AUDIENCE": self.webhook,
             "POSTROOM_PUBSUB_SERVICE_ACCOUNT": PUSHER,

@@ -1,10 +1,12 @@
 """One run of the demo: connect a mailbox, deliver mail in groups, play the acts, count."""
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import psycopg
 
 from sandbox.demo import set_up
+from sandbox.demo.doors import HttpDoor
 from sandbox.demo.evidence import Ledger, Outside, read_outside
 from sandbox.demo.fleet import Fleet
 from sandbox.demo.letters import SECRET
@@ -74,11 +76,7 @@ class DemoRun:
         tokens = {"access_token": ACCESS_TOKEN, "refresh_token": REFRESH_TOKEN}
         set_up.make_label(self._fleet.addresses.gmail, ACCESS_TOKEN, LABEL)
         account_id = set_up.connect(self._fleet, org=ORG, email=OWNER, **tokens)
-        door = set_up.open_door(self._fleet, org=ORG)
-        set_up.ask_on_discord(self._fleet, org=ORG, owner=OWNER)
-        set_up.choose_sender(self._fleet, org=ORG)
-        set_up.save_workflow(self._fleet, org=ORG)
-        set_up.employ_agent(self._fleet, door, org=ORG, email=OWNER, account_id=account_id)
+        door = self._equip(account_id)
         return Stage(
             self._mailbox,
             self._fleet.gmail,
@@ -96,6 +94,20 @@ class DemoRun:
             self._fleet.keep,
             self._places,
         )
+
+    def _equip(self, account_id: str) -> HttpDoor:
+        """Set up what is independent at the same time: a command takes seconds to begin, and one processor."""
+        with ThreadPoolExecutor() as operators:
+            door = operators.submit(set_up.open_door, self._fleet, org=ORG)
+            others = [
+                operators.submit(set_up.ask_on_discord, self._fleet, org=ORG, owner=OWNER),
+                operators.submit(set_up.choose_sender, self._fleet, org=ORG),
+                operators.submit(set_up.save_workflow, self._fleet, org=ORG),
+            ]
+            set_up.employ_agent(self._fleet, door.result(), org=ORG, email=OWNER, account_id=account_id)
+            for one in others:
+                one.result()
+            return door.result()
 
     def _play(self, act: Act, stage: Stage) -> None:
         self._screen.tell(act.says)

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from sandbox.demo.addresses import GMAIL_UNITS
 from sandbox.demo.letters import ATTACKS, INVOICE, LETTERS, SECRET
 from sandbox.demo.mailbox_story import OWNER, Delivery, read_story, tell_story
 from sandbox.demo.predictions import predict
@@ -77,7 +78,7 @@ def predicted_endings() -> dict[str, str]:
 
 def make_mailbox(gmail: GmailControl) -> GmailAccount:
     """The owner's mailbox at the emulator, empty; the fleet makes its labels when the account is connected."""
-    return gmail.create_account(OWNER, ACCESS_TOKEN, REFRESH_TOKEN)
+    return gmail.create_account(OWNER, ACCESS_TOKEN, REFRESH_TOKEN).turn(quota_per_minute=GMAIL_UNITS)
 
 
 def deliver(mailbox: GmailAccount, deliveries: Sequence[Delivery]) -> dict[str, MessagePlace]:

@@ -7,6 +7,7 @@ from typing import Any
 import psycopg
 
 from sandbox.demo import set_up
+from sandbox.demo.addresses import GMAIL_UNITS
 from sandbox.demo.day.cast import CAST, Person
 from sandbox.demo.day.hours import Hour, hours, morning, predicted_endings
 from sandbox.demo.doors import HttpDoor
@@ -135,4 +136,5 @@ class DayRun:
 
 
 def _make_mailbox(fleet: Fleet, person: Person) -> GmailAccount:
-    return fleet.gmail.create_account(person.email, person.access_token, person.refresh_token, seed=person.seed)
+    made = fleet.gmail.create_account(person.email, person.access_token, person.refresh_token, seed=person.seed)
+    return made.turn(quota_per_minute=GMAIL_UNITS)
