@@ -111,6 +111,7 @@ def costs(ours: Sequence[Done], peer: Sequence[Done]) -> dict[str, object]:
         "cpu_ratio": round(mine / theirs, 3),
         "ours_cost": _median_cost(ours),
         "peer_cost": _median_cost(peer),
+        "ours_kept_bytes": ours[-1].cost.kept_bytes(),
         "classified": work.classified,
         "drafted": work.drafted,
         "calls": dict(ours[0].calls),

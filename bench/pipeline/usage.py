@@ -1,6 +1,6 @@
-"""What a run uses: CPU of the workers and of PostgreSQL, transactions, bytes written ahead, memory of the workers."""
+"""What a run uses: CPU of workers and PostgreSQL, transactions, bytes written ahead and kept, memory of the workers."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,10 @@ from sandbox.servers.child_process import ChildProcess
 from sandbox.servers.waiting import wait_until
 
 MS = 1000
+TABLES = """
+select relname, pg_total_relation_size(c.oid) from pg_class c join pg_namespace n on n.oid = relnamespace
+where relkind = 'r' and nspname not in ('pg_catalog', 'information_schema')
+"""
 ENDED_WITHIN_S = 30.0
 """How long PostgreSQL may take to end the sessions of processes that have ended."""
 
@@ -23,6 +27,8 @@ class Usage:
     worker_cpu_s: float
     postgres_cpu_s: float
     wal_bytes: int
+    table_bytes: Mapping[str, int]
+    """By table, with its indexes, long values, dead rows and free space."""
 
     def since(self, earlier: "Usage") -> "Usage":
         """What was used between two moments."""
@@ -30,6 +36,7 @@ class Usage:
             self.worker_cpu_s - earlier.worker_cpu_s,
             self.postgres_cpu_s - earlier.postgres_cpu_s,
             self.wal_bytes - earlier.wal_bytes,
+            {table: size - earlier.table_bytes.get(table, 0) for table, size in self.table_bytes.items()},
         )
 
 
@@ -70,9 +77,15 @@ class Cost:
             "postgres_cpu_ms": round(used.postgres_cpu_s * MS / self.messages, 2),
             "transactions": round(self.transactions, 2),
             "wal_bytes": round(used.wal_bytes / self.messages),
+            "kept_bytes": round(sum(used.table_bytes.values()) / self.messages),
             "rss_mib": round(self.memory.rss, 1),
             "pss_mib": round(self.memory.pss, 1),
         }
+
+    def kept_bytes(self) -> dict[str, int]:
+        """By table, what each message has added to it, the largest first; without those that a message adds none to."""
+        grown = {table: round(size / self.messages) for table, size in self.usage.table_bytes.items()}
+        return dict(sorted(((table, size) for table, size in grown.items() if size > 0), key=lambda one: -one[1]))
 
 
 def used_until_now(owner: "Connection[Any]", workers: list[ChildProcess], postmaster: int) -> Usage:
@@ -81,6 +94,7 @@ def used_until_now(owner: "Connection[Any]", workers: list[ChildProcess], postma
         cpu_seconds(child.pid for child in workers),
         cpu_seconds([postmaster]),
         _number(owner, "select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')"),
+        dict(owner.execute(TABLES).fetchall()),
     )
 
 

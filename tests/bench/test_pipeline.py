@@ -113,7 +113,7 @@ def test_work_that_differs_ends_the_contest(work: Work, calls: dict[str, int]) -
 
 
 def done(rate: float, worker_s: float, postgres_s: float) -> Done:
-    usage = Usage(worker_s, postgres_s, wal_bytes=4_000)
+    usage = Usage(worker_s, postgres_s, wal_bytes=4_000, table_bytes={"jobs": 800, "audit": 3_200, "orgs": 0})
     return Done(rate, Cost(usage, messages=4, transactions=3.5, memory=Memory(80.0, 60.0)), WORK, {"drafts.create": 6})
 
 
@@ -125,9 +125,11 @@ def test_the_ratio_of_cpu_is_of_workers_and_postgresql_together() -> None:
         "postgres_cpu_ms": 2.5,
         "transactions": 3.5,
         "wal_bytes": 1000,
+        "kept_bytes": 1000,
         "rss_mib": 80.0,
         "pss_mib": 60.0,
     }
+    assert facts["ours_kept_bytes"] == {"audit": 800, "jobs": 200}
     result = Contest("a", (1.0,), (2.0,), targets=pipeline.TARGETS, facts=facts).result()
     assert result["targets"] == [vars(target) | {"met": False} for target in pipeline.TARGETS]
 
