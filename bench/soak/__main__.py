@@ -5,7 +5,7 @@ import json
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from bench.contenders.contender import ROOT
 from bench.contenders.ours import QUIET, TEMPLATE, Ours
 from bench.machine import here_and_now
 from bench.measured_job import VARIABLE
+from bench.pipeline.usage import Usage, used_until_now
 from bench.run_folder import RunFolder
 from bench.soak.load import Load, new_lines
 from bench.soak.verdict import Sample, compare, failures, p99, window_s
@@ -69,11 +70,12 @@ def soak(options: argparse.Namespace, console: Console) -> int:
         loaded, other = (RunFolder(folder / name) for name in ("loaded", "other"))
         with ours.runtime() as runtime, _fleet(ours, folder, options.retention) as members:
             wait_until(lambda: _workers(stores) == len(FLEET) - 1, within=START_S, describe="every worker's lease")
-            load = Load(runtime, ours, options.rate)
+            load, began = Load(runtime, ours, options.rate), _used(stores, members)
             load.start()
             samples = list(_samples(stores, loaded, other, seconds, options.every))
             load.stop()
             wait_until(lambda: _sums(stores)["unfinished"] == 0, within=QUIET_S, describe="every job to end")
+            used = _used(stores, members).since(began)
             died = [name for name, member in members.items() if not member.running]
         sums = {"enqueued_by_us": load.enqueued + load.probes, **_sums(stores)}
     compared = compare(samples, seconds)
@@ -85,13 +87,16 @@ def soak(options: argparse.Namespace, console: Console) -> int:
         "asked": {"seconds": seconds, "rate": options.rate, "retention_s": options.retention},
         "window_s": window_s(seconds),
         "sums": sums,
+        "each_job": _cost(used, sums["succeeded"]),
         "compared": compared,
         "latest_other_ms": round(max((ms for sample in samples for ms in sample.other_ms), default=0.0), 1),
         "failures": broken,
         "samples": [_shown(sample) for sample in samples],
     }
     (folder / "report.json").write_text(json.dumps(report, indent=2) + "\n")
-    console.print(json.dumps({name: report[name] for name in ("sums", "compared", "latest_other_ms")}, indent=2))
+    console.print(
+        json.dumps({name: report[name] for name in ("sums", "each_job", "compared", "latest_other_ms")}, indent=2)
+    )
     for reason in broken:
         console.print(reason, style="red")
     console.print("FAILED" if broken else "it stayed flat")
@@ -132,6 +137,22 @@ def _samples(stores: Stores, loaded: RunFolder, other: RunFolder, seconds: float
 
 def _figures(owner: psycopg.Connection, statement: str) -> dict[str, float]:
     return dict(owner.execute(bulk_sql(statement)).fetchall())
+
+
+def _used(stores: Stores, members: Mapping[str, ChildProcess]) -> Usage:
+    with psycopg.connect(stores.database_url(), autocommit=True) as owner:
+        return used_until_now(owner, list(members.values()), stores.postmaster)
+
+
+def _cost(used: Usage, jobs: int) -> dict[str, float]:
+    """What each job cost: CPU of the fleet, and of PostgreSQL with all that enqueues and housekeeps; bytes."""
+    grown = {table: size for table, size in used.table_bytes.items() if f"{table}.table" in GROWING}
+    return {
+        "fleet_cpu_us": round(used.worker_cpu_s / jobs * 1e6, 1),
+        "postgres_cpu_us": round(used.postgres_cpu_s / jobs * 1e6, 1),
+        "wal_bytes": round(used.wal_bytes / jobs),
+        "audit_bytes": round(sum(grown.values()) / jobs),
+    }
 
 
 def _workers(stores: Stores) -> int:

@@ -76,6 +76,7 @@ def test_a_short_soaks_sums_add_up(tmp_path: Path) -> None:
     assert sums["left"] <= sums["enqueued"]
     assert sums["unfinished"] == 0
     assert {"jobs.rows", "jobs.table", "jobs.indexes", "p99_ms"} <= report["compared"].keys()
+    assert all(figure > 0 for figure in report["each_job"].values()), report["each_job"]
     assert len(report["samples"]) > 4
     last = report["samples"][-1]
     assert last["p99_ms"] > 0
