@@ -27,6 +27,7 @@ from bench.contests import (
     memory,
     mix,
     pipeline,
+    polls,
     workflows,
 )
 from bench.machine import describe, here_and_now
@@ -47,6 +48,7 @@ GROUPS = (
     memory.GROUP,
     *fleet.GROUPS,
     growth.GROUP,
+    polls.GROUP,
 )
 SCREEN = Console(width=None if sys.stdout.isatty() else 180)
 """A file takes lines of any length, so tables are not wrapped at 80 columns."""

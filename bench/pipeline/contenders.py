@@ -19,7 +19,7 @@ from bench.pipeline.mailboxes import Arrived, Box, Mailboxes
 from bench.run_folder import RunFolder
 from bench.stores import RUN_DATABASE, Stores, bulk_sql
 from domain.mail.correspondence import LabelRole
-from domain.payloads.gmail import IngestPayload, SyncLabelsPayload
+from domain.payloads.gmail import IngestPayload, SyncLabelsPayload, SyncPayload
 from engine import enqueue
 from engine.app import publish_catalogue
 from sandbox.servers.child_process import ChildProcess, Command
@@ -128,6 +128,12 @@ class OurPipeline:
                 enqueue.enqueue_many(jobs)
 
         return hand_over
+
+    def poll(self) -> None:
+        """Look for changes in every mailbox, as the fallback sync does."""
+        syncs = [SyncPayload(account_id=account_id, reason="fallback") for account_id in self._account_ids]
+        with self._ours.runtime():
+            enqueue.enqueue_many([sync.job(org_id=self._ours.org) for sync in syncs])
 
 
 class PeerPipeline(Peer):
