@@ -26,6 +26,10 @@ from storage.postgres.logins import TENANT_ROLE
 
 DEADLINE = timedelta(minutes=30)
 """How long an attempt may take when its type says nothing (docs: seeds.md#003-24)."""
+LONGEST_DEADLINE = timedelta(days=1)
+"""A frozen attempt is taken back no sooner, and old sessions of every org are ended by the longest of all types."""
+OFTENEST, SELDOMEST = timedelta(seconds=1), timedelta(days=366)
+"""How often a periodic job may be due."""
 
 P = TypeVar("P", bound=Payload)
 Handler = Callable[[JobContext, P], Outcome | None]
@@ -147,6 +151,8 @@ def job(  # noqa: PLR0913  # the facts of a job type, by keyword
 
     def register(handler: Handler[P]) -> Job[P]:
         payload = _payload_of(handler)
+        if inspect.iscoroutinefunction(handler):
+            raise TypeError(f"{payload.declaration.job_type}: its handler is a coroutine function; jobs run in threads")
         _check_times(payload, deadline, every)
         called = (_queue_of(payload, queue), retry, deadline, providers, on_end, hears_success, audits)
         made = Job(payload, handler, *called, finds or {}, holds, role, every)
@@ -180,8 +186,17 @@ def _queue_of(payload: type[Payload], queue: Queue) -> Queue:
 
 def _check_times(payload: type[Payload], deadline: timedelta, every: timedelta | None) -> None:
     name = payload.declaration.job_type
-    if deadline <= timedelta(0) or (every is not None and every < timedelta(seconds=1)):
-        raise ValueError(f"{name}: deadline must be longer than nothing, and every at least a second")
+    _check_time(f"{name}: deadline", deadline, timedelta.resolution, LONGEST_DEADLINE)
+    if every is not None:
+        _check_time(f"{name}: every", every, OFTENEST, SELDOMEST)
     needed = [field for field, info in payload.model_fields.items() if info.is_required()]
     if every is not None and needed:
         raise ValueError(f"{name}: every makes jobs without a payload, and the payload needs the field {needed[0]}")
+
+
+def _check_time(what: str, given: timedelta, least: timedelta, most: timedelta) -> None:
+    """Refuse a time that cannot be; a package without a type checker may give any value."""
+    if not isinstance(given, timedelta):
+        raise TypeError(f"{what} must be a timedelta, not {type(given).__name__}")
+    if not least <= given <= most:
+        raise ValueError(f"{what} is {given}; it may be {least} to {most}")

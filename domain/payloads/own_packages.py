@@ -14,12 +14,6 @@ GROUP = "postroom.jobs"
 FLEET = "postroom"
 """What the package of the fleet's own job types is called."""
 
-FAILS = (
-    *(ArithmeticError, AssertionError, AttributeError, ImportError, LookupError, NameError, OSError, RuntimeError),
-    *(SyntaxError, TypeError, ValueError),
-)
-"""What the code of a module raises that is wrong, or lacks something."""
-
 
 class RefusedModule(ImportError):
     """A module of job types that this process cannot take; says which, who named it, and why."""
@@ -60,14 +54,27 @@ def _named(setting: str) -> Mapping[str, str]:
 
 
 def _import(module: str, namer: str) -> None:
-    try:
+    with _Refusal(module, namer):
         found = importlib.import_module(module)  # by string: settings and installed packages name it
         for family in pkgutil.iter_modules(getattr(found, "__path__", ()), f"{module}."):
             if not family.ispkg:
                 importlib.import_module(family.name)  # as above
-    except FAILS as error:
-        reason = f"{type(error).__name__}: {error}{_where(error, module)}"
-        raise RefusedModule(f"{module}, which {namer} names, cannot be imported: {reason}") from error
+
+
+class _Refusal:
+    """Raises `RefusedModule` in one line for whatever ends the block, an exit of the process among it."""
+
+    def __init__(self, module: str, namer: str) -> None:
+        self._module, self._namer = module, namer
+
+    def __enter__(self) -> None:
+        """Nothing to prepare."""
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if error is None or isinstance(error, KeyboardInterrupt):
+            return
+        reason = " ".join(f"{type(error).__name__}: {error}{_where(error, self._module)}".split())
+        raise RefusedModule(f"{self._module}, which {self._namer} names, cannot be imported: {reason}") from error
 
 
 def _where(error: BaseException, module: str) -> str:

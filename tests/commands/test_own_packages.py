@@ -83,7 +83,7 @@ MISTAKES: Mapping[str, tuple[str, Mapping[str, str], str]] = {
     "a deadline that is over at once": (
         "orders",
         {"orders.py": GOOD.replace("DEFAULT)", "DEFAULT, deadline=timedelta(0))")},
-        "ValueError: orders.confirm: deadline must be longer than nothing",
+        "ValueError: orders.confirm: deadline is 0:00:00; it may be 0:00:00.000001 to 1 day, 0:00:00",
     ),
     "a periodic job that needs a payload": (
         "orders",

@@ -12,8 +12,8 @@ create table workers (
   version text not null default '',
   queues text[] not null default '{}',
   slots integer not null default 0 check (slots >= 0),
-  -- Whose job types it has beside the fleet's own.
-  packages text[] not null default '{}'
+  -- Which job types of packages it has beside the fleet's own.
+  own_job_types text[] not null default '{}'
 );
 create index workers_lease on workers (lease_until);
 call postroom.erasure_rule('workers', org_rows => null);
@@ -105,7 +105,8 @@ create table job_types (
   -- {"<version>": {"closed": true, "fields": {"<name>": {"types": ["string"], ...}}}}. A shape that was published stays.
   payload_shapes jsonb not null default '{}',
   max_attempts smallint not null check (max_attempts between 1 and 100),
-  deadline interval not null check (deadline > interval '0'),
+  -- An end that is no time of the calendar would end each statement that looks for attempts that are over.
+  deadline interval not null check (deadline > interval '0' and deadline <= interval '1 day'),
   unique_mode text check (unique_mode in ('while_queued', 'while_active', 'for_ttl')),
   unique_fields text[],
   keep_key_for interval not null,
