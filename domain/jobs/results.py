@@ -7,6 +7,9 @@ from uuid import UUID
 
 from domain.jobs.job import JsonObject, State
 
+LARGEST_KEPT = 4 * 1024 * 1024
+"""Bytes of an output, as JSON, that the ledger takes: other jobs' ends are written in the same statement."""
+
 LARGEST_OUTPUT = 1024 * 1024
 """Bytes of an output, as JSON, that are handed out: a result travels through a broker or a cache for each client."""
 

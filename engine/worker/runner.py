@@ -14,6 +14,7 @@ from domain.jobs.failures import Busy, ClaimLost, Failure, Invalid, Transient
 from domain.jobs.job import Cancel, ClaimedJob, Done, JsonObject, Outcome, Snooze
 from domain.jobs.lifecycle import Settlement, settlement_of
 from domain.jobs.nesting import MOST_LEVELS, nests_too_deep
+from domain.jobs.results import LARGEST_KEPT
 from domain.orgs.privacy.redaction import redact_text
 from engine.broker.births import Birth
 from engine.catalogue import Job, catalogue
@@ -124,8 +125,11 @@ def check_output(output: JsonObject) -> None:
         raise Invalid("output", "is no JSON object")
     if nests_too_deep(output):
         raise Invalid("output", f"nests more than {MOST_LEVELS} levels deep")
+    written = json.dumps(output, allow_nan=False)
+    if len(written) > LARGEST_KEPT:
+        raise Invalid("output", f"has more than {LARGEST_KEPT} bytes; what is larger is an artifact")
     # Written down, a NUL looks like the six letters that somebody may have written: the values tell them apart.
-    if "\\u" in json.dumps(output, allow_nan=False) and any(clean_text(one) != one for one in texts_of(output)):
+    if "\\u" in written and any(clean_text(one) != one for one in texts_of(output)):
         raise Invalid("output", "carries a NUL or half a character, which PostgreSQL cannot store")
 
 

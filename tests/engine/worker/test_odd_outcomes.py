@@ -12,6 +12,7 @@ from psycopg import Connection
 from domain.jobs.failures import Permanent, Transient
 from domain.jobs.job import Cancel, ClaimedJob, Done, Outcome, Snooze, State
 from domain.jobs.lifecycle import Settlement
+from domain.jobs.results import LARGEST_KEPT
 from domain.jobs.scheduling.backlog_demand import BacklogKey
 from engine.broker.hints import demand_message
 from engine.catalogue import catalogue
@@ -76,6 +77,11 @@ def ends(database: Connection) -> dict[UUID, tuple[str, str | None]]:
         (Done([1]), "dead", "output: is no JSON object"),  # type: ignore[arg-type] # what mypy would refuse
         (Done({"a": ODD}), "dead", "output: carries a NUL or half a character, which PostgreSQL cannot store"),
         (Done({"a": "\udce4"}), "dead", None),
+        (
+            Done({"a": "x" * LARGEST_KEPT}),
+            "dead",
+            f"output: has more than {LARGEST_KEPT} bytes; what is larger is an artifact",
+        ),
         (Cancel(Why.OLD), "canceled", None),
         (Cancel(ODD), "canceled", None),
         (Snooze(datetime(2099, 1, 1), "later"), "dead", "until: has no time zone"),  # noqa: DTZ001 - the point
