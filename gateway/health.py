@@ -30,6 +30,7 @@ async def readyz(request: Request, response: Response) -> JsonObject:
         "status": "ok" if ready else "not ready",
         "checks": {check.name: _said(check) for check in checks},
         "fleet": {check.name: _said(check) for check in resources.fleet.found},
+        "fleet_looked_at": looked_at.isoformat() if (looked_at := resources.fleet.looked_at) else None,
     }
 
 

@@ -27,11 +27,12 @@ SHOWN: Sequence[tuple[str, LedgerCheck]] = (*FLEET_CHECKS, ("providers", provide
 
 
 class FleetFindings:
-    """Looks when readiness is said; `found` is what was seen last, and nothing while PostgreSQL does not answer."""
+    """Looks when readiness is said; `found` is what was seen at `looked_at`, nothing while PostgreSQL is silent."""
 
     def __init__(self, database: Database, settings: Settings, machine_clock: Callable[[], datetime]) -> None:
         """Prepare; nothing connects yet."""
         self.found: Sequence[Check] = ()
+        self.looked_at: datetime | None = None
         self._database = database
         self._settings = settings
         self._machine_clock = machine_clock
@@ -58,9 +59,10 @@ class FleetFindings:
             self._report(check, now)
         found = self.found
         if not all(check.answers for check in ready):
-            found, self._look_again_at = (), 0.0
+            found, self._look_again_at, self.looked_at = (), 0.0, None
         elif now >= self._look_again_at:
             found, self._look_again_at = self._look(), now + LOOK_EVERY_S
+            self.looked_at = self._machine_clock()
         for check in found:
             self._report(check, now)
         self.found = found
