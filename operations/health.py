@@ -144,18 +144,21 @@ def refusal_check(look: Looking) -> Check:
 
 
 def package_check(look: Looking) -> Check:
-    """Whether each worker has the packages whose job types its queues carry; one that has not gives the jobs back.
+    """Whether each worker has the packages' job types that its queues carry; one that has not gives the jobs back.
 
-    Of a package that no worker has any more nothing is said, unless its jobs wait.
+    Of job types that no worker has any more nothing is said, unless their jobs wait.
     """
     found = job_types.packages(look.tx)
-    for one in found:
-        lacking = one.workers - one.knowing
-        if lacking and (one.knowing or job_types.is_any_waiting(look.tx, one.job_types)):
-            finding = f"{lacking} of {one.workers} workers of {one.queue} lack {one.package}: {LACKING}"
-            finding += ", ".join(one.job_types[:MOST_NAMED])
-            remedy = f"install {one.package} there, or name its modules in POSTROOM_JOBS, and start the worker anew"
-            return Check("packages", ok=False, finding=finding, remedy=remedy)
+    lacking = [one for one in found if one.knowing < one.workers]
+    if short := [one for one in lacking if one.knowing or job_types.is_any_waiting(look.tx, one.job_types)]:
+        finding = "; ".join(
+            f"{one.workers - one.knowing} of {one.workers} workers of {one.queue} lack {one.package}: {LACKING}"
+            f"{', '.join(one.job_types[:MOST_NAMED])}"
+            for one in short[:MOST_NAMED]
+        )
+        names = ", ".join(sorted({one.package for one in short}))
+        remedy = f"install {names} there, or name its modules in POSTROOM_JOBS, and start the worker anew"
+        return Check("packages", ok=False, finding=finding, remedy=remedy)
     named = "; ".join(f"{one.package} in {one.queue}: {', '.join(one.job_types)}" for one in found)
     return Check("packages", ok=True, finding=named or "no job types but the fleet's own")
 

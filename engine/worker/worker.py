@@ -85,9 +85,9 @@ class FleetWorker(DrainingWorker):
         """Say in its row of the ledger, with its lease, what it is and serves."""
         process = runtime()
         served = process.broker_names.served(self.app.amqp.queues.consume_from)
-        packages = tuple(sorted({package_of(one.payload) for one in catalogue} - {FLEET}))
+        own = tuple(sorted(one.name for one in catalogue if package_of(one.payload) != FLEET))
         process.worker = replace(
-            process.worker, version=RELEASE, queues=tuple(served), slots=self.concurrency, packages=packages
+            process.worker, version=RELEASE, queues=tuple(served), slots=self.concurrency, own_job_types=own
         )
 
     grace_ends_at = math.inf

@@ -31,7 +31,7 @@ class WorkerView(Record):
     version: str = Field(description="Of which release it is.")
     queues: list[str] = Field(description="Those that it serves.")
     slots: int = Field(description="How many jobs it runs at a time.")
-    packages: list[str] = Field(description="Whose job types it has beside the fleet's own.")
+    own_job_types: list[str] = Field(description="Those of packages that it has beside the fleet's own.")
     held: int = Field(description="Jobs that it has claimed or runs, among the 10,000 that are checked next.")
 
 

@@ -72,7 +72,7 @@ def listed(tx: Transaction) -> Sequence[KnownJobType]:
 
 
 class PackageInQueue(NamedTuple):
-    """The job types of a package other than the fleet's own in one queue, and who may run them."""
+    """Job types of a package other than the fleet's own in one queue, and who may run them."""
 
     package: str
     queue: str
@@ -80,7 +80,7 @@ class PackageInQueue(NamedTuple):
     workers: int
     """Living workers that serve the queue."""
     knowing: int
-    """Those of them that have the package."""
+    """Those of them that have these job types."""
 
 
 def packages(tx: Transaction) -> Sequence[PackageInQueue]:

@@ -50,11 +50,13 @@ order by name
 limit %(limit)s
 
 -- name: packages_of_queues
--- By package other than the fleet's own and queue: its job types, how many living workers serve the queue, and how many of them have it.
-select t.package, t.queue, array_agg(t.name order by t.name) as job_types,
-  (select count(*) from workers w where w.lease_until > now() and t.queue = any (w.queues)) as workers,
-  (select count(*) from workers w where w.lease_until > now() and t.queue = any (w.queues) and t.package = any (w.packages)) as knowing
-from job_types t where t.package <> 'postroom' group by t.package, t.queue order by t.package, t.queue
+-- By package other than the fleet's own and queue: how many living workers serve the queue, and the job types that as many of them have. Two
+-- workers may have different modules of a package, or different versions.
+select t.package, t.queue, array_agg(t.name order by t.name) as job_types, w.workers, w.knowing
+from job_types t cross join lateral (
+  select count(*) as workers, count(*) filter (where t.name = any (w.own_job_types)) as knowing
+  from workers w where w.lease_until > now() and t.queue = any (w.queues)) w
+where t.package <> 'postroom' group by t.package, t.queue, w.workers, w.knowing order by t.package, t.queue, w.knowing
 
 -- name: is_any_waiting
 -- Whether a job of these types waits, among the 10,000 that are looked at next and the first 10,000 of the backlog.

@@ -254,7 +254,7 @@ with held as materialized (
   where c.state in ('claimed', 'running')
 )
 select w.id as worker_id, case when w.lease_until > now() then 'active' else 'gone' end as state, w.hostname, w.pid, w.node_id, w.started_at,
-  w.lease_until, w.version, w.queues, w.slots, w.packages, (select count(*) from held h where h.worker_id = w.id) as held
+  w.lease_until, w.version, w.queues, w.slots, w.own_job_types, (select count(*) from held h where h.worker_id = w.id) as held
 from workers w
 where (w.lease_until, w.id) < (coalesce(%(after_lease_until)s::timestamptz, 'infinity'),
   coalesce(%(after_worker_id)s::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))

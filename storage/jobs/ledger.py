@@ -56,8 +56,8 @@ class Worker:
     """Those that it serves, by their names in the ledger."""
     slots: int = 0
     """How many jobs it runs at a time."""
-    packages: tuple[str, ...] = ()
-    """Whose job types it has beside the fleet's own."""
+    own_job_types: tuple[str, ...] = ()
+    """Those of packages that it has beside the fleet's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +245,7 @@ def record_starts(tx: Transaction, starts: Sequence[tuple[UUID, UUID, datetime]]
 
 def renew_lease(tx: Transaction, worker: Worker, lease: timedelta) -> datetime:
     """Register a process, or renew its lease; returns the database's time."""
-    facts = asdict(worker) | {"queues": list(worker.queues), "packages": list(worker.packages)}
+    facts = asdict(worker) | {"queues": list(worker.queues), "own_job_types": list(worker.own_job_types)}
     at: datetime = tx.run("renew_lease", **facts, lease=lease)[0].at
     return at
 

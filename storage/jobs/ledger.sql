@@ -278,8 +278,8 @@ where (select set_config('synchronous_commit', 'off', true)) is not null
 -- name: renew_lease
 -- Registers a process that runs jobs, or renews its lease; one row, however many jobs it holds. Returns the time, which the process
 -- goes by until the next renewal.
-insert into workers (id, node_id, hostname, pid, version, queues, slots, packages, lease_until)
-values (%(worker_id)s, %(node_id)s, %(hostname)s, %(pid)s, %(version)s, %(queues)s, %(slots)s, %(packages)s, now() + %(lease)s::interval)
+insert into workers (id, node_id, hostname, pid, version, queues, slots, own_job_types, lease_until)
+values (%(worker_id)s, %(node_id)s, %(hostname)s, %(pid)s, %(version)s, %(queues)s, %(slots)s, %(own_job_types)s, now() + %(lease)s::interval)
 on conflict (id) do update set lease_until = excluded.lease_until
 returning clock_timestamp() as at
 

@@ -45,9 +45,9 @@ def test_rows_that_contradict_each_other_break_the_promises(database: Connection
     assert not findings()["promises"]["ok"]
 
 
-def live(store: Database, *packages: str) -> None:
-    """A worker of `exports` that has these packages."""
-    worker = Worker(uuid4(), uuid4(), "a", 7, queues=("exports",), slots=4, packages=packages)
+def live(store: Database, *job_types: str) -> None:
+    """A worker of `exports` that has these job types of packages."""
+    worker = Worker(uuid4(), uuid4(), "a", 7, queues=("exports",), slots=4, own_job_types=job_types)
     with store.ledger() as tx:
         ledger.renew_lease(tx, worker, timedelta(minutes=1))
 
@@ -73,12 +73,21 @@ def test_a_fleet_without_packages_is_well() -> None:
 @pytest.mark.usefixtures("only_ours")
 def test_a_package_that_some_worker_of_its_queue_lacks_is_wrong(store: Database) -> None:
     make_job_type(store, name="invoices.make", package="shop", queue="exports")
-    live(store, "shop")
-    assert findings()["packages"]["finding"] == "shop in exports: invoices.make"
-    live(store)
+    make_job_type(store, name="stock.count", package="shop", queue="exports")
+    make_job_type(store, name="bread.bake", package="bakery", queue="exports")
+    live(store, "invoices.make", "stock.count", "bread.bake")
+    assert (
+        findings()["packages"]["finding"]
+        == "bakery in exports: bread.bake; shop in exports: invoices.make, stock.count"
+    )
+    live(store, "invoices.make")
     found = findings()["packages"]
     assert not found["ok"]
-    assert str(found["finding"]).startswith("1 of 2 workers of exports lack shop: ")
+    bakery, shop = str(found["finding"]).split("; ")
+    assert bakery.startswith("1 of 2 workers of exports lack bakery: ")
+    assert shop.startswith("1 of 2 workers of exports lack shop: ")
+    assert shop.endswith("stock.count")
+    assert "invoices.make" not in shop
     assert "POSTROOM_JOBS" in str(found["remedy"])
 
 

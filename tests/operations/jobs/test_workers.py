@@ -35,13 +35,13 @@ def test_a_worker_says_what_it_is_and_its_queues_have_its_slots(store: Database,
     database.execute("delete from workers")
     for lease in (timedelta(minutes=1), timedelta(minutes=-1)):
         worker = Worker(uuid4(), uuid4(), "a", 7, version="0.1.0", queues=("default", "exports"), slots=4)
-        worker = replace(worker, packages=("shop",))
+        worker = replace(worker, own_job_types=("orders.confirm",))
         with store.ledger() as tx:
             ledger.renew_lease(tx, worker, lease)
     with store.ledger() as tx:
         history.add_samples(tx, [])
     first, _ = answer(AREAS.workers, "list")
     assert (first["version"], first["queues"], first["slots"]) == ("0.1.0", ["default", "exports"], 4)
-    assert first["packages"] == ["shop"]
+    assert first["own_job_types"] == ["orders.confirm"]
     slots = {one["queue"]: one["slots"] for one in answer(AREAS.history, "depths")}
     assert {queue: number for queue, number in slots.items() if number} == {"default": 4, "exports": 4}
