@@ -13,6 +13,9 @@ from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
 
 LEAVING, LEFT, ARRIVING, ARRIVED = "leaving", "left", "arriving", "arrived"
+MANY_ROWS = 1000
+"""Of a table of which more come, statistics are made before others refer to it: without, PostgreSQL looks for each
+reference among all rows of its mailbox."""
 
 
 class MovingTable(NamedTuple):
@@ -151,10 +154,11 @@ def hand_over(source: Transaction, target: Transaction, org_id: UUID) -> None:
     target.run("begin_arrival", org_id=org_id)
     for table in leaving:
         target.raw(table.stage)
-    for table in reversed(leaving):
-        carry(source, table.leave, target, table.take)
+    carried = {table.name: carry(source, table.leave, target, table.take) for table in reversed(leaving)}
     for table in leaving:
         target.raw(table.arrive)
+        if carried[table.name] > MANY_ROWS:
+            target.raw(f"analyze (skip_locked) {table.name}")
     source.run("leave", org_id=org_id)
 
 

@@ -10,13 +10,17 @@ from uuid import UUID
 
 import psycopg
 import pytest
+from celery import Celery, states
 
 from domain.jobs.job import NewJob
+from engine.results.metas import status_of
 from operations.orgs import moves
 from operations.orgs.moves import MoveStep, Patience
 from sandbox.servers.valkey_server import ValkeyServer
+from storage.jobs import results
 from tests.doubles.probe_jobs import Chatty, Noop, Perilous, Turn, Visit
 from tests.fleet.fleet import Fleet, wait_until_ready
+from tests.fleet.test_producers import contract
 from tests.operations.orgs.two_cells import BY, THERE, TwoCells, rows_of, two_cells
 from tests.servers.servers import TEMPLATE, SessionServers, temporary_database
 from tests.waiting import eventually
@@ -140,3 +144,45 @@ def test_jobs_run_in_one_cell_however_often_the_move_is_cut_off(
     entered = [job_id for _, _, job_id in here.outside.lines("enters one")]
     assert sorted(entered) == sorted(map(str, waiting)), "each has run once"
     there.check()
+
+
+def test_what_comes_by_the_old_broker_runs_nothing_and_hears_of_the_cell(fleets: tuple[Fleet, Fleet, TwoCells]) -> None:
+    """Hints and a job that lie in the broker, a job that is sent while the org is closed, and one sent afterwards."""
+    here, there, cells = fleets
+    there.worker("two").ready()
+    jobs = here.enqueue_many([Noop().job(org_id=here.org) for _ in range(5)])
+    (other,) = here.ask("insert into orgs (name) values ('another') returning id")[0]
+    with Celery("billing", broker=here.broker_url) as service:
+        sent = [send(service, here.org)]
+
+        def begin_to_work(step: MoveStep) -> None:
+            if step is MoveStep.CLOSED:
+                worker = here.worker()
+                worker.ready()
+                sent.append(send(service, here.org))
+                eventually(lambda: "adoptions_put_off" in worker.logs(), within=30, describe="messages to be put off")
+
+        moves.move(cells.cells, str(here.org), by=BY, done=begin_to_work)
+        sent.append(send(service, here.org))
+        assert here.wait_for_end([UUID(send(service, other))]) == {"succeeded": 1}
+    refused = "select task_id, field, reason from refused_messages order by task_id"
+    expected = [(task_id, "org_id", f"names an org of the cell {THERE}") for task_id in sorted(sent)]
+    eventually(lambda: here.ask(refused) == expected, within=30, describe="the refusals of three messages")
+    assert there.wait_for_end(jobs) == {"succeeded": len(jobs)}
+    assert here.ask("select count(*) from jobs where org_id = %s", here.org) == [(0,)]
+    assert [result_in(fleet, str(jobs[0])) for fleet in (here, there)] == [states.PENDING, states.SUCCESS]
+    assert [result_in(here, task_id) for task_id in sent] == [states.FAILURE] * len(sent)
+    there.check()
+
+
+def send(service: Celery, org_id: UUID) -> str:
+    """Send a job as a service does that has Celery alone; returns its id."""
+    job = contract(org_id)
+    service.send_task("probe_jobs.noop", kwargs=job, queue="default", task_id=job["job_id"])
+    return str(job["job_id"])
+
+
+def result_in(fleet: Fleet, task_id: str) -> str:
+    """What a client of Celery's finds in a cell."""
+    with fleet.client.database.ledger() as tx:
+        return status_of(results.find(tx, task_id, within=timedelta(seconds=5)))

@@ -126,6 +126,8 @@ create table draft_tokens (
   primary key (org_id, account_id, token),
   foreign key (org_id, account_id, gmail_thread_id) references threads (org_id, account_id, gmail_thread_id)
 );
+-- For the deletion of its thread.
+create index draft_tokens_thread on draft_tokens (gmail_thread_id, account_id);
 call postroom.fence_table('draft_tokens');
 call postroom.erasure_rule('draft_tokens');
 grant select, insert, update, delete on draft_tokens to postroom_ledger;
@@ -177,6 +179,8 @@ create table emails (
 create unique index emails_draft on emails (org_id, account_id, draft_id) where draft_id is not null;
 create index emails_draft_id on emails using hash (draft_id) where draft_id is not null;
 create unique index emails_draft_message on emails (org_id, account_id, draft_message_id) where draft_message_id is not null;
+-- For the deletion of its token.
+create index emails_draft_token on emails (draft_token, account_id) where draft_token is not null;
 -- Records that wait for a draft, or for a person to send one: without it each full sync reads all records of its account.
 create index emails_open on emails (org_id, account_id, state, state_changed_at)
   where state in ('pending', 'drafted', 'rework_requested');

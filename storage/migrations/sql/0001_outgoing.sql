@@ -48,6 +48,8 @@ create table automatic_answers (
   primary key (org_id, account_id, address),
   foreign key (org_id, account_id, action_id) references actions (org_id, account_id, id)
 );
+-- For the deletion of its action.
+create index automatic_answers_action on automatic_answers (action_id);
 call postroom.fence_table('automatic_answers');
 call postroom.erasure_rule('automatic_answers');
 grant select, insert, update, delete on automatic_answers to postroom_ledger;

@@ -73,6 +73,8 @@ create table label_corrections (
   foreign key (org_id, account_id, gmail_message_id) references messages (org_id, account_id, gmail_message_id)
 );
 create index label_corrections_account on label_corrections (org_id, account_id, at desc);
+-- For the deletion of its message.
+create index label_corrections_message on label_corrections (gmail_message_id, account_id);
 call postroom.fence_table('label_corrections');
 call postroom.erasure_rule('label_corrections');
 grant select, insert, update, delete on label_corrections to postroom_ledger;

@@ -1,10 +1,29 @@
-"""That rows of an org move between ledgers is the word of whoever owns the ledger."""
+"""Rows of an org move between ledgers by the word of whoever owns the ledger, each in the same time."""
 
 from uuid import UUID
 
 from psycopg import Connection
 
 from storage.postgres.database import Database
+
+MISSING_INDEXES = """
+select c.conname from pg_constraint c
+where c.contype = 'f' and c.conenforced and c.confrelid not in ('orgs'::regclass, 'accounts'::regclass) and not exists (
+  select from pg_index i cross join lateral (
+    select k.number from unnest(i.indkey::int2[]) with ordinality k (number, nth)
+    join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.number
+    where a.attname not in ('org_id', 'account_id') order by k.nth limit 1) as first
+  where i.indrelid = c.conrelid and first.number = any (c.conkey))
+order by 1
+"""
+"""What refers to rows that are many, and is found by the org or the mailbox alone."""
+
+
+def test_a_row_that_leaves_is_looked_for_by_itself(database: Connection) -> None:
+    """PostgreSQL asks for each row whether another refers to it: by the mailbox alone it would read all of these."""
+    assert database.execute(MISSING_INDEXES).fetchall() == []
+    database.execute("drop index draft_tokens_thread")
+    assert database.execute(MISSING_INDEXES).fetchall() == [("draft_tokens_org_id_account_id_gmail_thread_id_fkey",)]
 
 
 def test_a_role_of_the_fleet_cannot_say_that_an_org_moves(store: Database, database: Connection, org: UUID) -> None:
