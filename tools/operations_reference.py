@@ -6,6 +6,7 @@ from domain.orgs.access.operators import CONSOLE, MAY, PROVEN_FOR, SEES_VALUES, 
 from operations.areas import areas
 from operations.call import LOOKED
 from operations.operation import Operation, Route
+from tools.own_forms import own_forms
 from tools.reference_text import member_notes, page, table
 
 HEADS = ("operation", "command", "route", "page", "role", "operator", "audit event")
@@ -18,7 +19,8 @@ def operations_page() -> str:
         "What people and services may list, look at and do. Each line is declared once, in `operations/`; the command,"
         " the route and the page of the console are made from the declaration. The role is the least that a key needs,"
         " and *operator* the least that [somebody who has signed in to the console](#operators-of-the-console) needs."
-        " An operator at a terminal has every role."
+        " An operator at a terminal has every role. Commands and routes that are not made so have [their own"
+        " table](#forms-of-their-own)."
     )
     marks = (
         "*: of the whole fleet, refused to an operator of some orgs. °: values that belong to customers are shapes,"
@@ -29,7 +31,7 @@ def operations_page() -> str:
         for area in areas()
         for part in (f"## {area.name}\n\n{area.purpose}", table(HEADS, map(cells, area.operations)))
     ]
-    return page("Operations", opening, marks, _operators(), *parts)
+    return page("Operations", opening, marks, _operators(), *parts, own_forms())
 
 
 def _operators() -> str:

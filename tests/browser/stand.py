@@ -1,14 +1,20 @@
 """A small fleet with some mail, left running for browsers: tests play on it, and pictures are taken of it."""
 
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import psycopg
+from pydantic import SecretStr
 
+from domain.orgs.access.api_keys import Role
+from domain.orgs.access.operators import OperatorRole
+from operations.call import Call
+from operations.orgs.api_keys import create_key
+from operations.orgs.operators import add_operator
 from sandbox.demo import set_up
 from sandbox.demo.doors import HttpDoor
 from sandbox.demo.fleet import Fleet, Tell
@@ -17,6 +23,9 @@ from sandbox.demo.story import ACCESS_TOKEN, ORG, REFRESH_TOKEN, deliver, make_m
 from sandbox.emulator.control import GmailAccount, MessagePlace
 from sandbox.emulator.fault_order import FaultOrder
 from sandbox.servers.waiting import wait_until
+from settings import Settings
+from storage.postgres.database import Database
+from tests.doubles.calls import call_by
 
 OPERATORS = ("operator@postroom.example", "keyboard@postroom.example")
 PASSWORD = "quiet orange ladders"
@@ -75,30 +84,31 @@ def running_stand(folder: Path, tell: Tell, mails: int) -> Iterator[Stand]:
     with Fleet(folder, tell) as fleet, psycopg.connect(fleet.addresses.database, autocommit=True) as database:
         mailbox = make_mailbox(fleet.gmail)
         places = deliver(mailbox, whole_story()[-mails:])
-        with ThreadPoolExecutor() as threads:
-            links = {email: threads.submit(_link, fleet, email) for email in OPERATORS}
-            account_id = set_up.connect(
-                fleet, org=ORG, email=OWNER, access_token=ACCESS_TOKEN, refresh_token=REFRESH_TOKEN
-            )
-            key = fleet.celery(
-                "keys", "create", "--org", ORG, "--role", "operator", "--name", "browser", secret_answer=True
-            )["key"]
-            stand = Stand(
-                fleet,
-                database,
-                mailbox,
-                HttpDoor(fleet.addresses.gateway, str(key)),
-                "",
-                account_id,
-                places,
-                {email: link.result() for email, link in links.items()},
-            )
-        stand = replace(stand, org_id=str(stand.ask("select org_id from accounts")))
+        account_id = set_up.connect(fleet, org=ORG, email=OWNER, access_token=ACCESS_TOKEN, refresh_token=REFRESH_TOKEN)
+        row = database.execute("select org_id from accounts").fetchone()
+        assert row is not None
+        call = _terminal(fleet, row[0])
+        key = create_key(call, role=Role.OPERATOR, name="browser").key
+        stand = Stand(
+            fleet=fleet,
+            database=database,
+            mailbox=mailbox,
+            door=HttpDoor(fleet.addresses.gateway, key),
+            org_id=str(row[0]),
+            account_id=account_id,
+            places=places,
+            links={email: add_operator(call, email, role=OperatorRole.ADMIN).link for email in OPERATORS},
+        )
         stand.wait("the mail to be stored", "select count(*) >= %s from messages", mails)
         stand.rest()
         tell(f"{mails} messages are stored and decided about")
         yield stand
 
 
-def _link(fleet: Fleet, email: str) -> str:
-    return str(fleet.celery("operators", "add", email, "--role", "admin", secret_answer=True)["link"])
+def _terminal(fleet: Fleet, org_id: UUID) -> Call:
+    """Calls of an operator at a terminal, without a process for each: it would compile and import for three seconds."""
+    addresses = fleet.addresses
+    settings = Settings(
+        database_url=addresses.database, sealing_keys=SecretStr(addresses.sealing_key), public_url=addresses.gateway
+    )
+    return replace(call_by("browser", Database(settings), org_id=org_id), settings=settings)

@@ -38,8 +38,10 @@ class Player:
             expect(self.page.locator(".orgs a")).to_have_count(0)
 
     def open(self, path: str, **named: object) -> None:
+        """Open what a link leads to, and wait for that: its address may begin as that of the page before it."""
         self.hand.press(self.link(path, **named))
-        self.page.wait_for_url(re.compile(f".*/console/{path}.*"))
+        words = [f"/console/{path}?", *(f"{name}={value}" for name, value in named.items())]
+        self.page.wait_for_url(lambda url: all(word in url for word in words))
 
     def do(self, **typed: str) -> None:
         """Fill the form of the page in, send it, and confirm it where that is asked for."""

@@ -44,6 +44,7 @@ BROWSER = ("tests/browser",)
 OF_THE_HOUSE = (
     "tests/house",
     "tests/test_glossary.py",
+    "tests/tools/test_own_forms.py",
     "tests/tools/test_patterns.py",
     "tests/engine/celery_patches/test_private_names.py",
     "tests/engine/test_one_way_to_run.py",
