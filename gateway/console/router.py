@@ -1,6 +1,6 @@
 """The routes of the console: its files, its pulse, and the pages of every area."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated
 from uuid import UUID
 
@@ -24,16 +24,17 @@ Name = Annotated[str, Path(max_length=60)]
 router = APIRouter(prefix=CONSOLE, route_class=ConsoleRoute, include_in_schema=False)
 
 
+def console_routers() -> Sequence[APIRouter]:
+    """The console's routes, in the order in which they are looked through."""
+    return sign_in.router, provider_sign_in.router, pages.router(), router
+
+
 def add_console(app: FastAPI, settings: Settings) -> Callable[[], None]:
-    """Add the console to an application, unless a setting leaves it out; returns what ends it."""
+    """Add what the console's routes need to an application, unless a setting leaves it out; returns what ends it."""
     if not settings.console:
         return _nothing
     reads = ConsoleReads(settings)
     app.state.console, app.state.pulse, app.state.shortcuts = reads, Pulse(reads), pages.shortcuts()
-    app.include_router(sign_in.router)
-    app.include_router(provider_sign_in.router)
-    app.include_router(pages.router())
-    app.include_router(router)
 
     def stop() -> None:
         app.state.pulse.stop()

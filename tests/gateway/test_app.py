@@ -5,8 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from gateway.app import create_app
 from sandbox.servers.free_port import find_free_port
 from settings import Settings
+from tests.doubles.factories import make_settings
 from tests.gateway.serving import ask, serve
 from tests.waiting import eventually
 
@@ -62,3 +64,10 @@ def test_a_form_that_is_none_is_refused_where_no_key_is_asked_for(settings: Sett
     with serve(settings) as url:
         assert ask(f"{url}/oauth/google/start", b"link=a&link=b").status == 422
         assert ask(f"{url}/oauth/google/start", b"a=1&" * 200).status == 422
+
+
+def test_routes_are_read_once_and_each_application_has_a_list_of_its_own() -> None:
+    first, second = create_app(make_settings()), create_app(make_settings())
+    assert all(one is other for one, other in zip(first.routes, second.routes, strict=True))
+    first.add_api_route("/of-the-first", dict)
+    assert len(first.routes) == len(second.routes) + 1
