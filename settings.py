@@ -309,21 +309,6 @@ class Settings(BaseSettings):
         """Seconds the relay sleeps when no notification wakes it: a small part of the wait for a lost hint."""
         return min(1.0, self.hint_timeout_s / 15)
 
-    @property
-    def google_token_uri(self) -> str:
-        """Where codes are exchanged and tokens are refreshed."""
-        return f"{self.google_url}/token" if self.google_url else "https://oauth2.googleapis.com/token"
-
-    @property
-    def google_authorize_url(self) -> str:
-        """Google's consent screen."""
-        return f"{self.google_url or 'https://accounts.google.com'}/o/oauth2/v2/auth"
-
-    @property
-    def google_certs_url(self) -> str:
-        """The certificates that sign tokens of Pub/Sub's pushes."""
-        return f"{self.google_url}/certs" if self.google_url else "https://www.googleapis.com/oauth2/v1/certs"
-
     @model_validator(mode="after")
     def _check_times(self) -> Self:
         """Refuse times under which claims or effects could never hold; names the field that is too long."""
