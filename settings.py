@@ -10,6 +10,7 @@ from pydantic import AliasChoices, Field, SecretStr, ValidationError, Validation
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from domain.jobs.urls.broker_urls import BrokerUrl, LimitsUrl, QueuePrefix, ResultsUrl, is_rabbitmq, is_redis
+from domain.jobs.urls.by_name import ByName
 from domain.jobs.urls.cells import CellGateways, CellName
 from domain.jobs.urls.origins import check_address, check_provider, origin_of
 from domain.jobs.urls.refused_settings import refused_settings
@@ -35,6 +36,7 @@ class Settings(BaseSettings):
         extra="ignore",
         populate_by_name=True,
         hide_input_in_errors=True,  # an input may be a secret
+        enable_decoding=False,  # JSON is read by `ByName`, from files as from the environment
     )
 
     environment: Literal["development", "production"] = Field(
@@ -131,7 +133,7 @@ class Settings(BaseSettings):
     )
     cell: CellName = Field("", description="This cell's name, where there are several: `eu1`. Empty: the only one.")
     cells: CellGateways = Field({}, description="Gateways of other cells, as JSON by name, for moved orgs' callers.")
-    cell_database_urls: dict[str, SecretStr] = Field({}, description="Owners' URLs of other cells, for `orgs move`.")
+    cell_database_urls: ByName[SecretStr] = Field({}, description="Owners' URLs of other cells, for `orgs move`.")
     console: bool = Field(default=True, description="Whether `/console` is served, once there is an operator.")
     oidc_issuer: str = Field(
         "",
@@ -189,7 +191,7 @@ class Settings(BaseSettings):
         description="The Redis or Valkey that counts calls to providers, for the whole fleet. Default: the broker when"
         " it is one; with another broker each process counts for itself, which `doctor` reports.",
     )
-    rate_limits: dict[str, int] = Field(
+    rate_limits: ByName[int] = Field(
         {},
         description="Your own figures for the limits of providers, as JSON, by the names of"
         ' `domain/jobs/scheduling/limits.py`: `{"gmail.user": 15000, "anthropic.requests": 4000}`.',
@@ -309,21 +311,6 @@ class Settings(BaseSettings):
         """Seconds the relay sleeps when no notification wakes it: a small part of the wait for a lost hint."""
         return min(1.0, self.hint_timeout_s / 15)
 
-    @property
-    def google_token_uri(self) -> str:
-        """Where codes are exchanged and tokens are refreshed."""
-        return f"{self.google_url}/token" if self.google_url else "https://oauth2.googleapis.com/token"
-
-    @property
-    def google_authorize_url(self) -> str:
-        """Google's consent screen."""
-        return f"{self.google_url or 'https://accounts.google.com'}/o/oauth2/v2/auth"
-
-    @property
-    def google_certs_url(self) -> str:
-        """The certificates that sign tokens of Pub/Sub's pushes."""
-        return f"{self.google_url}/certs" if self.google_url else "https://www.googleapis.com/oauth2/v1/certs"
-
     @model_validator(mode="after")
     def _check_times(self) -> Self:
         """Refuse times under which claims or effects could never hold; names the field that is too long."""
@@ -386,7 +373,15 @@ def kept_in_files() -> Mapping[str, str]:
     for name, path in given.items():
         if path and os.environ.get(name):
             raise OSError(f"{name} and {name}{FILE} are both set: leave one of them out")
-    return {name.removeprefix(PREFIX).lower(): Path(path).read_text().strip() for name, path in given.items() if path}
+    return {name.removeprefix(PREFIX).lower(): _text_of(Path(path)) for name, path in given.items() if path}
+
+
+def _text_of(path: Path) -> str:
+    """What a file says, without the white space around it; its bytes may be a secret, so no error shows them."""
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except UnicodeDecodeError:
+        raise OSError(f"{path} is no text in UTF-8") from None
 
 
 def load_or_end() -> Settings:

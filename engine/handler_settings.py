@@ -16,7 +16,6 @@ class HandlerSettings:
     """
 
     google_url: str | None
-    google_token_uri: str
     google_client_id: str
     google_client_secret: SecretStr
     google_request_timeout_s: float

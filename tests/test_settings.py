@@ -188,3 +188,50 @@ def test_a_value_in_a_file_is_checked_and_not_shown(monkeypatch: pytest.MonkeyPa
     with pytest.raises(SystemExit, match="POSTROOM_SEALING_KEYS: set POSTROOM_SEALING_KEYS to secrets") as ended:
         load_or_end()
     assert "hunter2" not in str(ended.value)
+
+
+BY_NAME = [name for name, field in Settings.model_fields.items() if isinstance(field.default, dict)]
+
+
+@pytest.mark.usefixtures("anew")
+@pytest.mark.parametrize("name", BY_NAME)
+def test_values_by_name_may_lie_in_a_file_too(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    given = '{"eu2": 2}' if name == "rate_limits" else '{"eu2": "https://eu2.example.org"}'
+    (tmp_path / "file").write_text(f"{given}\n")
+    monkeypatch.setenv(f"POSTROOM_{name.upper()}_FILE", str(tmp_path / "file"))
+    kept = getattr(load_or_end(), name)
+    monkeypatch.delenv(f"POSTROOM_{name.upper()}_FILE")
+    monkeypatch.setenv(f"POSTROOM_{name.upper()}", given)
+    load.cache_clear()
+    assert kept == getattr(load_or_end(), name)
+    assert list(kept) == ["eu2"]
+
+
+@pytest.mark.usefixtures("anew")
+@pytest.mark.parametrize("name", BY_NAME)
+@pytest.mark.parametrize("text", ["{hunter2", '"hunter2"', "[]"])
+def test_what_is_no_object_in_json_ends_the_process_by_name_and_is_not_shown(
+    name: str, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(f"POSTROOM_{name.upper()}", text)
+    with pytest.raises(SystemExit, match=f"settings: POSTROOM_{name.upper()}: must be an object in JSON") as ended:
+        load_or_end()
+    assert "hunter2" not in str(ended.value)
+
+
+@pytest.mark.usefixtures("anew")
+def test_an_empty_text_names_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in BY_NAME:
+        monkeypatch.setenv(f"POSTROOM_{name.upper()}", "")
+    assert [getattr(load_or_end(), name) for name in BY_NAME] == [{}] * len(BY_NAME)
+
+
+@pytest.mark.usefixtures("anew")
+def test_a_file_of_other_bytes_than_text_ends_the_process_and_is_not_shown(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "key").write_bytes(b"\xff\xfehunter2")
+    monkeypatch.setenv("POSTROOM_SEALING_KEYS_FILE", str(tmp_path / "key"))
+    with pytest.raises(SystemExit, match=r"Error: settings: .*key is no text in UTF-8$") as ended:
+        load_or_end()
+    assert "0xff" not in str(ended.value)

@@ -20,6 +20,7 @@ from gateway.http.problems import RefusedPart
 from gateway.http.resources import resources_of
 from providers.discord.interactions import LONGEST_BODY as LONGEST_INTERACTION
 from providers.discord.interactions import verify as verify_interaction
+from providers.google.addresses import certs_url
 from providers.google.push import PushClaims, verify_push
 from storage.orgs.access import api_keys
 from storage.orgs.access.api_keys import Caller
@@ -51,7 +52,7 @@ def pubsub_push(request: Request, authorization: Annotated[str | None, Header()]
             authorization,
             audience=resources.settings.pubsub_audience,
             service_account=resources.settings.pubsub_service_account,
-            certs_url=resources.settings.google_certs_url,
+            certs_url=certs_url(resources.settings.google_url),
             certificates=resources.certificates,
         )
     except Forbidden as refusal:

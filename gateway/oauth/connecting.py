@@ -19,6 +19,7 @@ from domain.mail.consent import (
 )
 from domain.payloads.mail_address import address_key
 from gateway.http.resources import Resources
+from providers.google.addresses import token_uri
 from providers.google.consent import OAuthClient, exchange
 from providers.google.gmail import GmailMailbox
 from storage.jobs import ledger
@@ -93,7 +94,7 @@ def _prove(resources: Resources, request: ConsentRequest, code: str, verifier: s
         client,
         verifier=verifier,
         nonce=str(request.request_id),
-        token_uri=settings.google_token_uri,
+        token_uri=token_uri(settings.google_url),
         timeout_s=timeout_s,
     )
     incomplete = refused_scopes(request.scopes, given.scopes)

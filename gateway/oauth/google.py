@@ -24,6 +24,7 @@ from gateway.http.resources import Resources, resources_of
 from gateway.oauth import connecting
 from gateway.oauth.browsers import LinkHolder, LinkUser, ReturnedBrowser, cookie_of
 from gateway.oauth.pages import HEADERS, NEW_LINK, PageRefusal, PageRoute, page, start_form
+from providers.google.addresses import authorize_url
 from providers.google.consent import screen_address
 from storage.mail.accounts import consents
 from storage.mail.accounts.consents import ConsentRequest, ConsentSecrets
@@ -40,7 +41,7 @@ LOOK_AGAIN_S = 2
 def show_start(request: Request, asked: LinkHolder, link: Annotated[str, Query()]) -> Response:
     """Say who asks for what; looking at a link does not use it up."""
     _check_set_up(resources_of(request))
-    googles = urlsplit(resources_of(request).settings.google_authorize_url)
+    googles = urlsplit(authorize_url(resources_of(request).settings.google_url))
     return page(
         HTTPStatus.OK,
         f"Connect {asked.email}",
@@ -151,7 +152,7 @@ def _connected(asked: ConsentRequest) -> Response:
 def _screen(resources: Resources, asked: ConsentRequest, sent: ConsentSecrets) -> str:
     settings = resources.settings
     return screen_address(
-        settings.google_authorize_url,
+        authorize_url(settings.google_url),
         client_id=settings.google_client_id,
         redirect_uri=connecting.redirect_uri(resources),
         scopes=(*SIGN_IN, *asked.scopes),

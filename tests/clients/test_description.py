@@ -31,6 +31,7 @@ SCHEMAS = {
     records.RunNode: "RunNodeLine",
     records.SentEvent: "SentEvent",
     records.RunEvent: "RunEventView",
+    records.RunEventPage: "RunEventViewPage",
 }
 """Each record, and the schema of which it has the fields."""
 
@@ -43,6 +44,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "Document": {"type": "object", "additionalProperties": True},
     "Sequence[str]": {"type": "array", "items": {"type": "string"}},
     "Sequence[RunNode]": {"type": "array", "items": {"$ref": "#/components/schemas/RunNodeLine"}},
+    "Sequence[RunEvent]": {"type": "array", "items": {"$ref": "#/components/schemas/RunEventView"}},
     "Any": {},
 }
 NOTHING = {"type": "null"}

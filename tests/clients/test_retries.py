@@ -14,8 +14,9 @@ from sandbox.emulator.fault_order import FaultOrder
 from sandbox.servers.free_port import find_free_port
 from tests.clients.conftest import QUICK
 from tests.clients.lossy_gateway import LossyGateway
+from tests.doubles import probe_jobs
 
-NOOP = "probe_jobs.noop"
+NOOP = probe_jobs.noop.name
 KEYED = Call[object]("POST", "/v1/jobs", lambda answer: answer, repeatable=True)
 KEYLESS = Call[object]("POST", "/v1/jobs", lambda answer: answer)
 
@@ -47,7 +48,8 @@ NOT_DONE, MAYBE = (NotAnswered, False), (NotAnswered, True)
     ("outcome", "with_key", "without"),
     [
         (answered(201), {"code": "a_code"}, {"code": "a_code"}),
-        *((answered(status), Refused, Refused) for status in (400, 401, 403, 404, 409, 413, 415, 422, 500, 501)),
+        *((answered(status), Refused, Refused) for status in (400, 401, 403, 404, 409, 413, 415, 422, 501)),
+        *((answered(status), 0.25, MAYBE) for status in (500, 507, 520, 599)),
         (answered(408), 0.25, 0.25),
         (answered(429, Retry_After="7"), 7.0, 7.0),
         (answered(503, Retry_After="7"), 7.0, MAYBE),
@@ -62,6 +64,7 @@ NOT_DONE, MAYBE = (NotAnswered, False), (NotAnswered, True)
         (httpx.WriteError("reset"), 0.25, MAYBE),
         (httpx.ReadError("reset"), 0.25, MAYBE),
         (httpx.RemoteProtocolError("gone"), 0.25, MAYBE),
+        (httpx.DecodingError("no gzip"), 0.25, MAYBE),
     ],
     ids=str,
 )
@@ -123,6 +126,9 @@ def test_no_wait_begins_that_would_end_too_late() -> None:
         (FaultOrder(status=503, headers={"Retry-After": "0"}), 1),
         (FaultOrder(status=503, headers={"Retry-After": "0"}, after_execution=True), 2),
         (FaultOrder(status=502, after_execution=True, text="<h1>Bad Gateway</h1>"), 2),
+        (FaultOrder(status=500, after_execution=True, body={"code": "defect"}), 2),
+        (FaultOrder(status=520, after_execution=True, text=""), 2),
+        (FaultOrder(status=201, after_execution=True, text="no gzip", headers={"Content-Encoding": "gzip"}), 2),
         (FaultOrder(status=429, headers={"Retry-After": "0"}, times=2), 1),
     ],
     ids=lambda value: str(value) if isinstance(value, int) else None,
@@ -150,8 +156,20 @@ def test_without_a_key_nothing_is_done_twice(lossy: LossyGateway, lossy_client: 
     assert database.execute("select count(*) from jobs").fetchone() == (2,)
 
 
+def test_a_defect_is_no_refusal_and_its_request_can_be_found(
+    lossy: LossyGateway, lossy_client: Client, database: Connection
+) -> None:
+    defect = {"code": "defect", "request_id": "r-1"}
+    lossy.faults.order(FaultOrder(status=500, after_execution=True, body=defect))
+    with pytest.raises(NotAnswered, match="500 defect; the request may have been carried out") as failed:
+        lossy_client.enqueue(NOOP, {})
+    assert database.execute("select count(*) from jobs").fetchone() == (1,)
+    assert isinstance(failed.value.__cause__, Refused)
+    assert failed.value.__cause__.request_id == "r-1"
+
+
 def test_a_definite_answer_is_asked_for_once(lossy: LossyGateway, lossy_client: Client) -> None:
-    for status in (403, 409, 422, 500):
+    for status in (403, 409, 422, 501):
         lossy.faults.order(FaultOrder(status=status))
         with pytest.raises(Refused) as refused:
             lossy_client.enqueue(NOOP, {}, key="k")

@@ -9,11 +9,14 @@ import pytest
 from tests.deploy.compose_images import OURS, buildah
 from tests.deploy.image import BASE, has_image
 from tests.deploy.machine_needs import needs
+from tests.examples.shop.running_shop import PROJECT
+from tests.written_pages import DOCS, Page
 
 pytestmark = [needs("buildah"), pytest.mark.skipif(not has_image(), reason="make image was not run")]
 MOST_BYTES = 250_000_000
 LIBRARIES = "/opt/postroom/lib"
 SOME_LIBRARIES = 40
+SHOP = "localhost/postroom-shop-of-the-tests"
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +68,32 @@ def test_every_library_loads_that_was_stripped(container: str) -> None:
     found = f"pathlib.Path('{LIBRARIES}').rglob('*.so')"
     load = f"import ctypes, pathlib; print(len([ctypes.CDLL(str(one)) for one in {found}]))"
     assert int(inside(container, "python", "-c", load)) > SOME_LIBRARIES
+
+
+@pytest.fixture(scope="module")
+def with_the_shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A container of the image that the page of own jobs builds, as this machine reaches the packages."""
+    (dockerfile,) = Page(DOCS / "howto" / "bring-your-own-jobs.md").code("dockerfile")
+    file = tmp_path_factory.mktemp("shop") / "Dockerfile"
+    file.write_text(dockerfile)
+    here = [path for path in ("/etc/ssl/certs", "/etc/pip.conf") if Path(path).exists()]
+    mounts = [f"--volume={path}:{path}:ro" for path in here]
+    buildah("bud", "--isolation", "chroot", "--pull-never", *mounts, f"--file={file}", f"--tag={SHOP}", str(PROJECT))
+    name = buildah("from", "--pull-never", SHOP)
+    yield name
+    buildah("rm", name)
+    buildah("rmi", SHOP)
+
+
+def test_the_page_of_own_jobs_makes_an_image_that_has_them(with_the_shop: str, container: str) -> None:
+    """And nothing but them is new in it: no installer, and no library in another version."""
+    found = "import tasks, engine.catalogue as e; print(e.catalogue.find('orders.confirm').handler.__module__)"
+    assert inside(with_the_shop, "python", "-c", found) == "shop.jobs.orders"
+    assert inside(with_the_shop, "id", "-u") == "10001"
+    versions = "from importlib.metadata import distributions as d; print(*sorted(f'{a.name}={a.version}' for a in d()))"
+    ours, theirs = (inside(each, "python", "-c", versions).split() for each in (container, with_the_shop))
+    assert {*theirs} - {*ours} == {"shop=1.0"}
+    assert len(theirs) == len(ours) + 1
 
 
 def test_no_installer_and_no_test_of_a_package_is_in_it(container: str) -> None:

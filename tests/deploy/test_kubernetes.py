@@ -1,21 +1,33 @@
 """The Kubernetes objects as kustomize makes them: each fits its schema, and all keep the fleet's policies."""
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import kubernetes_validate
 import pytest
 from cloudcoil.models.keda.v1alpha1 import ScaledObject, TriggerAuthentication
-from jsonschema import Draft202012Validator, ValidationError
+from jsonschema import Draft202012Validator
+from jsonschema import ValidationError as Misfit
+from pydantic import ValidationError
 
-from tests.deployment import documents, objects
+from gateway.__main__ import GRACE_S
+from settings import PREFIX, Settings
+from tests.deployment import DEPLOY, documents, objects
 
 KEDA = {"ScaledObject": ScaledObject, "TriggerAuthentication": TriggerAuthentication}
 KUBERNETES = "1.37.0"
 OURS = {"app.kubernetes.io/part-of": "postroom"}
 OPEN_PORTS = {"postroom-gateway": "http"}
 """Whom everybody may reach."""
+NEEDED = {
+    "POSTROOM_LEDGER_DATABASE_URL": "postgresql://postroom_ledger:a-password@db/postroom",
+    "POSTROOM_BROKER_URL": "rediss://:a-password@broker:6379/0",
+    "POSTROOM_SEALING_KEYS": "a long random text",
+    "POSTROOM_ARTIFACTS_URL": "s3://a-bucket/artifacts",
+}
+"""What every process needs, as an operator might fill it in."""
 
 Object = dict[str, Any]
 
@@ -65,7 +77,7 @@ def test_every_object_fits_its_schema() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "path"),
-    [("Deployment", "spec.template.spec.terminationGraceSeconds"), ("ScaledObject", "spec.fallback.replica")],
+    [("Deployment", "spec.template.spec.terminationGraceSeconds"), ("ScaledObject", "spec.advanced.restoreReplicas")],
 )
 def test_a_misspelt_field_would_be_found(kind: str, path: str) -> None:
     one = json.loads(json.dumps(next(iter(objects(kind).values()))))
@@ -74,7 +86,7 @@ def test_a_misspelt_field_would_be_found(kind: str, path: str) -> None:
     for folder in folders:
         inside = inside[folder]
     inside[name] = 1
-    with pytest.raises(ValidationError):
+    with pytest.raises(Misfit):
         check(one)
 
 
@@ -137,13 +149,46 @@ def test_only_the_gateway_is_open_and_every_named_port_exists() -> None:
     assert named <= ports
 
 
+def test_every_pod_reaches_the_world_and_the_pods_but_no_metadata_service() -> None:
+    """Cilium's blocks of addresses hold no pod (cilium/cilium#9209): without a selector of pods no DNS is reached."""
+    policies = [one["spec"] for one in objects("NetworkPolicy").values()]
+    for name, pod in pods():
+        of_pod = [one for one in policies if fits(one["podSelector"], pod["metadata"]["labels"])]
+        (rule,) = [rule for one in of_pod for rule in one.get("egress", [])]
+        assert set(rule) == {"to"}, f"{name}: a port would be closed"
+        blocks = {peer["ipBlock"]["cidr"]: peer["ipBlock"]["except"] for peer in rule["to"] if "ipBlock" in peer}
+        assert blocks == {"0.0.0.0/0": ["169.254.169.254/32"], "::/0": ["fd00:ec2::254/128"]}, name
+        assert {"namespaceSelector": {}} in rule["to"], f"{name} reaches no pod on Cilium, so no DNS"
+
+
+def test_a_gateway_that_ends_takes_connections_until_nobody_sends_any() -> None:
+    """Uvicorn closes its port at TERM, while nodes still send connections there."""
+    spec = objects("Deployment")["postroom-gateway"]["spec"]["template"]["spec"]
+    (container,) = spec["containers"]
+    pause_s = container["lifecycle"]["preStop"]["sleep"]["seconds"]
+    assert pause_s >= 5
+    assert spec["terminationGracePeriodSeconds"] > pause_s + GRACE_S
+
+
+def test_the_fleet_starts_with_what_the_secret_marks_as_needed_alone() -> None:
+    text = (DEPLOY / "kubernetes" / "secret.example.yaml").read_text()
+    assert re.findall(r"# Needed: .+\n +(\w+):", text) == list(NEEDED)
+    secret = objects("Secret")["postroom"]["stringData"]
+    given = {**objects("ConfigMap")["postroom"]["data"], **secret, **NEEDED}
+    by_field = {name.removeprefix(PREFIX).lower(): value for name, value in given.items()}
+    assert Settings.model_validate(by_field).environment == "production"
+    with pytest.raises(ValidationError, match="artifacts_url"):
+        Settings.model_validate(by_field | {"artifacts_url": ""})
+
+
 def test_workers_become_fewer_slowly_and_stay_when_the_database_is_silent() -> None:
     for name, one in objects("ScaledObject").items():
         spec = one["spec"]
         down = spec["advanced"]["horizontalPodAutoscalerConfig"]["behavior"]["scaleDown"]
         assert down["stabilizationWindowSeconds"] == 300, name
         assert down["policies"] == [{"type": "Pods", "value": 1, "periodSeconds": 60}], name
-        assert spec["fallback"]["replicas"] >= spec["minReplicaCount"], name
+        assert spec["minReplicaCount"] >= 1, name
+        assert "fallback" not in spec, f"{name}: a queue of many workers would fall to it where KEDA alone has no login"
 
 
 def test_no_more_jobs_are_counted_than_all_replicas_could_need() -> None:

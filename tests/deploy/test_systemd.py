@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.deployment import DEPLOY, SYSTEMD
+from tests.written_pages import DOCS, Page
 
 pytestmark = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
 UNITS = DEPLOY / "systemd"
@@ -59,6 +60,21 @@ def test_a_line_that_systemd_does_not_know_would_be_found(installed: Path) -> No
 def test_a_process_may_do_little_beside_its_work(unit: str, installed: Path) -> None:
     status, said = analyze(installed, "security", "--offline=yes", "--no-pager", f"--threshold={THRESHOLD}", unit)
     assert status == 0, said
+
+
+def test_artifacts_may_lie_in_another_folder_by_the_drop_in_of_the_page(installed: Path) -> None:
+    """The hardening closes every folder but the store's own; the page's lines open one more, and nothing else."""
+    page = Page(DOCS / "howto" / "run-in-production.md")
+    (lines,) = page.code("ini")
+    (path,) = re.findall(r"`/etc/systemd/system/(\S+\.d/\S+)`", page.text)
+    assert (installed / path).parent == (installed / "postroom-.service.d")
+    (installed / path).write_text(lines)
+    assert analyze(installed, "verify", "postroom.target", *instances()) == (0, "")
+    security = ("security", "--offline=yes", "--no-pager", f"--threshold={THRESHOLD}")
+    for unit in ("postroom-gateway.service", "postroom-migrate.service", "postroom-worker@default.service"):
+        assert analyze(installed, *security, unit)[0] == 0, unit
+    (installed / path).write_text(lines.replace("ReadWritePaths", "ReadWritePath"))
+    assert analyze(installed, "verify", "postroom.target", *instances()) != (0, "")
 
 
 def test_a_unit_that_may_do_much_would_be_found(installed: Path) -> None:

@@ -155,10 +155,15 @@ def send_event(run_id: Id, name: str, payload: object, key: str | None) -> Call[
     )
 
 
-def run_events(run_id: Id, cursor: str | None) -> Call[Mapping[str, Any]]:
+def run_events(run_id: Id, cursor: str | None) -> Call[records.RunEventPage]:
     """Look at a page of the events that were sent to a run."""
-    query = {} if cursor is None else {"cursor": cursor}
-    return request("GET", f"/v1/workflows/runs/{_part(run_id)}/events", query=query, key=None)
+    return Call(
+        "GET",
+        f"/v1/workflows/runs/{_part(run_id)}/events",
+        lambda answer: records.read(records.RunEventPage, answer),
+        query={} if cursor is None else {"cursor": cursor},
+        repeatable=True,
+    )
 
 
 def _part(value: object) -> str:

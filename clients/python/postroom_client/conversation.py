@@ -20,7 +20,7 @@ from postroom_client import calls
 from postroom_client.calls import Call
 from postroom_client.errors import NotAnswered, PostroomError, TooManyRequests
 from postroom_client.options import Id
-from postroom_client.records import Job, NotEnded, Run, RunEvent, read
+from postroom_client.records import Job, NotEnded, Run, RunEvent
 from postroom_client.retries import Doubt, Outcome, Retries, doubt_of
 
 Answer = TypeVar("Answer")
@@ -101,15 +101,15 @@ class Conversation:
         cursor: str | None = None
         while True:
             page = yield from self.tried(calls.run_events(run_id, cursor))
-            found += [read(RunEvent, one) for one in page["events"]]
-            cursor = page.get("next_cursor")
+            found += page.events
+            cursor = page.next_cursor
             if cursor is None:
                 return found
 
 
 def _given_up(outcome: Outcome, *, maybe_done: bool) -> PostroomError:
     """What to raise when no try is left; `maybe_done` says whether any of them may have been carried out."""
-    if isinstance(outcome, httpx.TransportError):
+    if isinstance(outcome, httpx.RequestError):
         reason = f"no answer: {type(outcome).__name__}: {outcome}".rstrip(": ")
         failure = NotAnswered(reason, maybe_done=maybe_done)
         failure.__cause__ = outcome
@@ -117,4 +117,6 @@ def _given_up(outcome: Outcome, *, maybe_done: bool) -> PostroomError:
     refused = calls.refusal(outcome)
     if isinstance(refused, TooManyRequests) and not maybe_done:
         return refused
-    return NotAnswered(f"{outcome.status_code} {refused.code}", maybe_done=maybe_done)
+    failure = NotAnswered(f"{outcome.status_code} {refused.code}".rstrip(), maybe_done=maybe_done)
+    failure.__cause__ = refused
+    return failure

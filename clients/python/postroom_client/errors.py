@@ -56,9 +56,10 @@ class TooManyRequests(Refused):
 
 
 class NotAnswered(PostroomError):
-    """No definite answer came, after all tries: the gateway is away, or its answer was lost.
+    """No definite answer came, after all tries: the gateway is away, it failed, or its answer was lost.
 
-    `maybe_done` says whether the request may have been carried out. The same call with the same key settles that.
+    `maybe_done` says whether the request may have been carried out. The same call with the same key settles that. What
+    came of the last try is the cause; where Postroom failed, it has the `request_id`.
     """
 
     def __init__(self, reason: str, *, maybe_done: bool) -> None:

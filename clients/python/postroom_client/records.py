@@ -12,6 +12,7 @@ from postroom_client.errors import OutputLeftOut, PostroomError
 
 Document = Mapping[str, Any]
 Record = TypeVar("Record")
+Json = TypeVar("Json")
 
 ENDED = frozenset({"succeeded", "failed", "dead", "canceled"})
 """The states in which a job or a run stays."""
@@ -158,6 +159,14 @@ class RunEvent:
     """None as long as no node has waited for it."""
 
 
+@dataclass(frozen=True)
+class RunEventPage:
+    """Some of the events that were sent to a run, and where the next page begins."""
+
+    events: Sequence[RunEvent]
+    next_cursor: str | None
+
+
 class JobNotSucceeded(PostroomError):
     """A job ended otherwise than by success: `failed`, `dead` or `canceled`; `code` and `reason` say why."""
 
@@ -191,8 +200,12 @@ class NotEnded(PostroomError, TimeoutError):
         self.last = last
 
 
-def read(kind: Callable[..., Record], document: Document) -> Record:
-    """A record of what was answered; fields that this release does not know are in `document` alone."""
+def read(kind: Callable[..., Record], answer: object) -> Record:
+    """A record of what was answered; fields that this release does not know are in `document` alone.
+
+    Raises `ValueError` for an answer that lacks a field, or has it as another kind of value.
+    """
+    document = _json(dict, answer)
     values = {
         one.name: document if one.name == "document" else _value(str(one.type), document.get(one.name))
         for one in fields(kind)  # type: ignore[arg-type]  # each kind is a dataclass
@@ -200,21 +213,36 @@ def read(kind: Callable[..., Record], document: Document) -> Record:
     return kind(**values)
 
 
-def _value(kind: str, value: Any) -> Any:  # noqa: ANN401 - JSON may be anything
-    """A value of JSON as its field's type has it."""
-    convert = CONVERTERS.get(kind.replace(" | None", ""))
-    return value if value is None or convert is None else convert(value)
+def _value(kind: str, value: object) -> object:
+    """A value of JSON as its field's type has it; raises `ValueError`."""
+    if value is None and kind.endswith(" | None"):
+        return None
+    return READERS[kind.replace(" | None", "")](value)
 
 
-def _instant(text: str) -> datetime:
+def _json(kind: type[Json], value: object) -> Json:
+    """A value that must be of this kind; raises `ValueError`."""
+    if not isinstance(value, kind):
+        raise ValueError(f"a {type(value).__name__} is no {kind.__name__}")  # noqa: TRY004 - whoever reads JSON expects it
+    return value
+
+
+def _instant(value: object) -> datetime:
     """An instant of RFC 3339 with its offset; Python reads the `Z` since 3.11 only."""
+    text = _json(str, value)
     return datetime.fromisoformat(f"{text[:-1]}+00:00" if text.endswith("Z") else text)
 
 
-CONVERTERS: Mapping[str, Callable[[Any], Any]] = {
-    "UUID": UUID,
+READERS: Mapping[str, Callable[[object], object]] = {
+    "Any": lambda value: value,
+    "str": lambda value: _json(str, value),
+    "int": lambda value: _json(int, value),
+    "bool": lambda value: _json(bool, value),
+    "Document": lambda value: _json(dict, value),
+    "UUID": lambda value: UUID(_json(str, value)),
     "datetime": _instant,
-    "Sequence[str]": tuple,
-    "Sequence[RunNode]": lambda nodes: tuple(read(RunNode, one) for one in nodes),
+    "Sequence[str]": lambda value: tuple(_json(str, one) for one in _json(list, value)),
+    "Sequence[RunNode]": lambda value: tuple(read(RunNode, one) for one in _json(list, value)),
+    "Sequence[RunEvent]": lambda value: tuple(read(RunEvent, one) for one in _json(list, value)),
 }
 """How a field's value is read, by its annotation, which is a text in this module."""

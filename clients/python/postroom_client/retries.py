@@ -11,15 +11,19 @@ from typing import Union
 
 import httpx
 
-Outcome = Union[httpx.Response, httpx.TransportError]
+Outcome = Union[httpx.Response, httpx.RequestError]
 """What comes of a request that was sent: an answer, or a fault of the connection."""
 
-CONNECTION_FAULTS = (httpx.TimeoutException, httpx.NetworkError, httpx.RemoteProtocolError, httpx.ProxyError)
+CONNECTION_FAULTS = (
+    httpx.TimeoutException,
+    httpx.NetworkError,
+    httpx.RemoteProtocolError,
+    httpx.ProxyError,
+    httpx.DecodingError,  # the answer came, and cannot be unpacked
+)
 NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 NEVER_DONE = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS}
-PERHAPS_DONE = {HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT}
-"""Postroom's database may have gone away in the middle of a commit, and a proxy in front may have lost the answer."""
 
 
 class Doubt(Enum):
@@ -44,7 +48,7 @@ class Retries:
 
         `luck` is from 0 to 1 and spreads what many clients do at the same time.
         """
-        asked = None if isinstance(outcome, httpx.TransportError) else retry_after_s(outcome)
+        asked = None if isinstance(outcome, httpx.RequestError) else retry_after_s(outcome)
         if asked is not None:
             return asked + luck * self.first_wait_s
         return min(self.longest_wait_s, self.first_wait_s * 2.0 ** (tried - 1)) * (0.5 + luck / 2)
@@ -52,11 +56,13 @@ class Retries:
 
 def doubt_of(outcome: Outcome) -> Doubt | None:
     """What is not known of the request; None where the answer is definite."""
-    if isinstance(outcome, httpx.TransportError):
+    if isinstance(outcome, httpx.RequestError):
         return Doubt.NOT_DONE if isinstance(outcome, NEVER_SENT) else Doubt.MAYBE_DONE
     if outcome.status_code in NEVER_DONE:
         return Doubt.NOT_DONE
-    return Doubt.MAYBE_DONE if outcome.status_code in PERHAPS_DONE else None
+    # Postroom may have failed after it had committed, or in the middle of it, and a proxy may have lost the answer.
+    failed = outcome.is_server_error and outcome.status_code != HTTPStatus.NOT_IMPLEMENTED
+    return Doubt.MAYBE_DONE if failed else None
 
 
 def retry_after_s(answer: httpx.Response) -> float | None:

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
+from domain.jobs.urls.by_name import ByName
 from domain.jobs.urls.origins import origin_of
 
 
@@ -13,5 +14,5 @@ def _as_origins(cells: dict[str, str]) -> dict[str, str]:
 
 
 CellName = Annotated[str, Field(pattern="^[a-z0-9-]{0,40}$")]
-CellGateways = Annotated[dict[str, str], AfterValidator(_as_origins)]
+CellGateways = Annotated[ByName[str], AfterValidator(_as_origins)]
 """The address of a cell's gateway by the cell's name."""

@@ -15,6 +15,7 @@ from engine.catalogue import Hold
 from engine.context import JobContext
 from engine.interrupts import Canceled, Interrupted
 from observability.on_demand import on_demand
+from providers.google.addresses import token_uri
 from providers.ports import Mailbox, Meter
 from storage.jobs import audit
 from storage.mail.accounts import accounts, tokens
@@ -203,7 +204,7 @@ def _ask_google(ctx: JobContext, held: Tokens) -> Refreshed:
         account=str(held.account_id),
         client_id=settings.google_client_id,
         client_secret=settings.google_client_secret.get_secret_value(),
-        token_uri=settings.google_token_uri,
+        token_uri=token_uri(settings.google_url),
         timeout_s=settings.google_request_timeout_s,
         clock=ctx.clock,
     )

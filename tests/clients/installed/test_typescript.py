@@ -2,7 +2,9 @@
 
 import json
 import shutil
+import socket
 import subprocess
+from collections import Counter
 from os import environ
 from pathlib import Path
 
@@ -95,6 +97,93 @@ console.log(response.status, error?.field, error?.reason);
 def test_a_refusal_names_field_and_reason(built: Path, gateway: str, api_key: str) -> None:
     done(compiled(built, refused=REFUSED))
     assert played(built, "refused", gateway, api_key) == ["422 payload.account_id Input should be a valid UUID"]
+
+
+SILENT = """
+import { createPostroom, waitForJob } from "postroom-client";
+const { POSTROOM_URL: url, POSTROOM_KEY: key } = process.env;
+const late = (fault: Error) => console.log(fault.name, fault.message);
+await waitForJob(createPostroom(url!, key!), "4711", { timeoutMs: 500 }).catch(late);
+const quick = createPostroom(url!, key!, { retries: { tries: 2, tryMs: 200, firstWaitMs: 1 } });
+await quick.GET("/v1/jobs/{job_id}", { params: { path: { job_id: "4711" } } }).catch(late);
+await waitForJob(quick, "4711", { timeoutMs: 0 }).catch(late);
+"""
+
+
+def test_a_gateway_that_is_silent_is_waited_for_no_longer_than_was_said(built: Path) -> None:
+    """The system takes the connections, and nobody answers."""
+    done(compiled(built, silent=SILENT))
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        printed = played(built, "silent", f"http://127.0.0.1:{silent.getsockname()[1]}", "sk-postroom-x")
+    assert printed == [
+        "Error there was no answer about job 4711 in time",
+        *["TimeoutError no answer within 200 ms"] * 2,
+    ]
+
+
+EMPTY = """
+import { createPostroom, waitForJob } from "postroom-client";
+const postroom = createPostroom(process.env.POSTROOM_URL!, process.env.POSTROOM_KEY!, { retries: { tries: 1 } });
+const path = { job_id: "4711" };
+for (const _ of [1, 2, 3]) {
+  const { data, error, response } = await postroom.GET("/v1/jobs/{job_id}", { params: { path } });
+  console.log(response.status, response.headers.get("Retry-After"), data, error?.code, error?.status);
+}
+await waitForJob(postroom, "4711").catch((refused) => console.log(refused.status, refused.code));
+await waitForJob(postroom, "4711").catch((fault) => console.log(fault.name, fault.message));
+"""
+
+
+def test_an_answer_that_is_not_postrooms_is_a_problem_too(built: Path, lossy: LossyGateway, api_key: str) -> None:
+    done(compiled(built, empty=EMPTY))
+    lossy.faults.order(FaultOrder(status=401, text=""))
+    lossy.faults.order(FaultOrder(status=403, text="<h1>Sign in</h1>"))
+    lossy.faults.order(FaultOrder(status=502, headers={"Retry-After": "7"}))
+    lossy.faults.order(FaultOrder(status=401, text=""))
+    lossy.faults.order(FaultOrder(status=200, body={}))
+    assert played(built, "empty", lossy.url, api_key) == [
+        "401 null undefined not_postroom 401",
+        "403 null undefined not_postroom 403",
+        "502 7 undefined not_postroom 502",
+        "401 not_postroom",
+        "Error the answer is none of Postroom's: is it the gateway's address?",
+    ]
+
+
+REPEATED = """
+import { createPostroom } from "postroom-client";
+const { POSTROOM_URL: url, POSTROOM_KEY: key } = process.env;
+const postroom = createPostroom(url!, key!, { retries: { tries: 2, firstWaitMs: 1 } });
+const lost = () => console.log("lost");
+const job = { path: { job_id: "00000000-0000-0000-0000-000000000001" } };
+const work = { job_type: "agents.invoke", payload: { profile: "assistant", prompt: "x" } } as const;
+const header = { "idempotency-key": "k" };
+await postroom.GET("/v1/jobs").catch(lost);
+await postroom.PUT("/v1/senders", { body: {} as never }).catch(lost);
+await postroom.DELETE("/v1/schedules/{name}", { params: { path: { name: "nightly" } } }).catch(lost);
+await postroom.POST("/v1/jobs/{job_id}/cancel", { params: job, body: {} }).catch(lost);
+await postroom.POST("/v1/jobs/{job_id}/retry", { params: job, body: {} as never }).catch(lost);
+await postroom.POST("/v1/jobs", { params: { header }, body: work }).catch(lost);
+await postroom.POST("/v1/jobs", { body: work }).catch(lost);
+"""
+
+
+@pytest.mark.parametrize("order", [FaultOrder(drop="after", times=None), FaultOrder(status=520, times=None)])
+def test_the_same_requests_are_sent_again_as_by_the_python_client(
+    built: Path, lossy: LossyGateway, api_key: str, order: FaultOrder
+) -> None:
+    done(compiled(built, repeated=REPEATED))
+    lossy.faults.order(order)
+    played(built, "repeated", lossy.url, api_key)
+    sent = [(call.method, call.path.rpartition("/")[2]) for call in lossy.faults.journal()]
+    assert Counter(sent) == {
+        ("GET", "jobs"): 2,
+        ("PUT", "senders"): 2,
+        ("DELETE", "nightly"): 2,
+        ("POST", "cancel"): 2,
+        ("POST", "retry"): 1,
+        ("POST", "jobs"): 3,
+    }
 
 
 MISTAKES = (

@@ -6,13 +6,18 @@ import pytest
 from psycopg import Connection
 from structlog.testing import capture_logs
 
+from domain.jobs.gate_causes import Cause
 from engine.runtime import Runtime
-from gateway.http.fleet_findings import SHOWN, FleetFindings
+from gateway.http.fleet_findings import LOOK_EVERY_S, FleetFindings
 from gateway.http.readiness import Readiness
-from operations.fleet_checks import FLEET_CHECKS, read_clock
+from operations.fleet_checks import read_clock
 from settings import Settings
+from storage.postgres.database import Database
 from storage.postgres.readiness import Check, silent_checks
+from tests.gateway.mailboxes import connect
+from tests.gateway.serving import HttpAnswer, ask, serve
 from tests.waiting import eventually, until_a_lock_is_waited_for
+from tests.written_pages import DOCS, Page
 
 WELL = (Check("writes", ok=True, finding="taken"),)
 TICK = "insert into beat_ticks values ('approvals.expire', now())"
@@ -69,7 +74,42 @@ def test_a_look_that_waits_for_a_lock_keeps_nobody(fleet: FleetFindings, databas
     eventually(lambda: beat(fleet) == [False], within=20, describe="the look to end")
 
 
-def test_nothing_is_shown_that_names_a_tenant_or_a_mailbox() -> None:
-    names = {name for name, _ in SHOWN}
-    assert names == {name for name, _ in FLEET_CHECKS} | {"providers"}
-    assert not names & {"watches", "gates", "pushes", "people"}
+GATES = (
+    ("provider", "gmail", Cause.PAUSE),
+    ("provider", "anthropic", Cause.PAUSE),
+    ("queue", "default", Cause.PAUSE),
+    ("org", "{org}", Cause.PAUSE),
+    ("org_provider", "{org}:gmail", Cause.SLOW_DOWN),
+    ("account", "{account}", Cause.SLOW_DOWN),
+)
+
+
+def test_nothing_is_shown_that_names_a_tenant_or_a_mailbox(
+    settings: Settings, store: Database, database: Connection
+) -> None:
+    """All that is looked at is wrong, for a tenant whose every name and reason has the same word in it."""
+    account = connect(store, org="Hunter and sons", email="hunter@example.com")
+    ids = {"org": str(account.org_id), "account": str(account.account_id)}
+    close = (
+        "insert into gates (scope, key, cause, reason, until, actor)"
+        " values (%s, %s, %s, %s, now() + interval '1 hour', 'hunter')"
+    )
+    for scope, key, cause in GATES:
+        database.execute(close, (scope, key.format_map(ids), cause, f"hunter@example.com of {scope} asked for it"))
+    database.execute(close, ("provider", "artifacts", Cause.SLOW_DOWN, "status 401"))
+    with serve(settings) as url:
+
+        def shown() -> HttpAnswer:
+            return ask(f"{url}/readyz")
+
+        eventually(lambda: bool(shown().json["fleet"]), within=20, describe="the look at the fleet")
+        answer = shown()
+    wrong = {name for name, check in answer.json["fleet"].items() if not check["ok"]}
+    assert wrong >= {"sealed tokens", "beat", "served queues", "providers"}
+    assert "status 401" in answer.json["fleet"]["providers"]["finding"]
+    assert not [word for word in ("hunter", *ids.values()) if word in answer.body.decode().lower()]
+
+
+def test_the_page_says_how_often_it_is_looked() -> None:
+    page = Page(DOCS / "howto" / "run-in-production.md")
+    assert f"looked at every {LOOK_EVERY_S:g} seconds at most" in page.text
