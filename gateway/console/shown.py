@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -75,6 +75,12 @@ class Table:
 
     columns: Sequence[str]
     lines: Sequence[Line]
+
+    def without(self, name: str) -> "Table":
+        """The same table without a column that says the same in each line."""
+        at = self.columns.index(name)
+        lines = [replace(one, cells=[*one.cells[:at], *one.cells[at + 1 :]]) for one in self.lines]
+        return Table([*self.columns[:at], *self.columns[at + 1 :]], lines)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from tests.browser.stand import OPERATORS, Stand, running_stand
 from tests.browser.troubles import Troubles, make_troubles
 
 PLAYERS = ("mouse", "keys")
+ADDRESSES = dict(zip(PLAYERS, OPERATORS, strict=True))
 MAILS, MANY = 12, 5_000
 
 ABORTED = ("htmx:afterRequest,", "htmx:sendAbort,")
@@ -40,7 +41,7 @@ def troubles(stand: Stand) -> dict[str, Troubles]:
 @pytest.fixture(scope="session")
 def sessions(chromium: Browser, stand: Stand) -> dict[str, object]:
     """The cookies of each player who has signed in by a one-time link."""
-    return {player: signed_in(chromium, stand, email) for player, email in zip(PLAYERS, OPERATORS, strict=True)}
+    return {player: signed_in(chromium, stand, email) for player, email in ADDRESSES.items()}
 
 
 def is_complaint(said: ConsoleMessage) -> bool:

@@ -30,9 +30,11 @@ class Film:
         """Write the film; it begins anew at its end."""
         first, *others = (frame for frame, _ in self.frames)
         lengths = [length for _, length in self.frames]
+        # Each frame is whole: what changes alone would leave shades of the frame before it.
         first.save(
-            path, "WEBP", save_all=True, append_images=others, duration=lengths, loop=0, quality=QUALITY, method=6
-        )
+            path, "WEBP", save_all=True, append_images=others, duration=lengths, loop=0, quality=QUALITY, method=6,
+            kmin=0, kmax=1,
+        )  # fmt: skip
 
 
 def film_a_mend(page: Page, stand: Stand, found: Troubles, path: Path) -> None:

@@ -68,7 +68,7 @@ def main() -> None:
         FOLDER.mkdir(exist_ok=True)
         session = signed_in(browser, stand, OPERATORS[0])
         take_pictures(browser, session, addresses(stand, found, made | {"code": others.code}))
-        with opened(browser, storage_state=session, viewport={"width": 1060, "height": 640}) as context:
+        with opened(browser, storage_state=session, viewport={"width": 1200, "height": 700}) as context:
             film_a_mend(context.new_page(), stand, found, FOLDER / "mend.webp")
         PAGE.write_text(document())
         size = sum(one.stat().st_size for one in FOLDER.iterdir())

@@ -87,8 +87,9 @@ def running_stand(folder: Path, tell: Tell, mails: int) -> Iterator[Stand]:
         account_id = set_up.connect(fleet, org=ORG, email=OWNER, access_token=ACCESS_TOKEN, refresh_token=REFRESH_TOKEN)
         row = database.execute("select org_id from accounts").fetchone()
         assert row is not None
-        call = _terminal(fleet, row[0])
-        key = create_key(call, role=Role.OPERATOR, name="browser").key
+        with _terminal(fleet, row[0]) as call:
+            key = create_key(call, role=Role.OPERATOR, name="browser").key
+            links = {email: add_operator(call, email, role=OperatorRole.ADMIN).link for email in OPERATORS}
         stand = Stand(
             fleet=fleet,
             database=database,
@@ -97,7 +98,7 @@ def running_stand(folder: Path, tell: Tell, mails: int) -> Iterator[Stand]:
             org_id=str(row[0]),
             account_id=account_id,
             places=places,
-            links={email: add_operator(call, email, role=OperatorRole.ADMIN).link for email in OPERATORS},
+            links=links,
         )
         stand.wait("the mail to be stored", "select count(*) >= %s from messages", mails)
         stand.rest()
@@ -105,10 +106,15 @@ def running_stand(folder: Path, tell: Tell, mails: int) -> Iterator[Stand]:
         yield stand
 
 
-def _terminal(fleet: Fleet, org_id: UUID) -> Call:
+@contextmanager
+def _terminal(fleet: Fleet, org_id: UUID) -> Iterator[Call]:
     """Calls of an operator at a terminal, without a process for each: it would compile and import for three seconds."""
     addresses = fleet.addresses
     settings = Settings(
         database_url=addresses.database, sealing_keys=SecretStr(addresses.sealing_key), public_url=addresses.gateway
     )
-    return replace(call_by("browser", Database(settings), org_id=org_id), settings=settings)
+    database = Database(settings)
+    try:
+        yield replace(call_by("browser", database, org_id=org_id), settings=settings)
+    finally:
+        database.dispose()

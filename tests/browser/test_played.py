@@ -7,9 +7,9 @@ from uuid import UUID
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import MANY, OpenPage
+from tests.browser.conftest import ADDRESSES, MANY, OpenPage
 from tests.browser.hands import Hand, Keys, Mouse
-from tests.browser.stand import Stand
+from tests.browser.stand import PASSWORD, Stand
 from tests.browser.troubles import FORWARD_TO, Troubles
 from tests.waiting import eventually
 
@@ -54,6 +54,15 @@ class Player:
             expect(confirmed).to_have_count(1)
             self.hand.press(confirmed.locator("button.main"))
         expect(self.page.locator("main input[name=confirmed]")).to_have_count(0)
+
+    def sign_in(self, email: str) -> None:
+        """Give address and password; the page that was asked for is shown."""
+        self.page.goto(self.stand.console)
+        self.hand.write(self.page.locator("main [name=email]"), email)
+        self.hand.write(self.page.locator("main [name=password]"), PASSWORD)
+        self.hand.press(self.page.locator("main button.main"))
+        expect(self.page.locator("nav a[aria-current=page]")).not_to_have_count(0)
+        self.page.wait_for_load_state()  # keys are heard by a script
 
     def mend_the_letter(self) -> None:
         """See the dead letter, what a replay would do, and the difference; let it run, and see it succeed."""
@@ -177,9 +186,9 @@ class Player:
 
 @pytest.mark.parametrize("hand", HANDS)
 def test_an_operators_day(stand: Stand, troubles: dict[str, Troubles], open_page: OpenPage, hand: str) -> None:
-    page = open_page(hand)
+    page = open_page(hand, storage_state=None)
     player = Player(page, HANDS[hand](page), stand, troubles[hand])
-    page.goto(stand.console)
+    player.sign_in(ADDRESSES[hand])
     player.mend_the_letter()
     player.approve_the_action()
     player.close_a_queue()

@@ -66,7 +66,7 @@ def test_each_route_of_its_own_form_asks_for_the_role_that_its_line_says() -> No
         f"{verb} {context.path}": {ROLES[one.call] for one in route.dependant.dependencies if one.call in ROLES}
         for context in iter_route_contexts(create_app(Settings()).routes)
         if isinstance(route := context.original_route, APIRoute)
-        for verb in route.methods
+        for verb in route.methods or ()
     }
     said = {one.route: {one.role} - {None} for one in FORMS if one.route}
     assert {route: asked[route] for route in said} == said

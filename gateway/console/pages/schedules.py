@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 from domain.jobs.scheduling.cron import Timetable
 from domain.jobs.scheduling.cron_words import due_times, in_words
-from gateway.console.derived import done_of, step_to, steps_of_list
+from gateway.console.derived import done_of, step_to
 from gateway.console.pages import HandPage, Look
 from gateway.console.shown import TONES
 from operations.jobs.jobs import read_job
@@ -33,7 +33,6 @@ def fill(look: Look) -> Mapping[str, Any]:
     return {
         "lines": [_line(look, one) for one in found.items],
         "needs_org": needs_org,
-        "steps": steps_of_list(look.frame, list_schedules, {}),
         "add_href": look.href(add_schedule) if look.may(add_schedule) else None,
         "done": done_of(look.request, list_schedules),
         "next_href": look.href(list_schedules, cursor=found.next_cursor) if found.next_cursor else None,

@@ -40,7 +40,7 @@ def fill(look: Look) -> Mapping[str, Any]:
         "tone": TONES.get(run.state, "busy"),
         "picture": Markup(picture),  # noqa: S704 - SVG in which each text is escaped
         "waits": [wait for one in run.nodes if (wait := _wait(look, run, one)) is not None],
-        "nodes": Table(columns_of(RunNodeLine), [line_of(one, things, node_page(one.node)) for one in run.nodes]),
+        "nodes": _nodes(look, run),
         "node": _node(look, run) if "node" in look.asked else None,
         "entries": [one for one in entries_of(run, things) if one.name != "nodes"],
         "steps": steps_of_thing(look.frame, show_run, run, {"run_id": str(run_id)}),
@@ -49,6 +49,12 @@ def fill(look: Look) -> Mapping[str, Any]:
         # A look at values is audited: it is not repeated every few seconds.
         "is_live": run.finished_at is None and VALUES not in look.request.query_params,
     }
+
+
+def _nodes(look: Look, run: WorkflowRunView) -> Table:
+    """The nodes themselves; the items of a node are on its own page."""
+    lines = [line_of(one, look.frame.things, _node_page(look, run, one.node)) for one in run.nodes]
+    return Table(columns_of(RunNodeLine), lines).without("item")
 
 
 def _node_page(look: Look, run: WorkflowRunView, node: str) -> str:
