@@ -11,6 +11,7 @@ import httpx
 
 from postroom_client import calls
 from postroom_client.conversation import Conversation, Pause, Step, Steps
+from postroom_client.credentials import heads
 from postroom_client.options import Id, JobOptions
 from postroom_client.records import Canceled, Enqueued, Job, Run, RunEvent, SentEvent, StartedRun
 from postroom_client.retries import CONNECTION_FAULTS, Outcome
@@ -35,9 +36,12 @@ class AsyncClient:
         http: httpx.AsyncClient | None = None,
         conversation: Conversation | None = None,
     ) -> None:
-        """`http` is a client of your own, for a proxy or certificates; it is yours to close."""
+        """`http` is a client of your own, for a proxy or certificates; it is yours to close.
+
+        Raises `Invalid` for a key that cannot be one.
+        """
         self._url = url.rstrip("/")
-        self._headers = [(b"Authorization", f"Bearer {api_key}".encode()), (b"Content-Type", b"application/json")]
+        self._headers = heads(api_key)
         self._http = http or httpx.AsyncClient(timeout=30.0)
         self._owns_http = http is None
         self._conversation = conversation or Conversation()

@@ -20,9 +20,12 @@ export interface Options {
 
 /** A client for the org of an API key. Each method gives `data`, or `error`, which is a `Problem`. */
 export function createPostroom(url: string, apiKey: string, options: Options = {}): Postroom {
+  const key = apiKey.trim(); // a file that is mounted ends with a line
+  // What fetch says of a header that it cannot send, it says with the whole header.
+  if (!/^[!-~]+$/.test(key)) throw new TypeError("apiKey: is empty, or carries what no key carries");
   return createClient<paths>({
     baseUrl: url,
-    headers: { Authorization: `Bearer ${apiKey}` },
+    headers: { Authorization: `Bearer ${key}` },
     fetch: explained(retrying(options.fetch ?? ((request) => fetch(request)), options.retries)),
   });
 }
