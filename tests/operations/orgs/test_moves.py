@@ -321,6 +321,8 @@ REFUSALS = {
     " values (%(org)s, 'org', '[]', '{}', '{}', 'x', 'x', 'x')": "is being erased",
     "update org_secrets set key_id = 'another8' where org_id = %(org)s": "has not the key",
     "update jobs set job_type = 'nobody.knows' where org_id = %(org)s": "knows no job type nobody.knows",
+    "update schedules set job_type = 'nobody.plans', enabled = true where org_id = %(org)s": "nobody.plans",
+    "update dead_letters set job_type = 'nobody.mends', state = 'open' where org_id = %(org)s": "nobody.mends",
 }
 
 

@@ -8,7 +8,8 @@ from storage.postgres.database import Database
 
 MISSING_INDEXES = """
 select c.conname from pg_constraint c
-where c.contype = 'f' and c.conenforced and c.confrelid not in ('orgs'::regclass, 'accounts'::regclass, 'org_moves'::regclass) and not exists (
+where c.contype = 'f' and c.conenforced
+  and c.confrelid not in ('orgs'::regclass, 'accounts'::regclass, 'org_moves'::regclass) and not exists (
   select from pg_index i cross join lateral (
     select k.number from unnest(i.indkey::int2[]) with ordinality k (number, nth)
     join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.number
