@@ -208,10 +208,11 @@ def _drain(work: MoveWork) -> int:
 
     def held() -> str:
         with work.cells.database.ledger() as tx:
-            tokens = moving.held_claims(tx, work.org_id)
-            if tokens and time.monotonic() >= give_back_at:
-                returned.update(recovery.return_unanswered(tx, tokens, LONGEST_LEASE).job_ids)
-        return f"workers hold {len(tokens)} jobs of the org" if tokens else ""
+            claims = moving.held_claims(tx, work.org_id)
+            if claims and time.monotonic() >= give_back_at:
+                tokens = {*claims.values()}
+                returned.update(recovery.return_unanswered(tx, [*tokens], LONGEST_LEASE, job_ids=[*claims]).job_ids)
+        return f"workers hold {len(claims)} jobs of the org" if claims else ""
 
     work.wait_for(held, longer_s=work.patience.drained_within_s)
     return len(returned)

@@ -54,12 +54,20 @@ def end_expired(tx: Transaction, *, most: int) -> int:
 
 def return_claims(tx: Transaction, node_id: UUID, lease: timedelta) -> Moved:
     """Give back the jobs of a node that stops, but for those that somebody else has locked; no attempt is spent."""
-    return _moved(tx.run("return_claims", node_id=node_id, tokens=[], lease=lease, cause="shutdown"))
+    return _moved(tx.run("return_claims", node_id=node_id, tokens=[], job_ids=None, lease=lease, cause="shutdown"))
 
 
-def return_unanswered(tx: Transaction, tokens: Sequence[UUID], lease: timedelta) -> Moved:
-    """Give back what was claimed by these tokens, because nobody knows what it was; no attempt is spent."""
-    return _moved(tx.run("return_claims", node_id=None, tokens=list(tokens), lease=lease, cause="unanswered"))
+def return_unanswered(
+    tx: Transaction, tokens: Sequence[UUID], lease: timedelta, *, job_ids: Sequence[UUID] | None = None
+) -> Moved:
+    """Give back what was claimed by these tokens, because nobody knows what it was; no attempt is spent.
+
+    Of these jobs alone, where they are given: jobs of several orgs that were claimed together have one token.
+    """
+    only = None if job_ids is None else list(job_ids)
+    return _moved(
+        tx.run("return_claims", node_id=None, tokens=list(tokens), job_ids=only, lease=lease, cause="unanswered")
+    )
 
 
 def end_old_sessions(tx: Transaction, *, margin: timedelta = SESSION_MARGIN) -> int:

@@ -31,11 +31,12 @@ from overdue where is_free and (is_alive is not true or lost_at <= now())
 select id from jobs where parked_by is not null and expires_at <= now() order by expires_at limit %(most)s for update skip locked
 
 -- name: return_claims
--- Gives claims back: all of a node that stops, or those of tokens whose claims nobody heard the answer of. No attempt is spent and no
--- loss is counted. Returns the jobs that went back, those that somebody else has locked, and those that waited for a concurrency key.
+-- Gives claims back: all of a node that stops, or those of tokens whose claims nobody heard the answer of; of some jobs alone, where they
+-- are given. No attempt is spent and no loss is counted. Returns the jobs that went back, those that somebody else has locked, and those that waited for a concurrency key.
 with wanted as materialized (
   select id from jobs
   where (worker_id = any (select id from workers where node_id = %(node_id)s::uuid) or claim_token = any (%(tokens)s::uuid[]))
+    and (%(job_ids)s::uuid[] is null or id = any (%(job_ids)s::uuid[]))
     and next_check_at <= now() + %(lease)s::interval + interval '2 seconds'
     and state in ('claimed', 'running')
 ),

@@ -1,6 +1,6 @@
 """An org's rows leave a ledger and come into another, table by table; both sides are the owner's transactions."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -100,9 +100,9 @@ def reopen(tx: Transaction, org_id: UUID) -> bool:
     return stays
 
 
-def held_claims(tx: Transaction, org_id: UUID) -> Sequence[UUID]:
-    """The tokens by which workers hold jobs of the org."""
-    return [row.token for row in tx.run("list_held_claims", org_id=org_id)]
+def held_claims(tx: Transaction, org_id: UUID) -> Mapping[UUID, UUID]:
+    """The org's jobs that workers hold, each with the token of its claim, which jobs of other orgs may have, too."""
+    return {row.job_id: row.token for row in tx.run("list_held_claims", org_id=org_id)}
 
 
 def uncounted(tx: Transaction, org_id: UUID) -> int:

@@ -15,12 +15,13 @@ from domain.jobs.job import SYSTEM_ORG
 from operations.orgs import moves
 from operations.orgs.moves import MoveStep, Patience
 from settings import Settings
+from storage.jobs import ledger
 from storage.jobs.audit_log import counting
 from storage.orgs import moving, orgs
 from storage.orgs.secrets.sealing import Sealer
 from storage.postgres.database import Database
 from storage.postgres.execution import RowLocked
-from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_org
+from tests.doubles.factories import LEASE, claim_one, enqueue_one, make_job_type, make_org, make_worker
 from tests.fleet.fleet import environment_of
 from tests.house.reading import ROOT
 from tests.operations.orgs.two_cells import BY, HERE, THERE, TwoCells, count_tables, rows_of, settings_of, two_cells
@@ -58,8 +59,8 @@ def cells(
 @pytest.fixture
 def org_id(cells: TwoCells) -> UUID:
     """An org with a row in every table, between other orgs in both cells."""
-    for ledger in (cells.here, cells.there):
-        fill_every_table(ledger, uuid4())
+    for each in (cells.here, cells.there):
+        fill_every_table(each, uuid4())
     made = uuid4()
     fill(cells.here, made)
     fill_every_table(cells.here, uuid4())
@@ -259,16 +260,20 @@ def test_whoever_asks_meanwhile_comes_again_and_afterwards_hears_where(
     assert len(rows_of(cells.there, org_id)["jobs"]) == 1
 
 
-def test_held_jobs_are_given_back_and_their_workers_write_nothing_more(
+def test_held_jobs_are_given_back_and_those_of_other_orgs_in_the_same_claim_are_not(
     cells: TwoCells, store: Database, database: Connection
 ) -> None:
-    org_id = make_org(database)
-    job_id = enqueue_one(store, org_id)
-    claim_one(store, job_id)
+    """P4: their workers write nothing more. A claim takes jobs of many orgs by one token."""
+    org_id, other = make_org(database), make_org(database)
+    job_ids = [enqueue_one(store, org_id), enqueue_one(store, other)]
+    with store.ledger() as tx:
+        claimed = ledger.claim(tx, job_ids, make_worker(store).worker_id, lease=LEASE, token=uuid4())
+    assert {job.job_id for job in claimed.jobs} == {*job_ids}
     moved = moves.move(cells.cells, str(org_id), by=BY, patience=Patience(drained_within_s=0))
     assert moved.given_back == 1
-    state = cells.there.execute("select state, attempt, claim_token from jobs where id = %s", (job_id,)).fetchall()
-    assert state == [("queued", 0, None)]
+    state = "select state, attempt, claim_token from jobs where org_id = %s"
+    assert cells.there.execute(state, (org_id,)).fetchall() == [("queued", 0, None)]
+    assert cells.here.execute(state, (other,)).fetchall() == [("claimed", 0, claimed.jobs[0].token)]
 
 
 CHANGES = {
