@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Protocol
 
-from storage.jobs import refusals, retention
+from storage.jobs import effects, refusals, retention
 from storage.jobs.audit_log import failure_groups, history
 from storage.jobs.replays import bulk_actions
 from storage.mail.accounts import consents, expected_writes
@@ -18,6 +18,7 @@ from storage.workflows import runs
 
 RETENTIONS: tuple[Retention, ...] = (
     refusals.RETENTION,
+    effects.RETENTION,
     expected_writes.RETENTION,
     api_requests.RETENTION,
     corrections.RETENTION,

@@ -27,14 +27,16 @@ language sql stable set search_path = pg_catalog, public, pg_temp as $$
 $$;
 grant execute on function postroom.is_needed to postroom_ledger;
 
--- From when on nobody has recorded what was done with something that was written at a time: it was there when the ledger was restored.
-create or replace function postroom.lost_since(written_at timestamptz) returns timestamptz
+-- From when on nobody has recorded what was done with something of an org that was written at a time: it was there when the org's ledger
+-- was restored.
+create or replace function postroom.lost_since(of_org uuid, written_at timestamptz) returns timestamptz
 language sql stable set search_path = pg_catalog, public, pg_temp as $$
-  select min(lost_from) from restorations where restored_at > written_at
+  select min(lost_from) from restorations where org_id = of_org and restored_at > written_at
 $$;
 
 -- When the first of the jobs was written that led to a job: its parents, what it replays, and what its correlation names. Such a job leads
--- anew to what it led to in the lost time.
+-- anew to what it led to in the lost time. Of an org that has moved, a parent of the system org is in the ledger that the org has left, and may be
+-- as old as any: without a move, a parent is kept for as long as its child has not ended.
 create or replace function postroom.caused_at(job jobs) returns timestamptz
 language sql stable set search_path = pg_catalog, public, pg_temp as $$
   with recursive causes as (
@@ -44,7 +46,9 @@ language sql stable set search_path = pg_catalog, public, pg_temp as $$
     from causes c
     join jobs j on j.id in (c.parent_id, c.replay_of, case when pg_input_is_valid(c.correlation_id, 'uuid') then c.correlation_id::uuid end)
   )
-  select min(created_at) from causes
+  select case
+    when job.parent_id is not null and not exists (select from jobs p where p.id = job.parent_id) then '-infinity'
+    else (select min(created_at) from causes) end
 $$;
 
 -- Writes the intent, under the caller's claim. Returns no row without the claim, else what stood there before: nothing (act), a
@@ -72,7 +76,8 @@ declare
   named uuid;
   doubted_from timestamptz;
 begin
-  select j.org_id, j.claimed_at + j.deadline, case when exists (select from restorations) then postroom.lost_since(postroom.caused_at(j)) end
+  select j.org_id, j.claimed_at + j.deadline,
+    case when exists (select from restorations r where r.org_id = j.org_id) then postroom.lost_since(j.org_id, postroom.caused_at(j)) end
   into org, ends_at, doubted_from
   from jobs j
   where j.id = held_job and j.claim_token = held_token and j.state in ('claimed', 'running')
@@ -96,7 +101,7 @@ begin
   end if;
   -- Jobs that were claimed together have the same token: it names a claim only with its job.
   is_alive := exists (select from jobs o where o.id = stood.job_id and o.claim_token = stood.owner_token and o.id <> held_job);
-  doubted_from := postroom.lost_since(stood.last_seen_at);
+  doubted_from := postroom.lost_since(org, stood.last_seen_at);
   acts := stood.status = 'failed' and doubted_from is null;
   if stood.status = 'failed' or (stood.status = 'running' and not is_alive) then
     update idempotency_keys k set

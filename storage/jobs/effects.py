@@ -13,6 +13,17 @@ from domain.jobs.job import ClaimedJob, JsonObject, Origin
 from domain.orgs.privacy.redaction import redact_document
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
+from storage.postgres.retention import Retention
+
+RETENTION = Retention(
+    "restorations",
+    "restored_at",
+    KEEP_EFFECT_FOR,
+    only="t.restored_at < coalesce(least("
+    "(select j.created_at from jobs j where j.foreign_at is null order by j.id limit 1),"
+    " (select min(j.foreign_at) from jobs j)), 'infinity')",
+)
+"""A restoration puts jobs of before in doubt, and effects of before, which are kept so long: it goes after the last."""
 
 
 @dataclass(frozen=True, slots=True)

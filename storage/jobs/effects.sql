@@ -30,7 +30,13 @@ kept as (
 select c.id from claim c
 
 -- name: record_restoration
--- From now on what was lost is in doubt. No row for a moment that is still to come.
-insert into restorations (lost_from, actor_id)
-select %(lost_from)s, %(actor)s where %(lost_from)s <= clock_timestamp()
-returning lost_from, restored_at, (select count(*) from jobs where finished_at is null) as open_jobs
+-- From now on what each org has lost is in doubt. No row for a moment that is still to come.
+with restored as materialized (
+  select m.lost_from, m.restored_at from (select %(lost_from)s::timestamptz as lost_from, clock_timestamp() as restored_at) as m
+  where m.lost_from <= m.restored_at
+),
+doubted as (
+  insert into restorations (org_id, restored_at, lost_from, actor_id)
+  select o.id, r.restored_at, r.lost_from, %(actor)s from restored r cross join orgs o
+)
+select lost_from, restored_at, (select count(*) from jobs where finished_at is null) as open_jobs from restored

@@ -133,3 +133,23 @@ def test_a_native_key_is_as_old_as_what_was_lost(
         with pytest.raises(Uncertain):
             ctx.keyed_effect(KEY, b"the same bytes", call)
     assert len(sent) == calls_again
+
+
+def test_a_restoration_goes_with_the_last_job_of_before(
+    process: Runtime, held: ClaimedJob, database: Connection
+) -> None:
+    """Before that, or within the time for which an effect is kept, it may put something in doubt."""
+    restore(process)
+    orgs = database.execute("select from orgs").rowcount
+
+    def forget() -> int:
+        with process.database.ledger() as tx:
+            return effects.RETENTION.forget(tx)
+
+    assert forget() == 0
+    database.execute("update restorations set lost_from = now() - interval '32 days'")
+    database.execute("update restorations set restored_at = now() - interval '31 days'")
+    database.execute("update jobs set created_at = now() - interval '33 days' where id = %s", (held.job_id,))
+    assert forget() == 0
+    database.execute("update jobs set created_at = now() where id = %s", (held.job_id,))
+    assert forget() == orgs

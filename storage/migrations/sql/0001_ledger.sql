@@ -34,14 +34,19 @@ create table relay_leader (
 call postroom.erasure_rule('relay_leader', org_rows => null);
 grant select, insert, update on relay_leader to postroom_ledger;
 
--- When the ledger was restored from a backup, and to which moment: what jobs of before did outside in between, no row says.
+-- When the ledger was restored from a backup, and to which moment, of each org that it had: what the org's jobs of before did outside in
+-- between, no row says. A row for each org, because the doubt goes with an org that moves, and one that comes brings its own.
 create table restorations (
-  restored_at timestamptz primary key default clock_timestamp(),
+  org_id uuid not null references orgs (id),
+  restored_at timestamptz not null,
   lost_from timestamptz not null check (lost_from <= restored_at),
-  actor_id text not null
+  actor_id text not null,
+  primary key (org_id, restored_at)
 );
-call postroom.erasure_rule('restorations', org_rows => null);
-grant select, insert on restorations to postroom_ledger;
+create index restorations_by_time on restorations (restored_at);
+call postroom.erasure_rule('restorations');
+grant select, insert, delete on restorations to postroom_ledger;
+grant update (restored_at) on restorations to postroom_ledger;  -- for the lock of what goes
 
 -- Which data set of the broker the fleet last saw; another one means that its hints are gone.
 create table broker_epochs (

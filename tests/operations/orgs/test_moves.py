@@ -79,6 +79,7 @@ OF_THE_FLEET = (
     """insert into result_requests (task_id, job_id, is_sent) values ('x', %(job)s, false)""",
     """insert into serial_slots (serial_key, slot, job_id) values ('probe.run:' || %(org)s, 1, %(job)s)""",
     """insert into orgs_over_burst (queue, org_id) values ('default', %(org)s)""",
+    """insert into restorations (org_id, restored_at, lost_from, actor_id) values (%(org)s, now(), now(), 'ada')""",
     """insert into gates (scope, key, reason, until, actor)
        select scope, key, 'x', now() + interval '1 hour', 'ada' from (values ('org', %(org)s::text),
          ('org_provider', %(org)s || ':resend'), ('account', %(account)s::text)) as g (scope, key)""",
