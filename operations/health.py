@@ -21,6 +21,7 @@ from storage.jobs.audit_log import counting, events, exports
 from storage.mail.accounts import accounts, pushes
 from storage.models.money import model_calls
 from storage.notifications import alerts
+from storage.orgs import moving
 from storage.postgres.readiness import Check, installation_checks
 
 HEALTH = Area("health", "See what is wrong with the fleet, and what to do about it.")
@@ -41,6 +42,8 @@ ALERT_LOST_WITHIN = timedelta(hours=1)
 COUNTED_WITHIN = timedelta(minutes=2)
 """A worker counts every few seconds; what is shown of the past is that old."""
 VIOLATED_WITHIN = timedelta(days=1)
+MOVED_WITHIN = timedelta(hours=1)
+"""A move takes minutes; one that was cut off waits for somebody who asks for it again."""
 LACKING = "each job that they claim goes back and rests for 30 s, of "
 
 
@@ -216,6 +219,24 @@ def watch_check(look: Looking) -> Check:
     return Check("watches", ok=False, finding=f"{len(silent)} without a fresh watch: {names}", remedy=remedy)
 
 
+def move_check(look: Looking) -> Check:
+    """Whether a move of an org was cut off, or a copy of an org that stayed in its cell was left here."""
+    found = moving.long_under_way(look.tx, MOVED_WITHIN)
+    if not found:
+        return Check("moves of orgs", ok=True, finding="none has been under way for long")
+    org_id, first = found[0]
+    here = look.settings.cell
+    is_copy = first.state == moving.ARRIVING
+    what = f"a copy from {first.cell}, which nobody has opened" if is_copy else f"on its way to {first.cell}"
+    finding = f"{len(found)} since {first.since:%Y-%m-%d %H:%M} UTC: org {org_id} is {what}, and nothing of it runs"
+    where, to = (first.cell, here) if is_copy else (here, first.cell)
+    remedy = (
+        f"in the cell {where}: celery -A tasks orgs move {org_id} --to {to} goes on, and"
+        f" celery -A tasks orgs stay {org_id} --cell {to} lets the org stay and removes the copy"
+    )
+    return Check("moves of orgs", ok=False, finding=finding, remedy=remedy)
+
+
 LEDGER_CHECKS: Sequence[tuple[str, LedgerCheck]] = (
     *FLEET_CHECKS,
     ("pushes", push_check),
@@ -227,5 +248,6 @@ LEDGER_CHECKS: Sequence[tuple[str, LedgerCheck]] = (
     ("packages", package_check),
     ("alerts", alert_check),
     ("audit log", audit_check),
+    ("moves of orgs", move_check),
 )
 """What the ledger alone knows, by name, and `doctor` ends with the status 1 for."""

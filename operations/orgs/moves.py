@@ -23,13 +23,14 @@ from storage.orgs.access import erasing
 from storage.orgs.moving import OrgMove
 from storage.orgs.owning import OwnersSession
 from storage.postgres.database import Database, Transaction
-from storage.postgres.execution import StatementAborted
+from storage.postgres.execution import DatabaseError, StatementAborted
 
 PAUSE_S = 0.2
 LONGEST_LEASE = timedelta(hours=1)
 """`POSTROOM_LEASE_S` at most."""
-STILL_REFERRED_TO = "23503"
-"""PostgreSQL's word for a row that refers to another: something of the org has come in since the snapshot."""
+CHANGED = frozenset({"40001", "40P01", "55P03", "23503"})
+"""What PostgreSQL says of a row that somebody has changed or locked since the snapshot, of two that wait for each
+other, and of a row that refers to one that goes: something of the org has come in. A full disk is none of these."""
 GOES_ON = "ask for the move again, and it goes on; `orgs stay` lets the org stay"
 NEVER = Event()
 
@@ -126,36 +127,41 @@ def move(
     given_back = 0
     if begun is None or begun.state != moving.LEFT:
         _check(work)
+        with cells.target.transaction() as elsewhere, cells.source.transaction() as tx:
+            moving.bring_late_events(elsewhere, tx, work.org_id)
         given_back = _close(work, begun)
-        _hand_over(work)
+        _hand_over(work, given_back)
         done(MoveStep.LEFT)
     moved = _open(work, given_back)
     done(MoveStep.OPEN)
     return moved
 
 
-def stay(database: Database, named: str, *, by: Origin) -> UUID:
-    """Let an org stay that was on its way and has not left; what waited goes on. Raises `Conflict` for any other."""
-    with database.ledger() as tx:
-        org_id = orgs.find(tx, named)
-        if not moving.reopen(tx, org_id):
-            raise Conflict("the org is not on its way")
-        gates.open_gate(tx, "org", str(org_id), Cause.MOVE)
-        deeds.record(tx, "org.stayed", {}, by=by, org_id=org_id)
-    return org_id
-
-
 def _org(cells: Cells, named: str) -> UUID:
-    """The org by id or name, in whichever of the two ledgers it is."""
+    """The org by id or name, which is here, or has left from here and is in the other ledger."""
     try:
         with cells.source.transaction() as tx:
             found = orgs.find(tx, named)
     except Gone:
-        with cells.target.transaction() as tx:
-            found = orgs.find(tx, named)
+        left = _org_that_left(cells, named)
+        if left is None:
+            raise
+        found = left
     if found == SYSTEM_ORG:
         raise Invalid("org", "must not be the system org: each cell has one")
     return found
+
+
+def _org_that_left(cells: Cells, named: str) -> UUID | None:
+    """The org of the other ledger, where it has left this one: of any other org nothing is written here."""
+    try:
+        with cells.target.transaction() as tx:
+            found = orgs.find(tx, named)
+    except Gone:
+        return None
+    with cells.source.transaction() as tx:
+        begun = moving.move(tx, found)
+    return found if begun is not None and begun.state == moving.LEFT else None
 
 
 def _check(work: MoveWork) -> None:
@@ -218,13 +224,13 @@ def _drain(work: MoveWork) -> int:
     return len(returned)
 
 
-def _hand_over(work: MoveWork) -> None:
+def _hand_over(work: MoveWork, given_back: int) -> None:
     """Try it until nobody has changed a row meanwhile."""
     ends_at = time.monotonic() + work.patience.waits_s
     while True:
         try:
-            _hand_over_once(work)
-        except (StatementAborted, Invalid) as error:
+            _hand_over_once(work, given_back)
+        except (StatementAborted, Invalid, DatabaseError) as error:
             if not is_changed(error):
                 raise
             if time.monotonic() >= ends_at:
@@ -237,11 +243,10 @@ def _hand_over(work: MoveWork) -> None:
 
 def is_changed(error: Exception) -> bool:
     """Whether somebody has changed or locked a row of the org since the snapshot, or added one."""
-    is_referred_to = getattr(error.__cause__, "sqlstate", "") == STILL_REFERRED_TO
-    return is_referred_to or isinstance(error, StatementAborted)
+    return not CHANGED.isdisjoint(getattr(one, "sqlstate", None) for one in (error, error.__cause__))
 
 
-def _hand_over_once(work: MoveWork) -> None:
+def _hand_over_once(work: MoveWork, given_back: int) -> None:
     """The one snapshot of the old ledger, the one transaction of the new: the new one commits first."""
     cells, org_id = work.cells, work.org_id
     with cells.source.transaction() as leaving:
@@ -259,6 +264,9 @@ def _hand_over_once(work: MoveWork) -> None:
             if wrong:
                 raise Conflict(f"what came is not what left: {'; '.join(wrong)}")
             moving.arrive(coming, org_id, cells.here, by=work.by.actor_id)
+            rows = sum(one.rows for one in before.values())
+            facts = {"org_id": str(org_id), **_facts(work, rows, given_back)}
+            deeds.record(leaving, "org.moved", facts, by=work.by, org_id=SYSTEM_ORG)
         work.done(MoveStep.COPIED)
 
 
@@ -266,6 +274,9 @@ def _hold(work: MoveWork, leaving: Transaction) -> None:
     """Begin the snapshot; raises where somebody has let the org stay or its jobs run, or exports its events."""
     held = moving.hold(leaving, work.org_id, work.cells.there)
     if held is None:
+        found = moving.move(leaving, work.org_id)
+        if found is not None and found.state == moving.LEFT:
+            raise Conflict(f"the org has left for the cell {found.cell}: somebody else has moved it meanwhile")
         raise Conflict("the org stays: somebody has taken the move back")
     if held.held:
         raise Conflict(f"workers hold {held.held} jobs of the org: somebody has opened its gate")
@@ -287,11 +298,13 @@ def _open(work: MoveWork, given_back: int) -> MovedOrg:
         if not moving.open_arrived(tx, org_id):
             raise Transient(f"the clock of the other ledger is behind this one's; {GOES_ON}")
         gates.open_gate(tx, "org", str(org_id), Cause.MOVE)
-        facts: JsonObject = {"cell": cells.there, "from": cells.here, "rows": moved.rows, "given_back": given_back}
-        deeds.record(tx, "org.moved", facts, by=work.by, org_id=org_id)
-    with cells.source.transaction() as tx:
-        deeds.record(tx, "org.moved", {"org_id": str(org_id), **facts}, by=work.by, org_id=SYSTEM_ORG)
+        deeds.record(tx, "org.moved", _facts(work, moved.rows, given_back), by=work.by, org_id=org_id)
     return moved
+
+
+def _facts(work: MoveWork, rows: int, given_back: int) -> JsonObject:
+    """What both audit logs say of the move."""
+    return {"cell": work.cells.there, "from": work.cells.here, "rows": rows, "given_back": given_back}
 
 
 def _uncounted(work: MoveWork) -> str:

@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
+
+from psycopg.types.json import Jsonb
 
 from domain.jobs.failures import Conflict
 from storage.orgs.owning import carry
@@ -92,6 +94,11 @@ def close(tx: Transaction, org_id: UUID) -> None:
     tx.run("close_org", org_id=org_id)
 
 
+def hold_org(tx: Transaction, org_id: UUID) -> bool:
+    """Let the org neither leave nor close until the transaction ends; False where it is not here."""
+    return bool(tx.run("hold_org", org_id=org_id))
+
+
 def reopen(tx: Transaction, org_id: UUID) -> bool:
     """Let the org stay; False where it was not leaving."""
     stays = bool(tx.run("end_leaving", org_id=org_id))
@@ -136,18 +143,48 @@ def tables(tx: Transaction, org_id: UUID) -> Sequence[MovingTable]:
     return [MovingTable(*row) for row in tx.run("moving_statements", org_id=org_id)]
 
 
+def give_up(tx: Transaction, org_id: UUID, cell: str, *, by: str) -> None:
+    """Remove the org's rows here, and keep only that it is in the other cell, and by what callers ask for it."""
+    _unguarded(tx)
+    tx.run("write_left", org_id=org_id, cell=cell, actor_id=by)
+    tx.run("name_doors", org_id=org_id)
+    _remove(tx, org_id)
+
+
+def remove_copy(tx: Transaction, org_id: UUID, came_from: str, *, by: str) -> bool:
+    """Give up a copy that came from that cell and was not opened; False where there is none.
+
+    Raises `Conflict` where the org is open here.
+    """
+    _refuse_open(tx, org_id)
+    found = move(tx, org_id)
+    is_copy = found is not None and (found.state, found.cell) == (ARRIVING, came_from)
+    if is_copy:
+        give_up(tx, org_id, came_from, by=by)
+    return is_copy
+
+
+def bring_late_events(elsewhere: Transaction, tx: Transaction, org_id: UUID) -> None:
+    """Add what workers of the other cell have recorded of the org since it left there, before that is removed."""
+    tx.run("add_late_events", events=Jsonb(elsewhere.run("list_late_events", org_id=org_id)[0].events))
+
+
+def long_under_way(tx: Transaction, longer_than: timedelta) -> Sequence[tuple[UUID, OrgMove]]:
+    """Orgs whose move was begun so long ago and has not ended, the oldest first."""
+    rows = tx.run("list_long_under_way", longer_than=longer_than)
+    return [(row.org_id, OrgMove(row.state, row.cell, row.actor_id, row.since)) for row in rows]
+
+
 def hand_over(source: Transaction, target: Transaction, org_id: UUID) -> None:
     """Let all rows of the org leave one ledger, and put them into the other in place of a copy that was not opened.
 
     Nothing is committed. Raises `Conflict` where the other ledger has the org.
     """
-    if target.run("find_open_org", org_id=org_id):
-        raise Conflict("the other cell has the org, too", code="move.in_two_cells")
+    _refuse_open(target, org_id)
     _unguarded(target)
     leaving = tables(source, org_id)
     source.run("name_doors", org_id=org_id)
-    for table in reversed(tables(target, org_id)):
-        target.raw(table.remove)
+    _remove(target, org_id)
     target.run("begin_arrival", org_id=org_id)
     for table in leaving:
         target.raw(table.stage)
@@ -174,6 +211,16 @@ def open_arrived(tx: Transaction, org_id: UUID) -> bool:
 def behind(tx: Transaction, door: str) -> MovedDoor | None:
     """The org that has left and its cell, by a key's prefix or an id of the org's; None for what is no door."""
     return tx.first("find_org_behind_door", lambda row: MovedDoor(*row), door=door)
+
+
+def _refuse_open(tx: Transaction, org_id: UUID) -> None:
+    if tx.run("find_open_org", org_id=org_id):
+        raise Conflict("the other cell has the org, too", code="move.in_two_cells")
+
+
+def _remove(tx: Transaction, org_id: UUID) -> None:
+    for table in reversed(tables(tx, org_id)):
+        tx.raw(table.remove)
 
 
 def _unguarded(tx: Transaction) -> None:

@@ -58,6 +58,35 @@ select name, columns, leave, stage, take, arrive, remove, sums from postroom.mov
 select o.id from orgs o
 where o.id = %(org_id)s and not exists (select from org_moves m where m.org_id = o.id and m.state = 'arriving')
 
+-- name: hold_org
+-- Lets the org neither leave nor close until the transaction's end; no row where it is not here.
+select id from orgs where id = %(org_id)s for update
+
+-- name: list_late_events
+-- What workers have recorded of the org here since it left: the ends of calls that were under way.
+select coalesce(jsonb_agg(to_jsonb(e) order by e.id), '[]') as events from audit_entries e
+where e.org_id = %(org_id)s and e.event = 'effect.unrecorded'
+
+-- name: add_late_events
+-- Adds those of them that are not here yet.
+insert into audit_entries (at, event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt, worker_id,
+  claimed_at, parent_id, replay_of, data)
+select l.at, l.event, l.org_id, l.project_id, l.actor_type, l.actor_id, l.request_id, l.correlation_id, l.job_id, l.job_type, l.attempt, l.worker_id,
+  l.claimed_at, l.parent_id, l.replay_of, l.data
+from jsonb_array_elements(%(events)s) with ordinality as g (entry, nth)
+cross join lateral jsonb_populate_record(null::audit_entries, g.entry) as l
+where not exists (select from audit_entries e where e.job_id = l.job_id and e.event = l.event and e.at = l.at and e.org_id = l.org_id)
+order by g.nth
+
+-- name: write_left
+-- Writes down that the org is in another cell, whatever stood here.
+insert into org_moves as m (org_id, state, cell, actor_id) values (%(org_id)s, 'left', %(cell)s, %(actor_id)s)
+on conflict (org_id) do update set state = excluded.state, cell = excluded.cell, actor_id = excluded.actor_id, since = excluded.since, counted_before = null
+
+-- name: list_long_under_way
+-- Orgs that have been on their way for longer than a move takes.
+select org_id, state, cell, actor_id, since from org_moves where state in ('leaving', 'arriving') and since < now() - %(longer_than)s::interval order by since
+
 -- name: name_doors
 select postroom.name_doors(%(org_id)s)
 
@@ -65,8 +94,9 @@ select postroom.name_doors(%(org_id)s)
 update org_moves set state = 'left', since = clock_timestamp(), counted_before = null where org_id = %(org_id)s
 
 -- name: begin_arrival
--- An org that had left this cell comes back: what was kept of it goes with its doors.
-delete from org_moves where org_id = %(org_id)s and state in ('left', 'arriving')
+-- An org that had left this cell comes back: what was kept of it goes with its doors. So does a leaving that has no org.
+delete from org_moves m where m.org_id = %(org_id)s
+  and (m.state in ('left', 'arriving') or (m.state = 'leaving' and not exists (select from orgs o where o.id = m.org_id)))
 
 -- name: arrive
 -- What comes along was counted where it comes from.

@@ -95,3 +95,26 @@ def test_a_package_that_is_gone_is_wrong_only_while_its_jobs_wait(
         " backlog_since = null where job_type = 'invoices.make'"
     )
     assert not findings()["packages"]["ok"]
+
+
+MOVES = """insert into org_moves (org_id, state, cell, actor_id, since)
+values (%s, %s, 'eu2', 'ada', now() - %s::interval)"""
+
+
+@pytest.mark.parametrize(
+    ("state", "remedy"),
+    [
+        ("leaving", "in the cell : celery -A tasks orgs move {org} --to eu2 goes on"),
+        ("arriving", "in the cell eu2: celery -A tasks orgs move {org} --to  goes on"),
+    ],
+)
+def test_a_move_that_was_cut_off_is_named_after_an_hour(
+    database: Connection, org: UUID, state: str, remedy: str
+) -> None:
+    database.execute(MOVES, (org, state, "50 minutes"))
+    assert findings()["moves of orgs"]["ok"]
+    database.execute("update org_moves set since = now() - interval '70 minutes'")
+    found = findings()["moves of orgs"]
+    assert not found["ok"]
+    assert str(org) in str(found["finding"])
+    assert str(found["remedy"]).startswith(remedy.format(org=org))

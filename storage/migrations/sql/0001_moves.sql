@@ -22,7 +22,7 @@ create table org_moves (
 call postroom.erasure_rule('org_moves', org_rows => null);
 grant select, insert, update, delete on org_moves to postroom_ledger;
 
--- By what callers ask for orgs that have left: prefixes of keys; ids of orgs, of people, of files and of mailboxes.
+-- By what callers ask for orgs that have left: prefixes of keys; ids of orgs, of people and of files.
 create table moved_doors (
   door text not null,
   org_id uuid not null references org_moves (org_id) on delete cascade,

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from uuid import UUID, uuid4
 
 import psycopg
@@ -18,80 +17,13 @@ from settings import Settings
 from storage.jobs import ledger
 from storage.jobs.audit_log import counting
 from storage.orgs import moving, orgs
-from storage.orgs.secrets.sealing import Sealer
 from storage.postgres.database import Database
-from storage.postgres.execution import RowLocked
-from tests.doubles.factories import LEASE, claim_one, enqueue_one, make_job_type, make_org, make_worker
+from storage.postgres.execution import RowLocked, StatementAborted
+from tests.doubles.factories import LEASE, claim_one, enqueue_one, make_org, make_worker
 from tests.fleet.fleet import environment_of
 from tests.house.reading import ROOT
-from tests.operations.orgs.two_cells import BY, HERE, THERE, TwoCells, count_tables, rows_of, settings_of, two_cells
-from tests.servers.servers import TEMPLATE, SessionServers, temporary_database
-from tests.storage.postgres.row_makers import fill_every_table
+from tests.operations.orgs.two_cells import BY, HERE, THERE, TwoCells, count_tables, rows_of
 from tests.waiting import eventually
-
-
-@pytest.fixture
-def there_url(servers: SessionServers) -> Iterator[str]:
-    """The owner's URL of a second ledger."""
-    with temporary_database(servers, template=TEMPLATE, named="there") as url:
-        yield url
-
-
-@pytest.fixture
-def there(settings: Settings, there_url: str) -> Iterator[Database]:
-    """The fleet's access to the second ledger."""
-    made = Database(settings_of(settings, there_url))
-    yield made
-    made.dispose()
-
-
-@pytest.fixture
-def cells(
-    store: Database, there: Database, settings: Settings, database_url: str, there_url: str
-) -> Iterator[TwoCells]:
-    """Both cells, with the same job type."""
-    for each in (store, there):
-        make_job_type(each)
-    with two_cells(store, database_url, there_url, Sealer.of(settings)) as made:
-        yield made
-
-
-@pytest.fixture
-def org_id(cells: TwoCells) -> UUID:
-    """An org with a row in every table, between other orgs in both cells."""
-    for each in (cells.here, cells.there):
-        fill_every_table(each, uuid4())
-    made = uuid4()
-    fill(cells.here, made)
-    fill_every_table(cells.here, uuid4())
-    return made
-
-
-OF_THE_FLEET = (
-    """insert into erasures (org_id, subject, reason, begun_by, finished_at)
-       values (%(org)s, 'user', 'x', 'x', now())""",
-    """insert into consent_requests (org_id, email, owner, deletes, actor_type, actor_id, link_digest, link_expires_at)
-       values (%(org)s, 'me@example.com', 'me@example.com', false, 'system', 'x', sha256('x'), now())""",
-    """insert into address_codes (org_id, channel, address_hash, expires_at) values (%(org)s, 'sms', 'x', now())""",
-    """insert into org_secrets (org_id, name, sealed, key_id)
-       select %(org)s, 'resend', 'x', sealing_key_ids[1] from this_cell""",
-    """insert into owed_end_hooks (job_id, org_id, job_type, facts) values (%(job)s, %(org)s, 'probe.run', '{}')""",
-    """insert into result_requests (task_id, job_id, is_sent) values ('x', %(job)s, false)""",
-    """insert into serial_slots (serial_key, slot, job_id) values ('probe.run:' || %(org)s, 1, %(job)s)""",
-    """insert into orgs_over_burst (queue, org_id) values ('default', %(org)s)""",
-    """insert into restorations (org_id, restored_at, lost_from, actor_id) values (%(org)s, now(), now(), 'ada')""",
-    """insert into gates (scope, key, reason, until, actor)
-       select scope, key, 'x', now() + interval '1 hour', 'ada' from (values ('org', %(org)s::text),
-         ('org_provider', %(org)s || ':resend'), ('account', %(account)s::text)) as g (scope, key)""",
-)
-"""A row in each table that no tenant sees."""
-
-
-def fill(ledger: Connection, org_id: UUID) -> None:
-    """A row of the org in every table."""
-    ids = fill_every_table(ledger, org_id)
-    for statement in OF_THE_FLEET:
-        ledger.execute(statement.encode(), {name: str(given) for name, given in ids.items()})
 
 
 def other_orgs(ledger: Connection, org_id: UUID) -> dict[UUID, dict[str, list[str]]]:
@@ -189,31 +121,8 @@ def test_a_command_that_is_killed_while_rows_go_over_is_repeated(
     assert without_the_move(rows_of(cells.there, org_id)) == without_the_move(before)
 
 
-@pytest.mark.parametrize("step", [MoveStep.DRAINING, MoveStep.CLOSED, MoveStep.COPIED])
-def test_an_org_that_has_not_left_may_stay(cells: TwoCells, org_id: UUID, store: Database, step: MoveStep) -> None:
-    before = rows_of(cells.here, org_id)
-
-    def cut_off(reached: MoveStep) -> None:
-        if reached is step:
-            raise CutOffError
-
-    with pytest.raises(CutOffError):
-        moves.move(cells.cells, str(org_id), by=BY, has_files=True, done=cut_off)
-    moves.stay(store, str(org_id), by=BY)
-    assert cells.open_in(org_id) == [HERE]
-    after = rows_of(cells.here, org_id)
-    gone = [row for name, rows in before.items() for row in rows if row not in after[name]]
-    assert gone == []
+def test_an_org_that_has_left_goes_nowhere_else(cells: TwoCells, org_id: UUID, store: Database) -> None:
     moves.move(cells.cells, str(org_id), by=BY, has_files=True)
-    assert cells.open_in(org_id) == [THERE]
-
-
-def test_an_org_that_has_left_does_not_stay_and_goes_nowhere_else(
-    cells: TwoCells, org_id: UUID, store: Database
-) -> None:
-    moves.move(cells.cells, str(org_id), by=BY, has_files=True)
-    with pytest.raises(Gone, match=f"has moved to the cell {THERE}"):
-        moves.stay(store, str(org_id), by=BY)
     again = moves.move(cells.cells, str(org_id), by=BY, has_files=True)
     assert again.cell == THERE
     elsewhere = moves.Cells(
@@ -277,10 +186,72 @@ def test_held_jobs_are_given_back_and_those_of_other_orgs_in_the_same_claim_are_
     assert cells.here.execute(state, (other,)).fetchall() == [("claimed", 0, claimed.jobs[0].token)]
 
 
+def test_an_org_of_another_cell_is_not_moved_from_here(cells: TwoCells, there: Database, database: Connection) -> None:
+    """A move that is asked for in the wrong cell writes nothing, and the right one goes on."""
+    org_id = make_org(cells.there)
+    with pytest.raises(Gone, match="there is no org"):
+        moves.move(cells.cells, str(org_id), by=BY)
+    assert database.execute("select from org_moves").fetchall() == []
+    assert database.execute("select from gates").fetchall() == []
+    assert cells.open_in(org_id) == [THERE]
+    moves.move(cells.back(there), str(org_id), by=BY)
+    assert cells.open_in(org_id) == [HERE]
+
+
+LATE = """insert into audit_entries (event, org_id, job_id, actor_type, actor_id, request_id, correlation_id, data)
+values ('effect.unrecorded', %s, uuidv7(), 'system', 'x', 'x', 'x', '{"key": "send:1"}') returning job_id, at"""
+
+
+def test_what_a_late_worker_recorded_in_the_old_cell_comes_back_with_the_org(
+    cells: TwoCells, there: Database, org_id: UUID
+) -> None:
+    """The only record of a call that ended after the org had left; the way back is cut off once, too."""
+    moves.move(cells.cells, str(org_id), by=BY, has_files=True)
+    late = cells.here.execute(LATE, (org_id,)).fetchall()
+
+    def cut_off(reached: MoveStep) -> None:
+        if reached is MoveStep.COPIED:
+            raise CutOffError
+
+    with pytest.raises(CutOffError):
+        moves.move(cells.back(there), str(org_id), by=BY, has_files=True, done=cut_off)
+    moves.move(cells.back(there), str(org_id), by=BY, has_files=True)
+    recorded = "select job_id, at from audit_entries where org_id = %s and event = 'effect.unrecorded'"
+    assert cells.here.execute(recorded, (org_id,)).fetchall() == late
+
+
+def test_the_old_cells_log_has_the_move_as_soon_as_the_org_has_left(cells: TwoCells, org_id: UUID) -> None:
+    """And once, although the move is cut off before the org is open."""
+    written = "select org_id, data ->> 'cell' from audit_entries where event = 'org.moved'"
+
+    def cut_off(reached: MoveStep) -> None:
+        if reached is MoveStep.LEFT:
+            raise CutOffError
+
+    with pytest.raises(CutOffError):
+        moves.move(cells.cells, str(org_id), by=BY, has_files=True, done=cut_off)
+    assert cells.here.execute(written).fetchall() == [(SYSTEM_ORG, THERE)]
+    moves.move(cells.cells, str(org_id), by=BY, has_files=True)
+    assert cells.here.execute(written).fetchall() == [(SYSTEM_ORG, THERE)]
+    assert cells.there.execute(written).fetchall() == [(org_id, THERE)]
+
+
+def test_of_two_who_move_an_org_the_slower_hears_that_it_has_left(cells: TwoCells, org_id: UUID) -> None:
+    def overtake(reached: MoveStep) -> None:
+        if reached is MoveStep.CLOSED:
+            moves.move(cells.cells, str(org_id), by=BY, has_files=True)
+
+    with pytest.raises(Conflict, match=f"has left for the cell {THERE}: somebody else has moved it"):
+        moves.move(cells.cells, str(org_id), by=BY, has_files=True, done=overtake)
+    assert cells.open_in(org_id) == [THERE]
+
+
 CHANGES = {
     "update users set zone = 'Europe/Berlin' where org_id = %s": "40001",
     "delete from users where org_id = %s": "40001",
     "insert into users (org_id, email) values (%s, 'new@example.com')": "23503",
+    "insert into accounts (org_id, user_id, email, status)"
+    " select org_id, id, email, 'disconnected' from users where org_id = %s": "23503",
 }
 """By another session after the snapshot, and what PostgreSQL says of it to whoever lets the org leave."""
 
@@ -292,14 +263,28 @@ def test_a_change_after_the_snapshot_keeps_the_org(cells: TwoCells, database: Co
     database.execute("delete from contact_points where org_id = %s", (org_id,))
     with cells.cells.source.transaction() as tx:
         moving.begin(tx, org_id, THERE, by="ada")
-    with pytest.raises(Failure) as caught, cells.cells.source.transaction() as leaving:
+    with pytest.raises((Failure, psycopg.Error)) as caught, cells.cells.source.transaction() as leaving:
         moving.hold(leaving, org_id, THERE)
         database.execute(change.encode(), (org_id,))
         with cells.cells.target.transaction() as coming:
             moving.hand_over(leaving, coming, org_id)
-    assert getattr(caught.value.__cause__, "sqlstate", "") == CHANGES[change]
+    said = [getattr(one, "sqlstate", None) for one in (caught.value, caught.value.__cause__)]
+    assert CHANGES[change] in said
     assert moves.is_changed(caught.value)
     assert cells.open_in(org_id) == [HERE]
+
+
+@pytest.mark.parametrize("sqlstate", ["53100", "57014"])
+def test_a_full_disk_and_a_time_limit_are_nobodys_change(cells: TwoCells, org_id: UUID, sqlstate: str) -> None:
+    """They are said as they are, at once."""
+    cells.there.execute(
+        "create function public.refusing() returns trigger language plpgsql as"
+        f" $$begin raise exception 'no' using errcode = '{sqlstate}'; end$$;"
+        " create trigger refusing before insert on users for each row execute function public.refusing()"
+    )
+    with pytest.raises(StatementAborted) as caught:
+        moves.move(cells.cells, str(org_id), by=BY, has_files=True)
+    assert not moves.is_changed(caught.value)
 
 
 def test_an_open_transaction_is_waited_for_by_name(cells: TwoCells, org_id: UUID, database_url: str) -> None:

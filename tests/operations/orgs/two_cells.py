@@ -16,6 +16,7 @@ from storage.orgs import moving
 from storage.orgs.owning import owners_session
 from storage.orgs.secrets.sealing import Sealer
 from storage.postgres.database import Database
+from tests.storage.postgres.row_makers import fill_every_table
 
 HERE, THERE = "eu1", "eu2"
 BY = Origin(ActorType.USER, "operator:ada", request_id="r")
@@ -92,3 +93,30 @@ def count_tables(ledger: "Connection[Any]") -> int:
 def settings_of(settings: Settings, url: str) -> Settings:
     """The same process on another ledger."""
     return settings.model_copy(update={"database_url": SecretStr(url)})
+
+
+OF_THE_FLEET = (
+    """insert into erasures (org_id, subject, reason, begun_by, finished_at)
+       values (%(org)s, 'user', 'x', 'x', now())""",
+    """insert into consent_requests (org_id, email, owner, deletes, actor_type, actor_id, link_digest, link_expires_at)
+       values (%(org)s, 'me@example.com', 'me@example.com', false, 'system', 'x', sha256('x'), now())""",
+    """insert into address_codes (org_id, channel, address_hash, expires_at) values (%(org)s, 'sms', 'x', now())""",
+    """insert into org_secrets (org_id, name, sealed, key_id)
+       select %(org)s, 'resend', 'x', sealing_key_ids[1] from this_cell""",
+    """insert into owed_end_hooks (job_id, org_id, job_type, facts) values (%(job)s, %(org)s, 'probe.run', '{}')""",
+    """insert into result_requests (task_id, job_id, is_sent) values ('x', %(job)s, false)""",
+    """insert into serial_slots (serial_key, slot, job_id) values ('probe.run:' || %(org)s, 1, %(job)s)""",
+    """insert into orgs_over_burst (queue, org_id) values ('default', %(org)s)""",
+    """insert into restorations (org_id, restored_at, lost_from, actor_id) values (%(org)s, now(), now(), 'ada')""",
+    """insert into gates (scope, key, reason, until, actor)
+       select scope, key, 'x', now() + interval '1 hour', 'ada' from (values ('org', %(org)s::text),
+         ('org_provider', %(org)s || ':resend'), ('account', %(account)s::text)) as g (scope, key)""",
+)
+"""A row in each table that no tenant sees."""
+
+
+def fill(ledger: Connection, org_id: UUID) -> None:
+    """A row of the org in every table."""
+    ids = fill_every_table(ledger, org_id)
+    for statement in OF_THE_FLEET:
+        ledger.execute(statement.encode(), {name: str(given) for name, given in ids.items()})
