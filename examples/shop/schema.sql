@@ -8,7 +8,8 @@ end $$;
 
 create schema shop;
 create table shop.orders (
-  id bigint generated always as identity primary key,
+  -- A UUID, for the shop's org may move to another ledger, which numbers rows of its own.
+  id uuid primary key default uuidv7(),
   org_id uuid not null,
   buyer text not null check (buyer <> ''),
   total_cents integer not null check (total_cents > 0),
@@ -18,7 +19,7 @@ create table shop.orders (
 );
 create table shop.invoices (
   org_id uuid not null,
-  order_id bigint not null,
+  order_id uuid not null,
   number text not null,
   total_cents integer not null,
   primary key (org_id, order_id),
@@ -28,6 +29,9 @@ create table shop.invoices (
 -- Handlers log in as postroom_tenant, and see the rows of their job's org.
 call postroom.fence_table('shop.orders');
 call postroom.fence_table('shop.invoices');
+-- Which rows go with an org that is erased or moves, and with a person: what refers to a table comes after it.
+call postroom.erasure_rule('shop.orders');
+call postroom.erasure_rule('shop.invoices');
 grant usage on schema shop to postroom_tenant;
 grant select, update (confirmed_at) on shop.orders to postroom_tenant;
 grant select, insert on shop.invoices to postroom_tenant;

@@ -171,12 +171,18 @@ def _check(work: MoveWork) -> None:
         here = moving.cell(tx, org_id)
     with cells.target.transaction() as tx:
         there = moving.cell(tx, org_id)
-    if here is None or there is None or here.schema != there.schema:
-        raise Invalid("to", "has another release: run `celery -A tasks database migrate` of one release in both cells")
+    if here is None or there is None or set(here.schema) != set(there.schema):
+        raise Invalid(
+            "to",
+            "has another release, or other tables of your own: run `celery -A tasks database migrate` of one release in"
+            " both cells, and make your packages' tables in both",
+        )
     if (here.name, there.name) != (cells.here, cells.there) or here.name == there.name:
         raise Invalid("to", f"leads from the cell {here.name} to the cell {there.name}: mend the settings")
     with cells.source.transaction() as tx:
         found = moving.why_not(tx, org_id, there)
+    if found.tables:
+        raise Invalid("org", f"cannot leave with all that is its: {'; '.join(found.tables)}")
     if found.erasures:
         raise Invalid("org", "is being erased, or was, or a person of it is: let the erasure end first")
     if found.sealed:

@@ -22,27 +22,44 @@ language sql stable set search_path = pg_catalog, public, pg_temp as $$
       string_agg(format('t.%I', a.attname), ', ' order by a.attnum) filter (where a.attidentity = ''
         and (r.table_name, a.attname) not in (('audit_details', 'event_id'), ('jobs', 'foreign_at'))) as summed,
       max(format('s.%I', a.attname)) filter (where a.attidentity <> '') as numbered
-    from erasure_rules r join pg_attribute a on a.attrelid = r.table_name::regclass
+    from erasure_rules r join pg_attribute a on a.attrelid = to_regclass(r.table_name)
     where r.org_rows is not null and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
     group by r.table_name, r.number, r.org_rows
   )
   select p.table_name, p.whole,
-    format('copy (delete from %I t using %s where %s returning %s) to stdout (format binary)', p.table_name, t."row", p.org_rows,
+    format('copy (delete from %s t using %s where %s returning %s) to stdout (format binary)', p.table_name, t."row", p.org_rows,
       't.' || replace(p.whole, ', ', ', t.')),
-    format('create temporary table %I on commit drop as select %s from %I with no data', 'moving_' || p.table_name, p.whole, p.table_name),
+    format('create temporary table %I on commit drop as select %s from %s with no data', 'moving_' || p.table_name, p.whole, p.table_name),
     format('copy pg_temp.%I (%s) from stdin (format binary)', 'moving_' || p.table_name, p.whole),
-    format('insert into %I (%s) select %s from pg_temp.%I s%s%s', p.table_name, p.placed, p.given, 'moving_' || p.table_name,
+    format('insert into %s (%s) select %s from pg_temp.%I s%s%s', p.table_name, p.placed, p.given, 'moving_' || p.table_name,
       case when p.table_name = 'audit_details' then format($join$ join (
         select was.id as old, is_now.id as number
         from (select id, row_number() over (order by id) as nth from pg_temp.moving_audit_entries) as was
         join (select id, row_number() over (order by id) as nth from audit_entries where org_id = %L) as is_now using (nth)
       ) as n on n.old = s.event_id$join$, of_org) else '' end,
       ' order by ' || p.numbered),
-    format('delete from %I t using %s where %s', p.table_name, t."row", p.org_rows),
-    format($sums$select count(*) as rows, coalesce(sum(('x' || left(md5(row(%s)::text), 15))::bit(60)::bigint), 0) as sum from %I t, %s where %s$sums$,
+    format('delete from %s t using %s where %s', p.table_name, t."row", p.org_rows),
+    format($sums$select count(*) as rows, coalesce(sum(('x' || left(md5(row(%s)::text), 15))::bit(60)::bigint), 0) as sum from %s t, %s where %s$sums$,
       p.summed, p.table_name, t."row", p.org_rows)
   from parts p cross join the t
   order by p.number
+$$;
+
+-- Tables that no org can leave, and why: nothing says which of their rows are an org's, or a package's own table has a key that this ledger
+-- numbers, and another ledger may have given the same number.
+create or replace function postroom.tables_that_stay() returns table (name text, reason text)
+language sql stable set search_path = pg_catalog, public, pg_temp as $$
+  select p.polrelid::regclass::text, 'has no erasure rule'
+  from pg_policy p
+  where p.polname = 'tenant_own' and not exists (select from erasure_rules r where to_regclass(r.table_name) = p.polrelid)
+  union all
+  select r.table_name, format('has a key that this ledger numbers (%I): let it be a UUID', a.attname)
+  from erasure_rules r
+  join pg_class c on c.oid = to_regclass(r.table_name) and c.relnamespace <> 'public'::regnamespace
+  join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+  where r.org_rows is not null and pg_get_serial_sequence(c.oid::regclass::text, a.attname) is not null
+    and exists (select from pg_index i where i.indrelid = c.oid and i.indisunique and a.attnum = any (i.indkey))
+  order by 1
 $$;
 
 -- Keeps by what callers ask for an org that leaves.

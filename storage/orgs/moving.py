@@ -118,7 +118,7 @@ def uncounted(tx: Transaction, org_id: UUID) -> int:
 
 
 def why_not(tx: Transaction, org_id: UUID, there: CellFacts) -> Row:
-    """What keeps the org from that cell: erasures, sealed values, files, and job types, each by its number or names."""
+    """What keeps the org from that cell: erasures, sealed values, files, job types, tables; by number or by name."""
     return tx.run("find_why_not", org_id=org_id, key_ids=list(there.key_ids), job_types=list(there.job_types))[0]
 
 

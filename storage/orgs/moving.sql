@@ -110,14 +110,15 @@ where org_id = %(org_id)s and state = 'arriving' and counted_before < clock_time
 returning org_id
 
 -- name: find_why_not
--- Why an org cannot leave now: it is being erased or was, or a person of it is; it has sealed what none of these keys opens; or it has jobs of
--- types that these are not.
+-- Why an org cannot leave now: it is being erased or was, or a person of it is; it has sealed what none of these keys opens; it has jobs of
+-- types that these are not; or a table that no org can leave.
 select (select count(*) from erasures where org_id = %(org_id)s and (finished_at is null or subject = 'org')) as erasures,
   (select count(*) from accounts where org_id = %(org_id)s and (substring(sealed_access_token from 2 for 8) <> all (%(key_ids)s::bytea[])
     or substring(sealed_refresh_token from 2 for 8) <> all (%(key_ids)s::bytea[])))
   + (select count(*) from org_secrets where org_id = %(org_id)s and key_id <> all (%(key_ids)s::bytea[])) as sealed,
   (select count(*) from artifacts where org_id = %(org_id)s and removed_at is null) as files,
-  array(select distinct job_type::text from jobs where org_id = %(org_id)s and finished_at is null and job_type <> all (%(job_types)s::text[])) as unknown_types
+  array(select distinct job_type::text from jobs where org_id = %(org_id)s and finished_at is null and job_type <> all (%(job_types)s::text[])) as unknown_types,
+  array(select t.name || ' ' || t.reason from postroom.tables_that_stay() t) as tables
 
 -- name: count_uncounted
 -- Entries of the org's that are not counted yet; none where nobody counts.

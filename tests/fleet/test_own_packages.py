@@ -35,12 +35,12 @@ def count(ctx: JobContext, payload: Count) -> None: ...
 
 
 @pytest.fixture
-def order_id(fleet: Fleet) -> int:
+def order_id(fleet: Fleet) -> UUID:
     """An order of the fleet's org, in the shop's tables."""
     with psycopg.connect(fleet.database_url, autocommit=True) as owner:
         owner.execute((PROJECT / "schema.sql").read_bytes())
     insert = "insert into shop.orders (org_id, buyer, total_cents) values (%s, 'Ada', 100) returning id"
-    return int(fleet.ask(insert, fleet.org)[0][0])
+    return UUID(str(fleet.ask(insert, fleet.org)[0][0]))
 
 
 def package(folder: Path, name: str, text: str) -> dict[str, str]:
@@ -55,14 +55,14 @@ def examined(fleet: Fleet) -> Check:
         return package_check(Looking(tx, fleet.client.settings, fleet.client.clock()))
 
 
-def confirm(fleet: Fleet, order_id: int) -> UUID:
-    query = "select postroom.enqueue('orders.confirm', %s, jsonb_build_object('order_id', %s::bigint))"
+def confirm(fleet: Fleet, order_id: UUID) -> UUID:
+    query = "select postroom.enqueue('orders.confirm', %s, jsonb_build_object('order_id', %s::uuid))"
     ((job_id,),) = fleet.ask(query, fleet.org, order_id)
     return UUID(str(job_id))
 
 
 def test_a_worker_without_the_package_loses_no_job_and_everybody_says_what_is_missing(
-    fleet: Fleet, order_id: int
+    fleet: Fleet, order_id: UUID
 ) -> None:
     knowing = fleet.worker("knowing", queues=OF_THE_SHOP, settings=HAS_THE_SHOP)
     knowing.ready()

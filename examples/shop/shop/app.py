@@ -15,7 +15,7 @@ from shop.ways.by_sqlalchemy import Order, place
 class OrderView(BaseModel):
     """An order as its buyer sees it."""
 
-    order_id: int
+    order_id: UUID
     total_cents: int
     confirmed: bool
 
@@ -31,7 +31,7 @@ def create(engine: Engine, org_id: UUID) -> FastAPI:
             return place(session, org_id, asked)
 
     @app.get("/orders/{order_id}")
-    def show_order(order_id: int) -> OrderView:
+    def show_order(order_id: UUID) -> OrderView:
         """Show an order."""
         with Session(engine) as session:
             found = session.get(Order, order_id)

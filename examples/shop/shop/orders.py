@@ -9,7 +9,7 @@ insert into shop.orders (org_id, buyer, total_cents) values (%(org_id)s, %(buyer
 """
 ENQUEUE = """
 select postroom.enqueue(
-  job_type => 'orders.confirm', org_id => %(org_id)s, payload => jsonb_build_object('order_id', %(order_id)s::bigint),
+  job_type => 'orders.confirm', org_id => %(org_id)s, payload => jsonb_build_object('order_id', %(order_id)s::uuid),
   idempotency_key => %(key)s, actor_type => 'system', actor_id => 'shop')
 """
 
@@ -24,15 +24,15 @@ class NewOrder(BaseModel):
 class PlacedOrder(BaseModel):
     """An order that is placed once its transaction commits, and the job that confirms it."""
 
-    order_id: int
+    order_id: UUID
     job_id: str
 
 
-def confirmation_of(order_id: int, org_id: UUID) -> dict[str, object]:
+def confirmation_of(order_id: UUID, org_id: UUID) -> dict[str, object]:
     """What `ENQUEUE` is given for an order."""
     return {"org_id": org_id, "order_id": order_id, "key": key_of(order_id)}
 
 
-def key_of(order_id: int) -> str:
+def key_of(order_id: UUID) -> str:
     """The idempotency key of an order's confirmation: whoever asks twice, by whatever way, gets one job."""
     return f"confirm-{order_id}"

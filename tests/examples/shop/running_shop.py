@@ -77,16 +77,16 @@ class Shop:
             api_keys.create(tx, self.org_id, key, KeyOptions("shop", Role.WRITER), by=Origin())
         return key.text
 
-    def jobs_of(self, order_id: int) -> list[UUID]:
+    def jobs_of(self, order_id: UUID) -> list[UUID]:
         """The confirmations of an order that are in the ledger."""
-        query = "select id from jobs where job_type = 'orders.confirm' and payload = jsonb_build_object('order_id', %s)"
+        query = "select id from jobs where job_type = 'orders.confirm' and payload ->> 'order_id' = %s::uuid::text"
         return [row[0] for row in self.fleet.ask(query, order_id)]
 
-    def orders_of(self, buyer: str) -> list[int]:
+    def orders_of(self, buyer: str) -> list[UUID]:
         """The orders of a buyer."""
         return [row[0] for row in self.fleet.ask("select id from shop.orders where buyer = %s order by id", buyer)]
 
-    def wait_for_invoice(self, order_id: int) -> str:
+    def wait_for_invoice(self, order_id: UUID) -> str:
         """Wait until an order is confirmed and has its invoice; the invoice's number."""
         query = (
             "select number from shop.invoices join shop.orders on id = order_id where id = %s and confirmed_at < now()"

@@ -1,6 +1,7 @@
 """The example's five ways to enqueue, on a fleet that has its package: one job where the order is, and none else."""
 
 import json
+from uuid import UUID, uuid4
 
 import httpx2
 import psycopg
@@ -18,11 +19,11 @@ from tests.waiting import eventually
 ASKED = NewOrder(buyer="Ada", total_cents=1250)
 
 
-def place_alone(service: psycopg.Connection, shop: Shop) -> int:
+def place_alone(service: psycopg.Connection, shop: Shop) -> UUID:
     """An order that is committed, and of which no job knows yet."""
     ((order_id,),) = service.execute(PLACE, {"org_id": shop.org_id, **ASKED.model_dump()}).fetchall()
     service.commit()
-    return int(order_id)
+    return UUID(str(order_id))
 
 
 def test_a_sqlalchemy_session_has_the_job_with_the_order_or_neither(shop: Shop) -> None:
@@ -35,7 +36,7 @@ def test_a_sqlalchemy_session_has_the_job_with_the_order_or_neither(shop: Shop) 
     engine.dispose()
     assert shop.jobs_of(undone.order_id) == []
     assert list(map(str, shop.jobs_of(done.order_id))) == [done.job_id]
-    assert shop.wait_for_invoice(done.order_id) == f"S-{done.order_id:06}"
+    assert shop.wait_for_invoice(done.order_id) == f"S-{str(done.order_id)[-12:].upper()}"
 
 
 def test_a_transaction_of_psycopg_has_the_job_with_the_order_or_neither(
@@ -57,10 +58,11 @@ def test_djangos_atomic_has_the_job_with_the_order_or_neither(shop: Shop) -> Non
     assert status == 0, said
     done = json.loads(said)
     assert shop.orders_of("Undecided by Django") == []
-    assert shop.orders_of("Django") == [done["order_id"]]
-    assert list(map(str, shop.jobs_of(done["order_id"]))) == [done["job_id"]]
+    order_id = UUID(done["order_id"])
+    assert shop.orders_of("Django") == [order_id]
+    assert list(map(str, shop.jobs_of(order_id))) == [done["job_id"]]
     assert shop.fleet.ask("select count(*) from jobs where job_type = 'orders.confirm' and org_id = %s", shop.org_id)
-    assert shop.wait_for_invoice(done["order_id"])
+    assert shop.wait_for_invoice(order_id)
 
 
 def test_by_http_an_order_is_confirmed_once_however_often_it_is_asked_for(
@@ -94,21 +96,23 @@ def test_a_celery_client_needs_none_of_the_fleets_code(shop: Shop, service: psyc
 
 def test_the_shops_api_places_an_order_that_is_confirmed_by_a_job(shop: Shop) -> None:
     environment = {"SHOP_DATABASE_URL": shop.sqlalchemy_url, "SHOP_ORG_ID": str(shop.org_id)}
-    url = shop.serve("uvicorn", "shop.app:from_environment", "--factory", path="/orders/0", **environment)
+    url = shop.serve("uvicorn", "shop.app:from_environment", "--factory", path=f"/orders/{uuid4()}", **environment)
     placed = httpx2.post(f"{url}/orders", json=ASKED.model_dump())
     assert placed.status_code == httpx2.codes.CREATED
     order_id = placed.json()["order_id"]
-    shop.wait_for_invoice(order_id)
+    shop.wait_for_invoice(UUID(order_id))
     shown = httpx2.get(f"{url}/orders/{order_id}").json()
     assert shown == {"order_id": order_id, "total_cents": ASKED.total_cents, "confirmed": True}
     assert httpx2.post(f"{url}/orders", json={"buyer": "", "total_cents": 0}).status_code == 422
 
 
 def test_an_order_that_is_not_there_fails_its_job_with_the_reason(shop: Shop) -> None:
-    ((job_id,),) = shop.fleet.ask("select postroom.enqueue('orders.confirm', %s, '{\"order_id\": 0}')", shop.org_id)
+    order_id = uuid4()
+    query = "select postroom.enqueue('orders.confirm', %s, jsonb_build_object('order_id', %s::uuid))"
+    ((job_id,),) = shop.fleet.ask(query, shop.org_id, order_id)
     assert shop.fleet.wait_for_end([job_id]) == {"failed": 1}
     ((reason,),) = shop.fleet.ask("select error ->> 'reason' from jobs where id = %s", job_id)
-    assert reason == "there is no order 0"
+    assert reason == f"there is no order {order_id}"
 
 
 def test_a_handler_sees_no_order_of_another_org(shop: Shop, service: psycopg.Connection) -> None:
@@ -116,7 +120,7 @@ def test_a_handler_sees_no_order_of_another_org(shop: Shop, service: psycopg.Con
     ((order_id,),) = service.execute(PLACE, {"org_id": other, **ASKED.model_dump()}).fetchall()
     service.commit()
     ((job_id,),) = shop.fleet.ask(
-        "select postroom.enqueue('orders.confirm', %s, jsonb_build_object('order_id', %s::bigint))",
+        "select postroom.enqueue('orders.confirm', %s, jsonb_build_object('order_id', %s::uuid))",
         shop.org_id,
         order_id,
     )

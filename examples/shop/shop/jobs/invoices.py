@@ -1,5 +1,7 @@
 """Invoices of orders."""
 
+from uuid import UUID
+
 from domain.jobs.failures import Gone
 from domain.jobs.job import Done, Outcome
 from domain.jobs.queues import Queue
@@ -9,7 +11,7 @@ from engine.context import JobContext
 
 MAKE = """
 insert into shop.invoices (org_id, order_id, number, total_cents)
-select org_id, id, 'S-' || lpad(id::text, 6, '0'), total_cents from shop.orders where id = %(order_id)s
+select org_id, id, 'S-' || upper(right(id::text, 12)), total_cents from shop.orders where id = %(order_id)s
 on conflict do nothing
 """
 FIND = "select number, total_cents from shop.invoices where order_id = %(order_id)s"
@@ -18,7 +20,7 @@ FIND = "select number, total_cents from shop.invoices where order_id = %(order_i
 class InvoicePayload(Payload, job_type="invoices.make"):
     """Which order."""
 
-    order_id: int
+    order_id: UUID
 
 
 @job(queue=Queue.EXPORTS)

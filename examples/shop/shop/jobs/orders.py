@@ -1,6 +1,7 @@
 """Orders: what happens after one is placed."""
 
 from datetime import timedelta
+from uuid import UUID
 
 from domain.jobs.failures import Gone
 from domain.jobs.job import Done, JsonObject, Outcome
@@ -22,7 +23,7 @@ returning confirmed_at::text as at
 class ConfirmPayload(Payload, job_type="orders.confirm", unique=while_active("order_id")):
     """Which order."""
 
-    order_id: int
+    order_id: UUID
 
 
 @job(queue=Queue.NOTIFICATIONS, deadline=timedelta(minutes=1))

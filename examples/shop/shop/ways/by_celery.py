@@ -8,7 +8,7 @@ from celery import Celery
 from shop.orders import key_of
 
 
-def confirm(app: Celery, org_id: UUID, order_id: int) -> str:
+def confirm(app: Celery, org_id: UUID, order_id: UUID) -> str:
     """Ask for the confirmation of an order that is committed; returns the id of the message, which may find a job.
 
     The app has the fleet's broker, and none of the fleet's code. The message waits for a worker in the broker.
@@ -24,7 +24,7 @@ def confirm(app: Celery, org_id: UUID, order_id: int) -> str:
         "correlation_id": job_id,
         "idempotency_key": key_of(order_id),
         "created_at": datetime.now(UTC).isoformat(),
-        "payload": {"order_id": order_id},
+        "payload": {"order_id": str(order_id)},
     }
     app.send_task("orders.confirm", kwargs=contract, task_id=job_id)
     return job_id

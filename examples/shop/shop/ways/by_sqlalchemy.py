@@ -3,7 +3,7 @@
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import BigInteger, Identity, func
+from sqlalchemy import func
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
 from shop.orders import ENQUEUE, NewOrder, PlacedOrder, confirmation_of
@@ -19,7 +19,7 @@ class Order(Base):
     __tablename__ = "orders"
     __table_args__ = {"schema": "shop"}  # noqa: RUF012  # SQLAlchemy's own way to say so
 
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    id: Mapped[UUID] = mapped_column(server_default=func.uuidv7(), primary_key=True)
     org_id: Mapped[UUID]
     buyer: Mapped[str]
     total_cents: Mapped[int]
