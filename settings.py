@@ -131,7 +131,7 @@ class Settings(BaseSettings):
     )
     cell: CellName = Field("", description="This cell's name, where there are several: `eu1`. Empty: the only one.")
     cells: CellGateways = Field({}, description="Gateways of other cells, as JSON by name, for moved orgs' callers.")
-    cell_database_urls: dict[str, SecretStr] = Field({}, description="Owners' URLs of other cells, for `orgs move`.")
+    cell_database_urls: dict[str, SecretStr] = Field({}, description="Owners' URLs of other cells: moves, restores.")
     console: bool = Field(default=True, description="Whether `/console` is served, once there is an operator.")
     oidc_issuer: str = Field(
         "",

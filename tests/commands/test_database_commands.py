@@ -53,6 +53,7 @@ def test_a_restore_to_no_moment_that_was_is_refused(process: Runtime, moment: st
 def test_a_restore_is_written_down_with_who_said_so(process: Runtime) -> None:
     said = answer(database, "restored", "--to", "2026-11-20T04:12:00+01:00", "--as", "ada")
     assert said["lost_from"] == "2026-11-20T03:12:00Z"
+    assert said["to_do"] == []
     with process.database.ledger() as tx:
         rows = tx.raw("select actor_id from orgs o left join restorations r on r.org_id = o.id")
     assert {row.actor_id for row in rows} == {"operator:ada"}, "each org has lost what came after"

@@ -106,9 +106,10 @@ def test_what_was_done_after_the_restored_moment_is_found_out_and_not_repeated(p
     after = fleet.enqueue(Perilous(key="after"))
     assert work_off(fleet, "after", [after]) == {"succeeded": 1}
 
-    _, restore, say = PAGE.code("sh")
+    _, restore, say, *_ = PAGE.code("sh")
+    (base,) = (place.backup / "base").iterdir()
     place.lose()
-    place.run(restore, MOMENT=moment)
+    place.run(restore, MOMENT=moment, DAY=base.name)
     place.start_restored()
     assert fleet.states([before, *looked_up, unclear, after]) == {"succeeded": 1, "queued": EACH + 1}
     if is_said:

@@ -28,15 +28,19 @@ class Backup:
 
     def restore(self, process: Runtime, *, is_said: bool = True) -> None:
         """Bring all rows back, and say so to the ledger unless that is forgotten."""
+        self.restore_rows()
+        if is_said:
+            with process.database.ledger() as tx:
+                effects.doubt_since(tx, self.taken_at, Origin(ActorType.USER, "ada"))
+
+    def restore_rows(self) -> None:
+        """Bring all rows back, as a server does that was restored and hears nothing of it."""
         with self.owner.transaction():
             self.owner.execute("set local session_replication_role = replica")
             for table, columns in self.tables:
                 self.owner.execute(sql.SQL("delete from {}").format(table))
                 refill = "insert into {table} ({columns}) overriding system value select {columns} from backup.{table}"
                 self.owner.execute(sql.SQL(refill).format(table=table, columns=columns))
-        if is_said:
-            with process.database.ledger() as tx:
-                effects.doubt_since(tx, self.taken_at, Origin(ActorType.USER, "ada"))
 
 
 def back_up(owner: Connection) -> Backup:
