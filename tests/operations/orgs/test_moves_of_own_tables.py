@@ -6,6 +6,7 @@ import pytest
 
 from domain.jobs.failures import Invalid
 from operations.orgs import moves
+from tests.doubles.factories import make_org
 from tests.examples.shop.running_shop import PROJECT
 from tests.operations.orgs.two_cells import BY, HERE, THERE, TwoCells
 
@@ -25,7 +26,7 @@ def shops(cells: TwoCells) -> TwoCells:
 
 def test_rows_of_own_tables_move_with_their_org(shops: TwoCells, org_id: UUID) -> None:
     """Orders before the invoices that refer to them; those of another org stay."""
-    (other,) = shops.here.execute("select id from orgs where id <> %s order by id limit 1", (org_id,)).fetchone() or ()
+    other = make_org(shops.here)
     for each in (org_id, other):
         shops.here.execute(PLACED, {"org": each})
     before, others = (shops.here.execute(ROWS, (each,)).fetchall() for each in (org_id, other))
