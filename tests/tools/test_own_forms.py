@@ -23,8 +23,10 @@ ROLES = {
     callers.uploader: Role.WRITER,
     callers.operator: Role.OPERATOR,
 }
-BY_NO_FORM = {"account.consent_refused", "artifact.downloaded", "notification.refused", "operator.looked"}
-"""What a browser does at a link of ours, what the ledger refuses to a job, and any look at values."""
+BY_NO_FORM = {
+    *("account.consent_refused", "artifact.downloaded", "effect.unrecorded", "notification.refused", "operator.looked"),
+}
+"""What a browser does at a link of ours, what the ledger refuses to a job, calls that ended late, and looks at values."""
 
 
 def declarations() -> Iterator[str]:

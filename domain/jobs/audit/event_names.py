@@ -16,6 +16,7 @@ OF_NO_OPERATION = frozenset(
         "account.consent_refused",
         "artifact.downloaded",
         "artifact.stored",
+        "effect.unrecorded",
         "jobs.adopted",
         "notification.refused",
         "operator.looked",

@@ -67,8 +67,9 @@ def test_it_leaves_the_table_to_others_before_it_tries_again(database_url: str, 
             reader.rollback()
 
         upgrade(settings, migrations=later, wait_s=20, pause=pause)
-    assert pauses == [PAUSE_S]
-    assert [line["event"] for line in logged] == ["migration_waits"]
+    # Autovacuum may have the table for a moment, too.
+    assert {*pauses} == {PAUSE_S}
+    assert [line["event"] for line in logged] == ["migration_waits"] * len(pauses)
 
 
 LIMITS = {
