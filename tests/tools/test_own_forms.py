@@ -26,7 +26,7 @@ ROLES = {
 BY_NO_FORM = {
     *("account.consent_refused", "artifact.downloaded", "effect.unrecorded", "notification.refused", "operator.looked"),
 }
-"""What a browser does at a link of ours, what the ledger refuses to a job, calls that ended late, and looks at values."""
+"""What a browser does at a link of ours, what the ledger refuses to a job, calls that ended late, looks at values."""
 
 
 def declarations() -> Iterator[str]:
