@@ -38,8 +38,11 @@ BASE = "/console"
 HASH = "$argon2id$v=19$m=19456,t=2,p=1$c2FsdHNhbHQ$aGFzaA"
 VIEWERS = 10
 """Pages that are open, each of another operator and of a job that waits."""
-AGAIN_S, FRESH_S = 30.0, 2.0
-"""How often an open page is asked for by itself, and at most (gateway/console/static/keys.js)."""
+FRESH_S = 2.0
+"""How often an open page is asked for at most (gateway/console/static/keys.js). By itself it is after 30 s in which its
+stream says nothing; a drain is shorter."""
+SILENCE_S = 60.0
+"""Longer than a stream is without a comment."""
 P95_S, COST = 0.3, 0.03
 """What is asked for: of each page's response time, and of what ten viewers take of a drain."""
 
@@ -112,8 +115,12 @@ def pages() -> list[str]:
     return [BASE, *(f"{BASE}/{area.name}" for area in areas()), f"{BASE}/search/search?q=nothing", f"{BASE}/health"]
 
 
-def open_pages(cookie: str, is_over: threading.Event, taken: dict[str, list[float]]) -> None:
-    """Open one page after the other until the drain is over."""
+Times = dict[str, list[float]]
+
+
+def open_pages(cookie: str, is_over: threading.Event, first: Times, again: Times) -> None:
+    """Open one page after the other until the drain is over; `first` are the times of a gateway that has just begun."""
+    taken = first
     while not is_over.is_set():
         for path in pages():
             status, seconds = get(path, cookie)
@@ -123,25 +130,27 @@ def open_pages(cookie: str, is_over: threading.Event, taken: dict[str, list[floa
                 taken[f"{path} ({status})"].append(seconds)
             if is_over.wait(0.05):
                 return
+        taken = again
 
 
 def look_on(cookie: str, job_id: str, is_over: threading.Event) -> None:
-    """Keep the page of a job open: its stream, and the page anew when it has changed, and from time to time."""
+    """Keep the page of a job open, until its stream ends with the gateway: the stream, and the page when it changes.
+
+    A read has no time limit of its own: after one, Python's client says that the stream has ended, again and again.
+    """
     page = f"{BASE}/jobs/show?job_id={job_id}"
-    connection = http.client.HTTPConnection("127.0.0.1", PORT, timeout=1)
+    connection = http.client.HTTPConnection("127.0.0.1", PORT, timeout=SILENCE_S)
     get(page, cookie)
     try:
         connection.request("GET", f"{BASE}/pulse?watch={job_id}", headers={"Cookie": cookie})
         stream, asked_at = connection.getresponse(), time.monotonic()
-        while not is_over.is_set():
-            try:
-                has_changed = stream.readline().startswith(b"event: changed")
-            except TimeoutError:
-                has_changed = False
-            due = asked_at + (FRESH_S if has_changed else AGAIN_S)
-            if time.monotonic() >= due or (has_changed and not is_over.wait(due - time.monotonic())):
-                asked_at = time.monotonic()
-                get(page, cookie)
+        for line in iter(stream.readline, b""):
+            if not line.startswith(b"event: changed"):
+                continue
+            if is_over.wait(max(0.0, asked_at + FRESH_S - time.monotonic())):
+                return
+            asked_at = time.monotonic()
+            get(page, cookie)
     finally:
         connection.close()
 
@@ -152,7 +161,8 @@ class Measured:
     def __init__(self, ours: Viewed, folder: Path, jobs: int) -> None:
         """Keep how much is drained."""
         self._ours, self._folder, self._jobs = ours, folder, jobs
-        self.taken: dict[str, list[float]] = defaultdict(list)
+        self.first: Times = defaultdict(list)
+        self.taken: Times = defaultdict(list)
 
     def rate(self, kind: str) -> float:
         """Jobs per second of one drain."""
@@ -169,14 +179,16 @@ class Measured:
             return drain(DrainRun(self._ours, FEW_THREADS, "noop", self._jobs, 300.0), self._folder).rate
         finally:
             is_over.set()
+            if kind == "pages":
+                threads[0].join(40)
+            self._ours.end()
             for one in threads:
                 one.join(40)
-            self._ours.end()
 
     def _visits(self, kind: str, is_over: threading.Event) -> list[partial[None]]:
         match kind:
             case "pages":
-                return [partial(open_pages, self._ours.cookies[0], is_over, self.taken)]
+                return [partial(open_pages, self._ours.cookies[0], is_over, self.first, self.taken)]
             case "viewers":
                 each = zip(self._ours.cookies, self._ours.waiting, strict=True)
                 return [partial(look_on, cookie, job_id, is_over) for cookie, job_id in each]
@@ -198,8 +210,9 @@ def measure(asked: argparse.Namespace, screen: Console) -> int:
         kinds = {one: partial(measured.rate, one) for one in asked.kinds}
         rounds = take_turns(kinds, asked.rounds, screen.print)
     pages_s = {path: round(p95(taken), 3) for path, taken in sorted(measured.taken.items())}
+    first_s = {path: round(max(taken), 3) for path, taken in sorted(measured.first.items())}
     rates = {kind: statistics.median(rates) for kind, rates in rounds.figures.items()}
-    found = here_and_now() | {"rates": rounds.figures, "p95_s": pages_s, "dropped": rounds.dropped}
+    found = here_and_now() | {"rates": rounds.figures, "p95_s": pages_s, "first_s": first_s, "dropped": rounds.dropped}
     slow = {path: seconds for path, seconds in pages_s.items() if seconds >= P95_S or path.endswith(")")}
     if {"alone", "viewers"} <= rates.keys():
         found["cost_of_viewers"] = round(1 - rates["viewers"] / rates["alone"], 4)
