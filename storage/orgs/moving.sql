@@ -59,8 +59,8 @@ select o.id from orgs o
 where o.id = %(org_id)s and not exists (select from org_moves m where m.org_id = o.id and m.state = 'arriving')
 
 -- name: hold_org
--- Lets the org neither leave nor close until the transaction's end; no row where it is not here.
-select id from orgs where id = %(org_id)s for update
+-- Lets the org neither leave nor close until the transaction's end; no row where it is not here. Rows that refer to the org come in meanwhile.
+select id from orgs where id = %(org_id)s for no key update
 
 -- name: list_late_events
 -- What workers have recorded of the org here since it left: the ends of calls that were under way.

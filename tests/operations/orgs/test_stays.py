@@ -4,11 +4,13 @@ from collections.abc import Callable
 from uuid import UUID
 
 import pytest
+from psycopg.errors import LockNotAvailable
 
 from domain.jobs.failures import Conflict, Gone
 from operations.orgs import moves, stays
 from operations.orgs.moves import MoveStep
 from operations.orgs.stays import OtherLedger
+from storage.orgs import moving
 from storage.postgres.database import Database
 from tests.operations.orgs.two_cells import BY, HERE, THERE, TwoCells, rows_of
 
@@ -82,6 +84,16 @@ def test_callers_of_the_cell_that_had_the_copy_hear_where_the_org_is(
     stay(cells, org_id)
     assert cells.there.execute(doors, (org_id,)).fetchall() == known
     assert cells.there.execute("select state, cell from org_moves").fetchall() == [("left", HERE)]
+
+
+def test_work_of_the_org_goes_on_while_its_copy_is_removed(cells: TwoCells, org_id: UUID) -> None:
+    """The other ledger may take minutes; whatever refers to the org comes in meanwhile."""
+    with cells.cells.source.transaction() as tx:
+        assert moving.hold_org(tx, org_id)
+        cells.here.execute("set lock_timeout = '1s'")
+        cells.here.execute("insert into users (org_id, email) values (%s, 'new@example.com')", (org_id,))
+        with pytest.raises(LockNotAvailable):
+            cells.here.execute("update orgs set closed_since = now() where id = %s", (org_id,))
 
 
 def test_an_org_that_has_left_does_not_stay(cells: TwoCells, org_id: UUID) -> None:
