@@ -230,8 +230,12 @@ def move_check(look: Looking) -> Check:
     org_id, first = found[0]
     here = look.settings.cell
     is_copy = first.state == moving.ARRIVING
-    what = f"a copy from {first.cell}, which nobody has opened" if is_copy else f"on its way to {first.cell}"
-    finding = f"{len(found)} since {first.since:%Y-%m-%d %H:%M} UTC: org {org_id} is {what}, and nothing of it runs"
+    what = (
+        f"a copy of the org {org_id} from {first.cell}, which nobody has opened"
+        if is_copy
+        else f"the org {org_id} is on its way to {first.cell}, and nothing of it runs"
+    )
+    finding = f"{len(found)}, the oldest since {first.since:%Y-%m-%d %H:%M} UTC: {what}"
     where, to = (first.cell, here) if is_copy else (here, first.cell)
     remedy = (
         f"in the cell {where}: celery -A tasks orgs move {org_id} --to {to} goes on, and"
