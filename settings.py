@@ -373,15 +373,17 @@ def kept_in_files() -> Mapping[str, str]:
     for name, path in given.items():
         if path and os.environ.get(name):
             raise OSError(f"{name} and {name}{FILE} are both set: leave one of them out")
-    return {name.removeprefix(PREFIX).lower(): _text_of(Path(path)) for name, path in given.items() if path}
+    return {name.removeprefix(PREFIX).lower(): _text_of(name, path) for name, path in given.items() if path}
 
 
-def _text_of(path: Path) -> str:
+def _text_of(name: str, path: str) -> str:
     """What a file says, without the white space around it; its bytes may be a secret, so no error shows them."""
     try:
-        return path.read_text(encoding="utf-8").strip()
+        return Path(path).read_text(encoding="utf-8").strip()
     except UnicodeDecodeError:
-        raise OSError(f"{path} is no text in UTF-8") from None
+        raise OSError(f"{name}{FILE}: {path} is no text in UTF-8") from None
+    except OSError as error:
+        raise OSError(f"{name}{FILE}: {path} cannot be read: {error.strerror}") from None
 
 
 def load_or_end() -> Settings:

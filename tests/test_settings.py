@@ -172,7 +172,10 @@ def test_a_setting_that_is_given_twice_or_in_a_file_that_is_away_ends_the_proces
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("POSTROOM_SEALING_KEYS_FILE", str(tmp_path / "away"))
-    with pytest.raises(SystemExit, match=r"Error: settings: .*No such file or directory: .*away"):
+    with pytest.raises(SystemExit, match=r"POSTROOM_SEALING_KEYS_FILE: .*away cannot be read: No such file"):
+        load_or_end()
+    monkeypatch.setenv("POSTROOM_SEALING_KEYS_FILE", str(tmp_path))
+    with pytest.raises(SystemExit, match=r"POSTROOM_SEALING_KEYS_FILE: .* cannot be read: Is a directory"):
         load_or_end()
     monkeypatch.setenv("POSTROOM_SEALING_KEYS", "hunter2hunter2")
     with pytest.raises(SystemExit, match="POSTROOM_SEALING_KEYS and POSTROOM_SEALING_KEYS_FILE are both set") as ended:
@@ -232,6 +235,6 @@ def test_a_file_of_other_bytes_than_text_ends_the_process_and_is_not_shown(
 ) -> None:
     (tmp_path / "key").write_bytes(b"\xff\xfehunter2")
     monkeypatch.setenv("POSTROOM_SEALING_KEYS_FILE", str(tmp_path / "key"))
-    with pytest.raises(SystemExit, match=r"Error: settings: .*key is no text in UTF-8$") as ended:
+    with pytest.raises(SystemExit, match=r"POSTROOM_SEALING_KEYS_FILE: .*key is no text in UTF-8$") as ended:
         load_or_end()
     assert "0xff" not in str(ended.value)
