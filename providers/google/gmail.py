@@ -24,7 +24,7 @@ from domain.mail.mailbox import (
 from providers.answers import VendorCall
 from providers.google import gmail_answers as answers
 from providers.google.failures import ERRORS, GMAIL, failure_of
-from providers.google.gmail_methods import gmail_methods
+from providers.google.gmail_methods import API_ROOT, gmail_methods
 from providers.google.gmail_quota import units
 from providers.google.transport import REPEATABLE, NoReplayHttp
 from providers.ports import Meter
@@ -54,8 +54,7 @@ class GmailMailbox(VendorClient):
     It takes an access token as it is and never refreshes it: a 401 is `Unauthorised` with the code
     `gmail.authError`, upon which the caller refreshes once and builds another mailbox. A missing scope is
     `Unauthorised` with `gmail.insufficientPermissions`; no refresh helps there. Nothing is repeated or
-    batched. Batches leave `endpoint` for Google's own hosts, and so would the client's uploads, which are written here
-    (docs: google-client.md#endpoints).
+    batched. Calls go to `endpoint` in the place of Google's own host (docs: google-client.md#endpoints).
     """
 
     def __init__(
@@ -73,7 +72,8 @@ class GmailMailbox(VendorClient):
         self._clock = clock
         self._meter = meter
         self._http = NoReplayHttp(timeout_s=timeout_s, access_token=access_token)
-        self._api = gmail_methods(endpoint)
+        self._root = f"{endpoint.rstrip('/')}/" if endpoint else API_ROOT
+        self._api = gmail_methods()
 
     def profile(self) -> Profile:
         """Whose mailbox it is and its current history id."""
@@ -207,6 +207,7 @@ class GmailMailbox(VendorClient):
         """Send a prepared request once and read its answer; raises nothing but failures."""
         self._meter(request.methodId, units(request.methodId))
         writes = request.method not in REPEATABLE
+        request.uri = self._root + request.uri.removeprefix(API_ROOT)
         try:
             return read(request.execute(http=self._http, num_retries=0))
         except ERRORS as error:

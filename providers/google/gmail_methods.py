@@ -1,7 +1,7 @@
-"""The Gmail API's methods, which Google's client makes from the API's description: once per process and endpoint."""
+"""The Gmail API's methods, which Google's client makes from the API's description: once per process."""
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from googleapiclient.discovery import build
@@ -22,16 +22,19 @@ class GmailMethods:
     send_as: Any
 
 
-@lru_cache(maxsize=8)
-def gmail_methods(endpoint: str | None) -> GmailMethods:
-    """The methods for one endpoint; None stands for Google's own.
+API_ROOT = "https://gmail.googleapis.com/"
+"""How the addresses of all requests begin."""
+
+
+@cache
+def gmail_methods() -> GmailMethods:
+    """The methods, whose requests are for Google's own host.
 
     Making them costs Google's client 9 ms of CPU. Threads may share them and a fork may inherit them, unlike a
     connection (docs: google-client.md#threads-and-processes).
     """
-    options = {"api_endpoint": endpoint.rstrip("/") + "/"} if endpoint else None
     # The client wants a connection here, too. This one is never used, and so never opened.
-    users = build("gmail", "v1", http=Http(), cache_discovery=False, client_options=options).users()
+    users = build("gmail", "v1", http=Http(), cache_discovery=False).users()
     messages = users.messages()
     return GmailMethods(
         users=users,

@@ -58,7 +58,7 @@ def test_the_libraries_of_every_queue_are_in_it(container: str, queue: str) -> N
 
 
 def test_gmails_methods_can_be_made_without_the_descriptions_of_other_apis(container: str) -> None:
-    made = "from providers.google.gmail_methods import gmail_methods; print(bool(gmail_methods(None).send_as))"
+    made = "from providers.google.gmail_methods import gmail_methods; print(bool(gmail_methods().send_as))"
     assert inside(container, "python", "-c", made) == "True"
     found = inside(container, "find", LIBRARIES, "-path", "*/discovery_cache/documents/*").splitlines()
     assert [Path(path).name for path in found] == ["gmail.v1.json"]
