@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.house.reading import ROOT
-from tests.servers.python_processes import run_python
+from tests.servers.python_processes import run_python, run_script
 
 POSTROOM = str(Path(sys.executable).with_name("postroom"))
 OURS = ("doctor", "jobs", "workflows")
@@ -31,18 +31,9 @@ def listed(help_text: str) -> set[str]:
     return {line.split()[0] for line in lines if line.startswith("  ") and line[2:3].strip()}
 
 
-def postroom(
-    *words: str, folder: Path = Path("/"), environment: Mapping[str, str] | None = None
-) -> subprocess.CompletedProcess[str]:
+def postroom(*words: str, folder: Path = Path("/"), environment: Mapping[str, str] | None = None) -> tuple[int, str]:
     """What the program says, in a folder without any of our modules."""
-    return subprocess.run(  # noqa: S603  # our own program
-        [POSTROOM, *words],
-        env={**os.environ, **(environment or {})},
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return run_script("postroom", *words, folder=folder, environment=environment)
 
 
 def test_our_app_has_its_commands_beside_celery_s() -> None:
@@ -85,38 +76,40 @@ def test_an_app_that_is_not_there_is_named(shop: Path) -> None:
     assert run_python("celery", "-A", "nowhere", "--help", folder=shop)[0] == 0
 
 
-@pytest.mark.parametrize("words", [["worker", "--help"], ["doctor", "--help"]])
-def test_a_worker_loads_no_sub_command(words: list[str]) -> None:
-    look = f"""
+LOOK = """
 import sys
 from celery.bin.celery import celery
 try:
-    celery.main(["-A", "tasks", *{words!r}], prog_name="celery")
+    celery.main(["-A", "tasks", *sys.argv[1:]], prog_name="celery")
 finally:
     print("loaded:", "commands.doctor" in sys.modules)
 """
-    done = subprocess.run([sys.executable, "-c", look], cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603  # our own code
-    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, f"loaded: {words[0] == 'doctor'}"), done.stderr
+
+
+@pytest.mark.parametrize("words", [["worker", "--help"], ["doctor", "--help"]])
+def test_a_worker_loads_no_sub_command(tmp_path: Path, words: list[str]) -> None:
+    (tmp_path / "look.py").write_text(LOOK)
+    status, said = run_python("look", *words, folder=ROOT, environment={"PYTHONPATH": str(tmp_path)})
+    assert (status, said.splitlines()[-1]) == (0, f"loaded: {words[0] == 'doctor'}")
 
 
 def test_postroom_has_the_commands_of_our_app() -> None:
     by_celery = run_python("celery", "-A", "tasks", "--help", folder=ROOT)[1]
-    done = postroom("--help")
-    assert done.returncode == 0, done.stderr
-    assert listed(done.stdout) == listed(by_celery)
+    status, said = postroom("--help")
+    assert (status, listed(said)) == (0, listed(by_celery))
 
 
 def test_postroom_runs_ours_and_celery_s() -> None:
     ours, theirs = postroom("jobs", "list", "--help"), postroom("worker", "--help")
-    assert ours.stdout.startswith("Usage: postroom jobs list "), ours.stderr
-    assert theirs.stdout.startswith("Usage: postroom worker "), theirs.stderr
-    refused = postroom("docter")
-    assert (refused.returncode, "doctor" in refused.stderr) == (2, True)
+    assert ours[1].startswith("Usage: postroom jobs list ")
+    assert theirs[1].startswith("Usage: postroom worker ")
+    status, said = postroom("docter")
+    assert (status, "doctor" in said) == (2, True)
 
 
 def test_postroom_takes_the_installed_app_in_any_folder(shop: Path) -> None:
-    done = postroom("report", folder=shop)
-    assert "worker_consumer: 'engine.worker.consumer:FleetConsumer'" in done.stdout, done.stderr
+    _, said = postroom("report", folder=shop)
+    assert "worker_consumer: 'engine.worker.consumer:FleetConsumer'" in said
 
 
 COMPLETED: Mapping[str, Mapping[str, str]] = {
@@ -133,17 +126,16 @@ LINES = dict(re.findall(r"^\| (\w+)[^|]*\| `(.+?)` \| `~", PAGE, re.MULTILINE))
 
 @pytest.mark.parametrize("shell", COMPLETED)
 def test_a_command_is_completed(shell: str) -> None:
-    done = postroom(environment={"_POSTROOM_COMPLETE": f"{shell}_complete", **COMPLETED[shell]})
-    assert "doctor" in done.stdout.replace(",", "\n").split(), done.stderr
-    assert "jobs" not in done.stdout
+    _, said = postroom(environment={"_POSTROOM_COMPLETE": f"{shell}_complete", **COMPLETED[shell]})
+    assert "doctor" in said.replace(",", "\n").split()
+    assert "jobs" not in said
 
 
 @pytest.mark.parametrize("shell", COMPLETED)
 def test_a_shell_is_given_a_function_that_asks_postroom(shell: str) -> None:
     assert f"_POSTROOM_COMPLETE={shell}_source postroom" in LINES[shell]
-    done = postroom(environment={"_POSTROOM_COMPLETE": f"{shell}_source"})
-    assert done.returncode == 0, done.stderr
-    assert f"_POSTROOM_COMPLETE={shell}_complete" in done.stdout
+    status, said = postroom(environment={"_POSTROOM_COMPLETE": f"{shell}_source"})
+    assert (status, f"_POSTROOM_COMPLETE={shell}_complete" in said) == (0, True)
 
 
 def test_bash_completes_the_commands_of_a_group() -> None:
@@ -169,8 +161,5 @@ echo "${{COMPREPLY[@]}}"
 def test_celery_completes_ours_for_our_app_alone(shop: Path) -> None:
     for folder, found in ((ROOT, ["plain,doctor"]), (shop, [])):
         environment = {"_CELERY_COMPLETE": "bash_complete", "COMP_WORDS": "celery -A tasks doc", "COMP_CWORD": "3"}
-        command = [str(Path(sys.executable).with_name("celery"))]
-        done = subprocess.run(  # noqa: S603  # our own command line
-            command, env={**os.environ, **environment}, cwd=folder, capture_output=True, text=True, check=False
-        )
-        assert done.stdout.split() == found, done.stderr
+        _, said = run_script("celery", folder=folder, environment=environment)
+        assert said.split() == found

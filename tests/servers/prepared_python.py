@@ -2,7 +2,7 @@
 
 Importing costs more CPU than most of those processes use in their lives. Of this repository, those rooms are imported,
 too, that read no environment and make nothing which forked processes would share. A forked process imports all other
-modules anew, in the environment and the folder that it is given, as `python -m` does.
+modules anew, in the environment and the folder that it is given, as `python -m` does, or as a script does.
 
 `python tests/servers/prepared_python.py <address> <name of a variable>` serves at a Unix socket. Each connection asks
 for one process: it brings a line of JSON with its `words`, `environment` and `folder`, and a file descriptor for its
@@ -162,13 +162,24 @@ def begin(request: dict[str, Any], output: int, mark: str) -> None:
     os.environ.clear()
     os.environ.update(request["environment"])
     os.chdir(request["folder"])
-    if request["folder"] != str(ROOT):  # which may have modules of the same names
+    program = request["words"][0]
+    own = [one for one in os.environ.get("PYTHONPATH", "").split(os.pathsep) if one]
+    sys.path[:1] = [str(Path(program).parent) if is_script(program) else request["folder"], *own]
+    if any(has_early_room(folder) for folder in sys.path[: 1 + len(own)] if folder != str(ROOT)):
         for name in [name for name in sys.modules if room_of(name) in EARLY_ROOMS]:
             del sys.modules[name]
-    sys.path[0] = request["folder"]
-    sys.path[1:1] = [one for one in os.environ.get("PYTHONPATH", "").split(os.pathsep) if one]
     sys.argv[:] = request["words"]
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr] # the type is that of any stream
+
+
+def is_script(program: str) -> bool:
+    """Whether this is the path of a script, and not the name of a module."""
+    return os.sep in program
+
+
+def has_early_room(folder: str) -> bool:
+    """Whether a folder on the path has modules in the place of ours."""
+    return any(Path(folder, name).exists() for room in EARLY_ROOMS for name in (room, f"{room}.py"))
 
 
 def overwrite(variable: str, value: str) -> None:
@@ -182,5 +193,8 @@ def overwrite(variable: str, value: str) -> None:
 
 if __name__ == "__main__":
     preload()
-    module, *_ = Server(sys.argv[1], sys.argv[2]).serve()
-    runpy.run_module(module, run_name="__main__", alter_sys=True)
+    program, *_ = Server(sys.argv[1], sys.argv[2]).serve()
+    if is_script(program):
+        runpy.run_path(program, run_name="__main__")
+    else:
+        runpy.run_module(program, run_name="__main__", alter_sys=True)

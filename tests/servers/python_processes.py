@@ -1,4 +1,4 @@
-"""How tests start processes of the fleet: forked from a prepared Python if the session has one, else as a user does.
+"""How tests start programs of Python: forked from a prepared Python if the session has one, else as a user does.
 
 A session of `make test` has one, shared by all of pytest-xdist's workers. With `make one` there is none, and each
 process is started by its command line; so are, in every session, the demo's, chaos's and those of some commands.
@@ -21,6 +21,7 @@ from sandbox.servers.child_process import MARK, Child, ChildProcess, Command, sp
 from sandbox.servers.waiting import wait_until
 from tests.house.reading import ROOT
 
+SCRIPTS = Path(sys.executable).parent
 START_WITHIN_S, END_WITHIN_S = 60.0, 60.0
 """How long the prepared Python may take to get ready, and a command to end, on a busy machine, in seconds."""
 
@@ -41,7 +42,7 @@ class ForkedProcess:
         assert connection is not None
         self._connection = connection
         request = {
-            "words": list(command.arguments[2:]),
+            "words": words_of(command),
             "environment": {**os.environ, **(command.environment or {}), MARK: mark},
             "folder": str(command.folder or Path.cwd()),
         }
@@ -85,16 +86,34 @@ class ForkedProcess:
 
 
 def spawn_python(command: Command, output: int, mark: str) -> Child:
-    """Start `python -m …`, for `ChildProcess`."""
-    is_module = list(command.arguments[:2]) == [sys.executable, "-m"]
-    forked = PreparedPython.address and is_module
+    """Start `python -m …` or an installed script, for `ChildProcess`."""
+    forked = PreparedPython.address and words_of(command)
     return ForkedProcess(command, output, mark) if forked else spawn_command(command, output, mark)
+
+
+def words_of(command: Command) -> list[str]:
+    """What a prepared Python is to run: a module or a script, and its words; empty for other programs."""
+    python, *words = command.arguments
+    if python == sys.executable and words[:1] == ["-m"]:
+        return words[1:]
+    return [python, *words] if Path(python).parent == SCRIPTS and python != sys.executable else []
 
 
 def run_python(*words: str, folder: Path, environment: Mapping[str, str] | None = None) -> tuple[int, str]:
     """Run `python -m <words>` to its end; returns its exit status and all that it wrote."""
+    return run_command(Command([sys.executable, "-m", *words], environment, folder))
+
+
+def run_script(*words: str, folder: Path, environment: Mapping[str, str] | None = None) -> tuple[int, str]:
+    """The same of an installed script, by its name."""
+    name, *arguments = words
+    return run_command(Command([str(SCRIPTS / name), *arguments], environment, folder))
+
+
+def run_command(command: Command) -> tuple[int, str]:
+    """Run a program to its end; returns its exit status and all that it wrote."""
     with TemporaryFile() as output:
-        child = spawn_python(Command([sys.executable, "-m", *words], environment, folder), output.fileno(), uuid4().hex)
+        child = spawn_python(command, output.fileno(), uuid4().hex)
         try:
             status = child.wait(END_WITHIN_S)
         finally:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.servers.child_process import ChildProcess, Command
-from tests.servers.python_processes import PreparedPython, run_prepared_python, run_python, spawn_python
+from tests.servers.python_processes import PreparedPython, run_prepared_python, run_python, run_script, spawn_python
 from tests.waiting import eventually
 
 SHOW = """
@@ -38,11 +38,32 @@ def prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("prepared")
-def test_it_has_its_own_words_folder_and_environment_and_none_of_our_modules(tmp_path: Path) -> None:
+def test_where_its_folder_has_modules_named_as_ours_it_has_none_of_ours(tmp_path: Path) -> None:
     (tmp_path / "show.py").write_text(SHOW)
+    (tmp_path / "domain").mkdir()
     status, said = run_python("show", "a", "b", folder=tmp_path, environment={"WORD": "hello"})
     assert status == 7
     assert json.loads(said) == [["a", "b"], str(tmp_path), "hello", True, [], "__main__"]
+
+
+@pytest.mark.usefixtures("prepared")
+@pytest.mark.parametrize("name", ["settings", "shop"])
+def test_it_imports_what_is_in_its_folder_and_on_its_path(tmp_path: Path, name: str) -> None:
+    for folder in (tmp_path / "here", tmp_path / "there"):
+        folder.mkdir()
+        (folder / f"{name}.py").write_text("")
+        (folder / "where.py").write_text(f"import {name}\nprint({name}.__file__)\n")
+    _, said = run_python("where", folder=tmp_path / "here")
+    assert said == f"{tmp_path}/here/{name}.py\n"
+    _, said = run_python("where", folder=tmp_path, environment={"PYTHONPATH": str(tmp_path / "there")})
+    assert said == f"{tmp_path}/there/{name}.py\n"
+
+
+@pytest.mark.usefixtures("prepared")
+def test_a_script_sees_its_own_folder_and_not_where_it_is_run(tmp_path: Path) -> None:
+    (tmp_path / "tasks.py").write_text("raise RuntimeError")
+    status, said = run_script("postroom", "--version", folder=tmp_path)
+    assert (status, said.count("\n")) == (0, 1)
 
 
 @pytest.mark.usefixtures("prepared")
