@@ -12,7 +12,7 @@ INSTALLED := $(VENV)/.installed
 PIP := $(RUN) -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help image install demo up down test test-long test-browser pictures sweep one check format bench chaos soak hostile new-job new-area rights trips golden docs site release lock clean
+.PHONY: help image install demo up down test test-long test-browser test-gate pictures sweep one check format bench chaos soak hostile new-job new-area rights trips golden docs site release lock clean
 
 help:  ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ test-long: $(INSTALLED)  ## all other tests: whole fleets that are killed and fr
 # They need Chromium: apt-get install --no-install-recommends chromium.
 test-browser: $(INSTALLED)  ## an operator's day at the console, in Chromium: by mouse, by keys, without script
 	@$(RUN) -m pytest tests/browser
+
+test-gate: $(INSTALLED)  ## the long tests and those in Chromium that must pass before anything lands
+	@$(RUN) -m pytest -n $(TEST_WORKERS) --dist loadscope --length gate
 
 pictures: $(INSTALLED)  ## take docs/pictures anew of a running fleet, in Chromium, for a person to look at
 	@$(RUN) -m tests.browser.pictures

@@ -97,7 +97,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let a run take the short or the long tests alone, and some tests try more than in the suite."""
-    parser.addoption("--length", choices=["short", "long"], help="take only the short tests, or only the long ones")
+    parser.addoption("--length", choices=["short", "long", "gate"], help="take only such tests")
     parser.addoption(
         "--model-examples",
         type=int,

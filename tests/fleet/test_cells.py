@@ -21,7 +21,7 @@ from storage.jobs import results
 from tests.doubles.probe_jobs import Chatty, Noop, Perilous, Turn, Visit
 from tests.fleet.fleet import Fleet, wait_until_ready
 from tests.fleet.test_producers import contract
-from tests.operations.orgs.two_cells import BY, THERE, TwoCells, rows_of, two_cells
+from tests.operations.orgs.moves.two_cells import BY, THERE, TwoCells, rows_of, two_cells
 from tests.servers.servers import TEMPLATE, SessionServers, temporary_database
 from tests.waiting import eventually
 

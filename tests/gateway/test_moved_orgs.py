@@ -37,7 +37,7 @@ from tests.doubles.stored_artifacts import store_artifact
 from tests.doubles.workflows.asking_nodes import asking_node
 from tests.gateway.mailboxes import AUDIENCE, CURSOR, EMAIL, PUSHER, refused, syncs
 from tests.gateway.serving import HttpAnswer, ask, serve, shared_database
-from tests.operations.orgs.two_cells import BY, THERE, TwoCells, two_cells
+from tests.operations.orgs.moves.two_cells import BY, THERE, TwoCells, two_cells
 from tests.servers.servers import SessionServers
 
 PRESSED = b"List-Unsubscribe=One-Click"

@@ -15,12 +15,14 @@ LONG = (
     "tests/recipes",
     "tests/runbooks/test_broken_fleets.py",
     "tests/runbooks/test_broken_states.py",
-    "tests/storage/jobs/plans/test_million_plans.py",
-    "tests/storage/jobs/plans/test_list_plans.py",
-    "tests/storage/jobs/plans/test_scaling_queries.py",
+    "tests/storage/jobs/plans",
     "tests/deploy/test_compose.py",
     "tests/deploy/test_image.py",
     "tests/gateway/console/test_page_plans.py",
+    "tests/gateway/console/test_scopes.py",
+    "tests/gateway/test_one_caller.py",
+    "tests/operations/orgs/moves",
+    "tests/domain/mail/corpus/test_mutants.py",
     "tests/fleet/rabbitmq",
     "tests/sandbox/demo/test_demo.py",
     "tests/chaos/test_chaos_smoke.py",
@@ -35,10 +37,40 @@ LONG = (
     "tests/clients/installed",
     "tests/providers/highs/test_many_plans.py",
 )
-"""Files and folders that `make test-long` takes and `make test` leaves: together they take half of the whole run."""
+"""Files and folders that `make test-long` takes and `make test` leaves: together they take most of the time."""
 
 BROWSER = ("tests/browser",)
 """Folders that `make test-browser` takes alone: their tests need Chromium."""
+
+GATED = (
+    *BROWSER,
+    "tests/chaos/test_chaos_smoke.py",
+    "tests/clients/installed",
+    "tests/deploy/test_compose.py",
+    "tests/deploy/test_image.py",
+    "tests/domain/mail/corpus/test_mutants.py",
+    "tests/fleet/drafts",
+    "tests/fleet/releases",
+    "tests/fleet/test_cells.py",
+    "tests/fleet/test_kills.py",
+    "tests/fleet/test_own_packages.py",
+    "tests/fleet/waiting",
+    "tests/gateway/console/test_scopes.py",
+    "tests/gateway/test_one_caller.py",
+    "tests/operations/orgs/moves",
+    "tests/recipes/test_quickstart.py",
+    "tests/recipes/test_restore.py",
+    "tests/runbooks/test_broken_fleets.py",
+    "tests/runbooks/test_broken_states.py",
+    "tests/storage/jobs/plans/test_backlog_plans.py",
+    "tests/storage/jobs/plans/test_early_plans.py",
+    "tests/storage/jobs/plans/test_kept_plans.py",
+    "tests/storage/jobs/plans/test_list_plans.py",
+    "tests/storage/jobs/plans/test_scaling_queries.py",
+)
+"""Files and folders that `make test-gate` takes of the long tests and those in Chromium: what a deploy, a restore, a
+move and a kill do to jobs, what one caller can do to all others, whether image, clients and packages work where they
+are installed, and how statements find their rows."""
 
 OF_THE_HOUSE = (
     "tests/house",
@@ -68,7 +100,9 @@ def stands_in(place: str, folders: Iterable[str]) -> bool:
 
 
 def leaves_out(length: str | None, place: str) -> bool:
-    """Whether a run of the `short` or the `long` tests leaves a file out; without a length, none does."""
+    """Whether a run of the `short`, the `long` or the `gate`'s tests leaves a file out; without a length, none does."""
+    if length == "gate":
+        return not stands_in(place, GATED)
     return length is not None and (stands_in(place, BROWSER) or stands_in(place, LONG) != (length == "long"))
 
 

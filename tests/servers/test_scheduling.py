@@ -3,11 +3,22 @@
 import pytest
 
 from tests.house.reading import ROOT
-from tests.servers.scheduling import LONG_FIRST, ONE_BY_ONE, TOGETHER, leaves_out, rank, unit_of
+from tests.servers.scheduling import (
+    BROWSER,
+    GATED,
+    LONG,
+    LONG_FIRST,
+    ONE_BY_ONE,
+    TOGETHER,
+    leaves_out,
+    rank,
+    stands_in,
+    unit_of,
+)
 
 
 def test_every_place_exists() -> None:
-    assert [place for place in {*LONG_FIRST, *ONE_BY_ONE, *TOGETHER} if not (ROOT / place).exists()] == []
+    assert [place for place in {*LONG_FIRST, *GATED, *ONE_BY_ONE, *TOGETHER} if not (ROOT / place).exists()] == []
 
 
 def test_a_place_of_its_own_goes_before_the_folder_that_it_stands_in() -> None:
@@ -35,3 +46,10 @@ def test_each_file_belongs_to_one_length(place: str) -> None:
 
 def test_a_fleet_takes_long() -> None:
     assert leaves_out("short", "tests/fleet/test_kills.py")
+
+
+def test_the_gate_takes_what_the_short_run_leaves() -> None:
+    assert [place for place in GATED if not stands_in(place, (*LONG, *BROWSER))] == []
+    assert not leaves_out("gate", "tests/fleet/test_kills.py")
+    assert leaves_out("gate", "tests/fleet/test_frozen.py")
+    assert leaves_out("gate", "tests/domain/jobs/test_retry.py")

@@ -15,7 +15,7 @@ from operations.orgs.restored_cells import FoundOrgs, find_orgs
 from storage.jobs import effects, ledger
 from storage.postgres.database import Database
 from tests.doubles.factories import HINT_TIMEOUT, enqueue_one, make_org
-from tests.operations.orgs.two_cells import BY, HERE, THERE, TwoCells, rows_of
+from tests.operations.orgs.moves.two_cells import BY, HERE, THERE, TwoCells, rows_of
 from tests.servers.backup import back_up
 
 DOUBTED = "select postroom.lost_since(org_id, postroom.caused_at(j)) is not null from jobs j where id = %s"

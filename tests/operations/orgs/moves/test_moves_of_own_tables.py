@@ -8,7 +8,7 @@ from domain.jobs.failures import Invalid
 from operations.orgs import moves
 from tests.doubles.factories import make_org
 from tests.examples.shop.running_shop import PROJECT
-from tests.operations.orgs.two_cells import BY, HERE, THERE, TwoCells
+from tests.operations.orgs.moves.two_cells import BY, HERE, THERE, TwoCells
 
 PLACED = """with placed as (
   insert into shop.orders (org_id, buyer, total_cents) values (%(org)s, 'Ada', 100) returning *)

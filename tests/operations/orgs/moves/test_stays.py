@@ -12,7 +12,7 @@ from operations.orgs.moves import MoveStep
 from operations.orgs.stays import OtherLedger
 from storage.orgs import moving
 from storage.postgres.database import Database
-from tests.operations.orgs.two_cells import BY, HERE, THERE, TwoCells, rows_of
+from tests.operations.orgs.moves.two_cells import BY, HERE, THERE, TwoCells, rows_of
 
 
 class CutOffError(Exception):

@@ -22,7 +22,7 @@ from storage.postgres.execution import RowLocked, StatementAborted
 from tests.doubles.factories import LEASE, claim_one, enqueue_one, make_org, make_worker
 from tests.fleet.fleet import environment_of
 from tests.house.reading import ROOT
-from tests.operations.orgs.two_cells import BY, HERE, THERE, TwoCells, count_tables, rows_of
+from tests.operations.orgs.moves.two_cells import BY, HERE, THERE, TwoCells, count_tables, rows_of
 from tests.waiting import eventually
 
 

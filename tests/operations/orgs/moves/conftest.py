@@ -9,7 +9,7 @@ from settings import Settings
 from storage.orgs.secrets.sealing import Sealer
 from storage.postgres.database import Database
 from tests.doubles.factories import make_job_type
-from tests.operations.orgs.two_cells import TwoCells, fill, settings_of, two_cells
+from tests.operations.orgs.moves.two_cells import TwoCells, fill, settings_of, two_cells
 from tests.servers.servers import TEMPLATE, SessionServers, temporary_database
 from tests.storage.postgres.row_makers import fill_every_table
 
