@@ -1,11 +1,14 @@
 """The processes among which a sweep is divided; each takes a job type at a time, in an environment of its own."""
 
 import logging
+import os
+import signal
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from multiprocessing.queues import Queue
+from threading import Thread
 
 import structlog
 
@@ -41,7 +44,15 @@ def sweep_all(assignments: Sequence[Assignment], processes: int) -> Iterator[Swe
             yield from done.result()
 
 
+def _end_with_parent() -> None:
+    """A pool's process would wait for ever for the next job type of a parent that was killed."""
+    if parent := parent_process():
+        parent.join()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
 def _begin(numbers: "Queue[int]") -> None:
+    Thread(target=_end_with_parent, daemon=True).start()
     _numbers.append(numbers.get())
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     logging.disable(logging.CRITICAL)  # the pool tells of every connection that we cut
