@@ -1,7 +1,7 @@
 """Sessions of PostgreSQL that rest between tests: each that begins anew looks up the catalogue and compiles functions.
 
-A test gets a connection of its own, as psycopg makes it, over a session that was cleaned as a pool cleans it: what
-psycopg has prepared, and the plans of functions, stay. Only sessions of kept databases rest.
+A test gets a connection of its own, as psycopg makes it, over a session that `discard all` has cleaned. Only sessions
+of kept databases rest.
 """
 
 import os
@@ -16,7 +16,6 @@ from typing import Any
 
 import psycopg
 from psycopg import pq
-from psycopg._preparing import PrepareManager
 from psycopg.abc import AdaptContext
 from psycopg.adapt import AdaptersMap
 from psycopg.conninfo import conninfo_to_dict
@@ -26,7 +25,6 @@ from sqlalchemy.pool import Pool
 
 from storage.postgres.bounded import BoundedConnection
 from storage.postgres.engines import ANYTHING
-from storage.postgres.sessions import RESET
 
 KEPT = "kept_"
 """How the names of kept databases begin."""
@@ -45,15 +43,12 @@ class Rest:
     session: PGconn
     answer_within_s: float
     """How long its connections wait for an answer; the options say the same in the server's words."""
-    prepared: PrepareManager
-    """What psycopg has prepared in it."""
 
     def connection(self, context: AdaptContext | None) -> BoundedConnection:
         """A new connection over it."""
         made = BoundedConnection(self.session)
         made.answer_within_s = self.answer_within_s
         made.made_at = time.monotonic()
-        made._prepared = self.prepared  # noqa: SLF001  # psycopg has no public word for it
         if context is not None:
             made._adapters = AdaptersMap(context.adapters)  # noqa: SLF001  # as psycopg's own `connect`
         return made
@@ -78,12 +73,11 @@ class RestingSessions:
     def leave(self, connection: psycopg.Connection[Any]) -> None:
         """Close a connection and let its session rest, if that is of a kept database, and clean."""
         session = connection.pgconn
-        if session.status == pq.ConnStatus.OK and session.db.startswith(KEPT.encode()) and _is_clean(connection):
+        if session.status == pq.ConnStatus.OK and session.db.startswith(KEPT.encode()) and _is_clean(session):
             words = session.port, session.db, session.user, session.options
             name = session.parameter_status(b"application_name") or b""
             key = tuple(one.decode() for one in (*words, name))
-            answer_within_s = getattr(connection, "answer_within_s", inf)
-            self._resting[key].append(Rest(session, answer_within_s, connection._prepared))  # noqa: SLF001  # psycopg's
+            self._resting[key].append(Rest(session, getattr(connection, "answer_within_s", inf)))
             connection.pgconn = CLOSED
 
     def of(self, database: str) -> list[int]:
@@ -127,17 +121,10 @@ def _is_open(session: PGconn) -> bool:
     return not poller.poll(0)
 
 
-def _is_clean(connection: psycopg.Connection[Any]) -> bool:
-    """Clean the session; whether that went well, and only psycopg has prepared statements in it."""
-    session = connection.pgconn
+def _is_clean(session: PGconn) -> bool:
     if session.transaction_status != pq.TransactionStatus.IDLE or session.pipeline_status != pq.PipelineStatus.OFF:
         return False
-    answer = session.exec_(f"discard sequences; {RESET}".encode())
-    if answer.status != pq.ExecStatus.TUPLES_OK:
-        return False
-    ours, is_foreign = answer.get_value(0, 0) or b"", answer.get_value(0, 1)
-    known = connection._prepared._names.values()  # noqa: SLF001  # psycopg tells nobody
-    return is_foreign != b"t" and set(ours.strip(b"{}").split(b",")) - {b""} == set(known)
+    return session.exec_(b"discard all").status == pq.ExecStatus.COMMAND_OK
 
 
 def _connect(

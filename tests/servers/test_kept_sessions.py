@@ -21,6 +21,7 @@ def process_id(connection: Connection) -> int:
         ("create temporary table mine (x int)", "select to_regclass('pg_temp.mine')::text"),
         ("select pg_advisory_lock(7)", f"{LOCKS} and pid = pg_backend_pid()"),
         ("listen mine", "select count(*) from pg_listening_channels()"),
+        ("prepare mine as select 1", "select count(*) from pg_prepared_statements"),
         ("set session authorization postroom_tenant", "select session_user::text"),
     ],
 )  # fmt: skip
@@ -35,21 +36,12 @@ def test_a_session_that_rested_has_nothing_of_its_last_use(database_url: str, le
         assert connection.execute(look.encode()).fetchone() == before
 
 
-@pytest.mark.parametrize("leave", ["begin", "prepare mine as select 1"])
-def test_a_session_that_cannot_be_cleaned_does_not_rest(database_url: str, leave: str) -> None:
+def test_a_session_in_a_transaction_does_not_rest(database_url: str) -> None:
     with owner_session(database_url) as connection:
-        connection.execute(leave.encode())
+        connection.execute("begin")
         first = process_id(connection)
     with owner_session(database_url) as connection:
         assert process_id(connection) != first
-
-
-def test_what_psycopg_has_prepared_is_there_for_the_next(database_url: str) -> None:
-    for _ in range(2):
-        with owner_session(database_url) as connection:
-            connection.execute("select 7", prepare=True)
-            found = connection.execute("select count(*) from pg_prepared_statements where statement = 'select 7'")
-            assert found.fetchone() == (1,)
 
 
 def test_a_session_that_was_ended_while_it_rested_is_lent_to_nobody(database: Connection, database_url: str) -> None:
