@@ -54,4 +54,3 @@ def test_ci_calls_what_developers_call() -> None:
     script = (ROOT / ".ci" / "run").read_text()
     assert "set -euo pipefail" in script
     assert re.findall(r"^make ([\w-]+)", script, re.MULTILINE) == ["check", "site", "test", "test-gate"]
-    assert " make image " in script

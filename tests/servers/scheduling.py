@@ -20,7 +20,6 @@ LONG = (
     "tests/deploy/test_image.py",
     "tests/gateway/console/test_page_plans.py",
     "tests/gateway/console/test_scopes.py",
-    "tests/gateway/test_one_caller.py",
     "tests/operations/orgs/moves",
     "tests/domain/mail/corpus/test_mutants.py",
     "tests/fleet/rabbitmq",
@@ -46,8 +45,6 @@ GATED = (
     *BROWSER,
     "tests/chaos/test_chaos_smoke.py",
     "tests/clients/installed",
-    "tests/deploy/test_compose.py",
-    "tests/deploy/test_image.py",
     "tests/domain/mail/corpus/test_mutants.py",
     "tests/fleet/drafts",
     "tests/fleet/releases",
@@ -56,7 +53,6 @@ GATED = (
     "tests/fleet/test_own_packages.py",
     "tests/fleet/waiting",
     "tests/gateway/console/test_scopes.py",
-    "tests/gateway/test_one_caller.py",
     "tests/operations/orgs/moves",
     "tests/recipes/test_quickstart.py",
     "tests/recipes/test_restore.py",
@@ -65,12 +61,10 @@ GATED = (
     "tests/storage/jobs/plans/test_backlog_plans.py",
     "tests/storage/jobs/plans/test_early_plans.py",
     "tests/storage/jobs/plans/test_kept_plans.py",
-    "tests/storage/jobs/plans/test_list_plans.py",
-    "tests/storage/jobs/plans/test_scaling_queries.py",
 )
 """Files and folders that `make test-gate` takes of the long tests and those in Chromium: what a deploy, a restore, a
-move and a kill do to jobs, what one caller can do to all others, whether image, clients and packages work where they
-are installed, and how statements find their rows."""
+move and a kill do to jobs, what the console shows to whom, whether clients and packages work where they are installed,
+and how statements find their rows."""
 
 OF_THE_HOUSE = (
     "tests/house",
