@@ -45,7 +45,6 @@ GATED = (
     *BROWSER,
     "tests/chaos/test_chaos_smoke.py",
     "tests/clients/installed",
-    "tests/domain/mail/corpus/test_mutants.py",
     "tests/fleet/drafts",
     "tests/fleet/releases",
     "tests/fleet/test_cells.py",
@@ -58,13 +57,10 @@ GATED = (
     "tests/recipes/test_restore.py",
     "tests/runbooks/test_broken_fleets.py",
     "tests/runbooks/test_broken_states.py",
-    "tests/storage/jobs/plans/test_backlog_plans.py",
-    "tests/storage/jobs/plans/test_early_plans.py",
-    "tests/storage/jobs/plans/test_kept_plans.py",
 )
 """Files and folders that `make test-gate` takes of the long tests and those in Chromium: what a deploy, a restore, a
-move and a kill do to jobs, what the console shows to whom, whether clients and packages work where they are installed,
-and how statements find their rows."""
+move and a kill do to jobs, what the console shows to whom, and whether clients and packages work where they are
+installed."""
 
 OF_THE_HOUSE = (
     "tests/house",
