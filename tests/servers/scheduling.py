@@ -75,7 +75,7 @@ OF_THE_HOUSE = (
 )
 """Files and folders whose tests parse every module of the repository: side by side, one worker does so for all."""
 
-LONG_FIRST = (*LONG, *OF_THE_HOUSE, "tests/commands", "tests/sandbox")
+LONG_FIRST = (*BROWSER, *LONG, *OF_THE_HOUSE, "tests/commands", "tests/sandbox")
 """Files and folders, the longest tests first; all others follow. A long test that began last would be waited for."""
 
 ONE_BY_ONE = ("tests/fleet", "tests/sweep", "tests/model", "tests/runbooks")
