@@ -55,7 +55,7 @@ test-long: $(INSTALLED)  ## all other tests: whole fleets that are killed and fr
 test-browser: $(INSTALLED)  ## an operator's day at the console, in Chromium: by mouse, by keys, without script
 	@$(RUN) -m pytest tests/browser
 
-test-gate: $(INSTALLED)  ## the long tests and those in Chromium that must pass before anything lands
+test-gate: $(INSTALLED)  ## of the long tests those that must pass before anything lands
 	@$(RUN) -m pytest -n $(TEST_WORKERS) --dist loadscope --length gate
 
 pictures: $(INSTALLED)  ## take docs/pictures anew of a running fleet, in Chromium, for a person to look at

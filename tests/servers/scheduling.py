@@ -39,10 +39,10 @@ LONG = (
 """Files and folders that `make test-long` takes and `make test` leaves: together they take most of the time."""
 
 BROWSER = ("tests/browser",)
-"""Folders that `make test-browser` takes alone: their tests need Chromium."""
+"""Folders that `make test-browser` takes alone: their tests need Chromium, whose driver keeps an event loop running in
+their process, where no other test could run one."""
 
 GATED = (
-    *BROWSER,
     "tests/chaos/test_chaos_smoke.py",
     "tests/clients/installed",
     "tests/fleet/drafts",
@@ -58,9 +58,8 @@ GATED = (
     "tests/runbooks/test_broken_fleets.py",
     "tests/runbooks/test_broken_states.py",
 )
-"""Files and folders that `make test-gate` takes of the long tests and those in Chromium: what a deploy, a restore, a
-move and a kill do to jobs, what the console shows to whom, and whether clients and packages work where they are
-installed."""
+"""Files and folders that `make test-gate` takes of the long tests: what a deploy, a restore, a move and a kill do to
+jobs, what the console shows to whom, and whether clients and packages work where they are installed."""
 
 OF_THE_HOUSE = (
     "tests/house",
@@ -75,7 +74,7 @@ OF_THE_HOUSE = (
 )
 """Files and folders whose tests parse every module of the repository: side by side, one worker does so for all."""
 
-LONG_FIRST = (*BROWSER, *LONG, *OF_THE_HOUSE, "tests/commands", "tests/sandbox")
+LONG_FIRST = (*LONG, *OF_THE_HOUSE, "tests/commands", "tests/sandbox")
 """Files and folders, the longest tests first; all others follow. A long test that began last would be waited for."""
 
 ONE_BY_ONE = ("tests/fleet", "tests/sweep", "tests/model", "tests/runbooks")

@@ -4,7 +4,6 @@ import pytest
 
 from tests.house.reading import ROOT
 from tests.servers.scheduling import (
-    BROWSER,
     GATED,
     LONG,
     LONG_FIRST,
@@ -49,7 +48,7 @@ def test_a_fleet_takes_long() -> None:
 
 
 def test_the_gate_takes_what_the_short_run_leaves() -> None:
-    assert [place for place in GATED if not stands_in(place, (*LONG, *BROWSER))] == []
+    assert [place for place in GATED if not stands_in(place, LONG)] == []
     assert not leaves_out("gate", "tests/fleet/test_kills.py")
     assert leaves_out("gate", "tests/fleet/test_frozen.py")
     assert leaves_out("gate", "tests/domain/jobs/test_retry.py")
