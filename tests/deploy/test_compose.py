@@ -22,17 +22,24 @@ ENOUGH_S = 120.0
 """For beat's first ticks and Prometheus' first scrapes, in seconds."""
 FINISHED = "Finished server process"
 """uvicorn's last words. It sends itself the signal again then, which does not end the first process of a container."""
+KINDS = [
+    pytest.param(
+        "image", marks=[needs("buildah"), pytest.mark.skipif(not has_image(), reason="make image was not run")]
+    ),
+    "environment",
+]
 
 
-@pytest.fixture
-def fleet(tmp_path: Path) -> Iterator[ComposeRun]:
-    """All that the file starts, but for images without a stand-in here; ours is this environment if not built."""
+@pytest.fixture(params=KINDS)
+def fleet(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ComposeRun]:
+    """All that the file starts, but for images without a stand-in here."""
     subprocess.run([DEPLOY / "make-secrets", tmp_path / "secrets"], check=True)  # noqa: S603  # our own script
     services = {name: one for name, one in read_compose({}, ["observe"]).items() if name != "grafana"}
     with ExitStack() as stack:
         network = ComposeNetwork(list(services), stack)
         images: dict[str, Image] = {name: make(tmp_path) for name, make in STAND_INS.items()}
-        images[OURS] = BuiltImage(tmp_path, network.hosts(), stack) if has_image() else this_environment(tmp_path)
+        is_built = request.param == "image"
+        images[OURS] = BuiltImage(tmp_path, network.hosts(), stack) if is_built else this_environment(tmp_path)
         fleet = ComposeRun(services, images, network, tmp_path)
         fleet.start(stack)
         yield fleet

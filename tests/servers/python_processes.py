@@ -22,6 +22,9 @@ from sandbox.servers.waiting import wait_until
 from tests.house.reading import ROOT
 
 SCRIPTS = Path(sys.executable).parent
+FORKED_SCRIPTS = frozenset({"celery", "postroom"})
+"""Installed programs that are written in Python, by their names; others are not."""
+
 START_WITHIN_S, END_WITHIN_S = 60.0, 60.0
 """How long the prepared Python may take to get ready, and a command to end, on a busy machine, in seconds."""
 
@@ -96,7 +99,8 @@ def words_of(command: Command) -> list[str]:
     python, *words = command.arguments
     if python == sys.executable and words[:1] == ["-m"]:
         return words[1:]
-    return [python, *words] if Path(python).parent == SCRIPTS and python != sys.executable else []
+    program = Path(python)
+    return [python, *words] if program.parent == SCRIPTS and program.name in FORKED_SCRIPTS else []
 
 
 def run_python(*words: str, folder: Path, environment: Mapping[str, str] | None = None) -> tuple[int, str]:

@@ -36,7 +36,7 @@ LONG = (
     "tests/clients/installed",
     "tests/providers/highs/test_many_plans.py",
 )
-"""Files and folders that `make test-long` takes and `make test` leaves: together they take most of the time."""
+"""Files and folders that `make test-long` takes and `make test` leaves: together they take half of the whole run."""
 
 BROWSER = ("tests/browser",)
 """Folders that `make test-browser` takes alone: their tests need Chromium, whose driver keeps an event loop running in
@@ -45,6 +45,7 @@ their process, where no other test could run one."""
 GATED = (
     "tests/chaos/test_chaos_smoke.py",
     "tests/clients/installed",
+    "tests/domain/mail/corpus/test_mutants.py",
     "tests/fleet/drafts",
     "tests/fleet/releases",
     "tests/fleet/test_cells.py",
@@ -57,9 +58,15 @@ GATED = (
     "tests/recipes/test_restore.py",
     "tests/runbooks/test_broken_fleets.py",
     "tests/runbooks/test_broken_states.py",
+    "tests/storage/jobs/plans/test_backlog_plans.py",
+    "tests/storage/jobs/plans/test_early_plans.py",
+    "tests/storage/jobs/plans/test_kept_plans.py",
+    "tests/storage/jobs/plans/test_list_plans.py",
+    "tests/storage/jobs/plans/test_scaling_queries.py",
 )
 """Files and folders that `make test-gate` takes of the long tests: what a deploy, a restore, a move and a kill do to
-jobs, what the console shows to whom, and whether clients and packages work where they are installed."""
+jobs, what the console shows to whom, whether clients and packages work where they are installed, what broken mail
+costs, and how statements find their rows."""
 
 OF_THE_HOUSE = (
     "tests/house",
