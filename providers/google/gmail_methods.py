@@ -33,10 +33,8 @@ def gmail_methods() -> GmailMethods:
     Making them costs Google's client 9 ms of CPU. Threads may share them and a fork may inherit them, unlike a
     connection (docs: google-client.md#threads-and-processes).
     """
-    # Without `api_endpoint` the client reads the process's environment, which may name Google's hosts for mutual TLS.
-    options = {"api_endpoint": API_ROOT}
     # The client wants a connection here, too. This one is never used, and so never opened.
-    users = build("gmail", "v1", http=Http(), cache_discovery=False, client_options=options).users()
+    users = build("gmail", "v1", http=Http(), cache_discovery=False).users()
     messages = users.messages()
     return GmailMethods(
         users=users,
