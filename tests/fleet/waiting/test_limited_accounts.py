@@ -81,9 +81,12 @@ def running(env: MailEnvironment, jobs: list[UUID]) -> bool:
 
 
 def let_time_pass(env: MailEnvironment) -> None:
-    """A quarter of an hour in a moment: for the ledger, and for the windows in which calls are counted."""
-    pass_time(env.database, timedelta(minutes=15))
+    """A quarter of an hour in a moment: for the windows in which calls are counted, and then for the ledger.
+
+    In the other order a job that the open gate lets through would meet the old window, and close the gate again.
+    """
     with Redis.from_url(env.process.settings.broker_url.get_secret_value()) as client:
         windows = list(client.scan_iter("postroom:limits:*"))
         assert windows
         client.delete(*windows)
+    pass_time(env.database, timedelta(minutes=15))
