@@ -27,7 +27,6 @@ class Emulator(Startable):
         self.service = service
         self.journal = journal
         self.faults = FaultBook()
-        self._stopping = Event()
         self._router = Router(service.routes)
         self._control = Router([*self._control_routes(), *control])
         self._server = EmulatorServer(("127.0.0.1", port), self.respond)
@@ -44,7 +43,7 @@ class Emulator(Startable):
 
     def stop(self) -> None:
         """End every delay, cut every connection, and wait for every thread; it cannot be started again."""
-        self._stopping.set()
+        self.faults.clear()
         self.journal.close()
         self.service.close()
         self._server.stop()
@@ -70,7 +69,7 @@ class Emulator(Startable):
         fault = self.faults.take(call)
         if fault is None:
             return self._note(call, self._execute(route, call))
-        self._stopping.wait(fault.order.delay_s)
+        fault.cleared.wait(fault.order.delay_s)
         if fault.order.drop == "before":
             self._note(call, None, fault)
             return None
@@ -82,7 +81,7 @@ class Emulator(Startable):
             answer = replace(self._ordered(call, fault, failure), summary=answer.summary)
         answer = replace(answer, ending=fault.order.ending)
         self._note(call, None if fault.order.drop == "after" else answer, fault, answer.summary)
-        self._stopping.wait(fault.order.hang_s)
+        fault.cleared.wait(fault.order.hang_s)
         return None if fault.order.drop == "after" else answer
 
     def _execute(self, route: Route, call: Call) -> Answer:

@@ -15,13 +15,13 @@ class FaultOrder:
     | `operation`, `method`, `account`, `body_contains` | a call must match all that are given; `operation` takes `*` |
     | `path` | the same, a regular expression that is searched |
     | `skip`, `times` | the first `skip` matching calls pass, the next `times` are hit (None: all, until cleared) |
-    | `delay_s` | wait before anything else |
+    | `delay_s` | wait before anything else, until the orders are cleared at the latest |
     | `drop` | close the connection `before` or `after` the call is executed, without an answer |
     | `status`, `reason`, `message`, `headers`, `body` | the answer, given instead of executing the call |
     | `after_execution` | execute the call, and then give that answer |
     | `text` | the answer's body as it is, JSON or not, instead of `body` |
     | `ending` | the answer is `cut` off in the middle of its body, or the connection is `reset` in place of it |
-    | `hang_s` | wait before the answer; the journal has the call by then |
+    | `hang_s` | wait as long before the answer; the journal has the call by then |
     | `answer` | passed to the service, which defines its meaning |
     """
 

@@ -1,9 +1,9 @@
 """The ordered faults of an emulator: which calls they hit, and how often still."""
 
 import re
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from fnmatch import fnmatchcase
-from threading import Lock
+from threading import Event, Lock
 from typing import get_args
 
 from sandbox.emulator.exchange import ApiFailure, Call, Json
@@ -17,6 +17,8 @@ class Fault:
     order: FaultOrder
     skip: int
     times: int | None
+    cleared: Event = field(default_factory=Event)
+    """Ends the waits of the calls that it has hit."""
 
     def matches(self, call: Call) -> bool:
         """Whether the order matches this call, whatever the counters say."""
@@ -42,7 +44,7 @@ class Fault:
         return {name: value for name, value in values.items() if value not in (None, "", 0.0, {}, False, "whole")}
 
 
-NAMES = frozenset(field.name for field in fields(FaultOrder))
+NAMES = frozenset(one.name for one in fields(FaultOrder))
 
 
 def fault_from_json(order: Json) -> Fault:
@@ -90,6 +92,8 @@ class FaultBook:
             return [fault.as_json() for fault in self._faults if fault.times != 0]
 
     def clear(self) -> None:
-        """Remove every order."""
+        """Remove every order, and let go the calls that wait by one."""
         with self._lock:
+            for fault in self._faults:
+                fault.cleared.set()
             self._faults.clear()

@@ -76,11 +76,12 @@ class Player:
         self.hand.press(page.locator(MAIN))
         expect(page.locator("main .diff ins")).to_have_count(1)
         expect(page.locator("main h2")).to_have_count(2)  # what changes, and what the job would do
-        self.stand.fleet.gmail.clear_faults()
+        self.stand.let_go()
         self.stand.hold_up(found.other_thread)
         self.do()
         expect(page.locator("#live[data-watch]")).to_have_count(1)
         page.evaluate("window.isTheSame = true")
+        self.stand.let_go()
         expect(page.locator(SUCCEEDED)).to_have_count(1)
         assert page.evaluate("window.isTheSame")
         replayed = "select replay_job_id from dead_letters where id = %s and state = 'replayed'"

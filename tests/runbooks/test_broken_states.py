@@ -172,7 +172,7 @@ def test_a_queue_without_a_worker(settings: Settings, process: Runtime) -> None:
 def serve_queues(process: Runtime, queues: tuple[str, ...], version: str = "1.0.0") -> None:
     """A worker with a lease, of a release."""
     with process.database.ledger() as tx:
-        ledger.renew_lease(tx, Worker(uuid4(), uuid4(), "host", 1, version, queues, slots=1), timedelta(minutes=1))
+        ledger.renew_lease(tx, Worker(uuid4(), uuid4(), "host", 1, version, queues, slots=1), timedelta(hours=1))
 
 
 def test_no_beat(settings: Settings, process: Runtime, database: Connection) -> None:

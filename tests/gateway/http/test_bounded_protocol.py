@@ -37,6 +37,7 @@ class Full(BoundedProtocol):
 @pytest.fixture
 def gateway(settings: Settings) -> Iterator[str]:
     with serve(settings, http=Impatient) as url:
+        ask(f"{url}/v1/jobs", b"{}")  # the first request of an application takes several times as long as the next
         yield url
 
 
@@ -86,8 +87,8 @@ def test_a_refused_body_that_goes_on_ends_the_connection(gateway: str) -> None:
 
 
 @pytest.mark.parametrize("field", ["", "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n"])
-def test_whole_requests_share_a_connection(gateway: str, field: str) -> None:
-    with connected(gateway) as connection:
+def test_whole_requests_share_a_connection(patient: str, field: str) -> None:
+    with connected(patient) as connection:
         for _ in range(3):
             connection.sendall(f"GET /healthz HTTP/1.1\r\nHost: x\r\n{field}\r\n".encode())
             answer = b""

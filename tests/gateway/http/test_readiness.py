@@ -5,7 +5,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
-from threading import Event
+from threading import Event, Semaphore
 
 from anyio.to_thread import current_default_thread_limiter
 from fastapi import FastAPI
@@ -29,10 +29,10 @@ FOUND = (Check("ledger role", ok=True, finding="logged in"),)
 
 
 def test_an_examination_that_takes_long_is_not_waited_for_and_not_begun_twice() -> None:
-    answered, begun = Event(), list[int]()
+    answered, begun = Event(), Semaphore(0)
 
     def examine() -> Sequence[Check]:
-        begun.append(1)
+        begun.release()
         answered.wait()
         return FOUND
 
@@ -41,7 +41,8 @@ def test_an_examination_that_takes_long_is_not_waited_for_and_not_begun_twice() 
     async def ask() -> None:
         for _ in range(2):
             assert [check.ok for check in await readiness.checks()] == [False] * len(silent_checks())
-        assert len(begun) == 1
+        assert begun.acquire(timeout=10), "its thread begins"
+        assert not begun.acquire(blocking=False)
         answered.set()
 
     asyncio.run(ask())

@@ -185,12 +185,13 @@ def test_an_exchange_that_was_ended_meanwhile_connects_nothing(
     ending: str, words: str, browser: Browser, make_link: MakeLink, database: Connection, gmail: GmailControl
 ) -> None:
     address = browser.return_address(make_link())
-    gmail.order(FaultOrder(operation="oauth.token", hang_s=1.0))
+    gmail.order(FaultOrder(operation="oauth.token", hang_s=60))
     pages: list[str] = []
     first = threading.Thread(target=lambda: pages.append(browser.get(address).text))
     first.start()
     eventually(lambda: ended(database) == [("exchanging", None)], describe="nobody took the state")
     database.execute(f"update consent_requests set {ending}")
+    gmail.clear_faults()
     first.join(10)
     assert words in pages[0]
     assert nothing_is_connected(database)

@@ -24,7 +24,7 @@ from storage.postgres.database import Database
 from tests.commands.calling import call
 from tests.doubles.mail_factories import SEALER, make_account, make_consent
 from tests.gateway.api.conftest import Client, client_of
-from tests.waiting import until_a_lock_is_waited_for
+from tests.waiting import patient, until_a_lock_is_waited_for
 
 MOST_COMMANDS_AGREE = 10
 """There are more commands about one mailbox than this; the walk has found them."""
@@ -197,11 +197,11 @@ def test_a_disconnection_waits_for_what_is_being_written_and_the_next_connection
     database.execute("update accounts set google_subject = '117'")
 
     def connect_again() -> UUID:
-        with store.ledger() as tx:
+        with patient(store.ledger()) as tx:
             accounts.disconnect(tx, account.account_id, "left")
         mailbox = OrgMailbox(account.org_id, account.email, account.email)
         consent = replace(make_consent(), subject="117")
-        with store.ledger() as tx:
+        with patient(store.ledger()) as tx:
             added = connecting.connect(tx, SEALER, mailbox, consent, by=Origin())
         assert isinstance(added, AddedMailbox)
         return added.account.account_id

@@ -171,11 +171,13 @@ def test_what_a_job_of_somebody_else_writes_meanwhile_goes_too(
     with ThreadPoolExecutor(1) as threads:
         erasing = threads.submit(answer, USERS, "erase", ADDRESS, "--reason", "they asked")
         gone = "select count(*) from users where email = %s"
-        eventually(lambda: database.execute(gone, (ADDRESS,)).fetchone() == (0,), describe="the person is erased")
+        eventually(
+            lambda: database.execute(gone, (ADDRESS,)).fetchone() == (0,), within=60, describe="the person is erased"
+        )
         assert not erasing.done()
         with process.database.ledger() as tx:
             ledger.settle(tx, [Settlement(held.job_id, held.token, State.SUCCEEDED, output={"met": ADDRESS})])
-        assert erasing.result(timeout=30)["finished_at"]
+        assert erasing.result(timeout=60)["finished_at"]
     assert database.execute("select output from jobs where id = %s", (held.job_id,)).fetchone() == (
         {"met": "x@x.invalid"},
     )
@@ -191,10 +193,12 @@ def test_what_a_transaction_of_no_job_has_written_goes_too(
         (order,) = request.execute(words, (org_id, ADDRESS)).fetchone() or (None,)
         erasing = threads.submit(answer, USERS, "erase", ADDRESS, "--reason", "they asked")
         gone = "select count(*) from users where email = %s"
-        eventually(lambda: database.execute(gone, (ADDRESS,)).fetchone() == (0,), describe="the person is erased")
+        eventually(
+            lambda: database.execute(gone, (ADDRESS,)).fetchone() == (0,), within=60, describe="the person is erased"
+        )
         assert not erasing.done()
         request.commit()
-        assert erasing.result(timeout=30)["finished_at"]
+        assert erasing.result(timeout=60)["finished_at"]
     left = database.execute("select words from email_orders where id = %s", (order,)).fetchone()
     assert left == ({"met": "x@x.invalid"},)
 

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from http.client import HTTPConnection, IncompleteRead, RemoteDisconnected
 from pathlib import Path
@@ -16,6 +17,7 @@ from sandbox.emulator.control import ControlRefused, FaultOrder, GmailAccount, G
 from sandbox.emulator.emulator import Emulator
 from tests.sandbox.letters import draft_body, encoded, letter, reply
 from tests.sandbox.sdk import GmailUsers, gmail_users
+from tests.waiting import eventually
 
 ROOT = Path(__file__).parents[3]
 
@@ -102,6 +104,19 @@ def test_the_journal_knows_the_call_before_the_hang_ends(
         worker.kill()
     assert call.status == 200
     assert [draft["draft_id"] for draft in account.state().drafts] == [call.summary["draft_id"]]
+
+
+@pytest.mark.parametrize("order", [FaultOrder(delay_s=60), FaultOrder(hang_s=60)], ids=["before", "after"])
+def test_whoever_clears_the_orders_lets_go_the_calls_that_wait(
+    control: GmailControl, account: GmailAccount, order: FaultOrder
+) -> None:
+    assert account.state().drafts == []
+    control.order(order)
+    with ThreadPoolExecutor(1) as other:
+        asked = other.submit(ask_for_labels, control.url)
+        eventually(lambda: control.open_faults() == [], describe="the call to be hit")
+        control.clear_faults()
+        assert b'"labels"' in asked.result()
 
 
 def test_faults_match_by_path_account_and_count(gmail: Emulator, control: GmailControl, account: GmailAccount) -> None:

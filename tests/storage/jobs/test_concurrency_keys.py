@@ -24,7 +24,7 @@ from tests.doubles.factories import (
     relay_once,
 )
 from tests.invariants import check_ledger
-from tests.waiting import eventually
+from tests.waiting import eventually, patient
 
 WAITING = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
 
@@ -41,13 +41,13 @@ def enqueue(store: Database, org: UUID, count: int, job_type: str = "probe.one",
 
 
 def claim(store: Database, job_ids: Sequence[UUID]) -> ClaimResult:
-    with store.ledger() as tx:
+    with patient(store.ledger()) as tx:
         return ledger.claim(tx, job_ids, make_worker(store).worker_id, lease=LEASE)
 
 
 def finish(store: Database, jobs: Sequence[ClaimedJob]) -> list[UUID]:
     """Settle jobs; returns those that were called."""
-    with store.ledger() as tx:
+    with patient(store.ledger()) as tx:
         settled = ledger.settle(tx, [Settlement(job.job_id, job.token, State.SUCCEEDED) for job in jobs])
     return [hint.job_id for hint in settled.hints]
 

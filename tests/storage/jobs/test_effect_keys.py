@@ -18,7 +18,7 @@ from storage.postgres.database import Database, Transaction
 from tests.doubles.factories import HINT_TIMEOUT, claim_one, enqueue_one, make_job_type, make_org, pass_time
 from tests.invariants import check_ledger
 from tests.storage.jobs.test_end_hooks import NOW
-from tests.waiting import until_a_lock_is_waited_for
+from tests.waiting import patient, until_a_lock_is_waited_for
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_an_intent_that_waited_for_its_own_claim_sees_who_is_at_the_effect_by_th
     found: list[Standing] = []
 
     def begin() -> None:
-        with store.statements() as tx:
+        with patient(store.statements()) as tx:
             found.append(effects.begin_effect(tx, waiting, "send", Strategy.FIND).standing)
 
     with connect(database_url) as operator:

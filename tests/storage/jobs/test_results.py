@@ -17,7 +17,7 @@ from storage.jobs import ledger, recovery, results
 from storage.jobs.results import DueResult
 from storage.postgres.database import Database
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_org, make_worker, pass_time
-from tests.waiting import eventually
+from tests.waiting import eventually, patient
 
 NOW = datetime.now(UTC)
 TASK_ID = "a task"
@@ -154,7 +154,7 @@ def test_a_job_that_ends_while_it_is_asked_for_is_due(store: Database, database_
     settlement = settlement_of(claim_one(store, job_id), Done(), STANDARD, NOW, 0.0)
 
     def settle() -> None:
-        with store.statements() as other:
+        with patient(store.statements()) as other:
             ledger.settle(other, [settlement])
 
     ending = Thread(target=settle)

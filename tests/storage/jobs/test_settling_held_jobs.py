@@ -60,6 +60,7 @@ def test_settlements_lock_jobs_by_their_ids(
         with store.statements() as tx:
             # The plan for a table of more than two rows.
             tx.raw("set enable_seqscan = off; set enable_hashjoin = off; set enable_mergejoin = off")
+            tx.raw("set lock_timeout = 0")
             ledger.settle(tx, [settlement_of(job, Done(), STANDARD, NOW, 0.0) for job in (high, low)])
             tx.raw("reset all")
 

@@ -17,7 +17,7 @@ from storage.postgres.database import Database, Transaction
 from tests.doubles.factories import LEASE, claim_one, enqueue_one, make_job_type, make_org, make_worker
 from tests.doubles.mail_factories import make_account
 from tests.storage.jobs.test_end_hooks import NOW
-from tests.waiting import eventually, until_a_lock_is_waited_for
+from tests.waiting import eventually, patient, until_a_lock_is_waited_for
 
 WAITS = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
 
@@ -74,7 +74,7 @@ def test_two_that_wait_for_the_same_jobs_do_not_deadlock(
     """Somebody holds the middle job; both wait for it, and then for each other's where they lock in two orders."""
 
     def run(name: str) -> None:
-        with store.ledger() as tx:
+        with patient(store.ledger()) as tx:
             WAITERS[name](held)(tx)
 
     with ThreadPoolExecutor(2) as threads:
@@ -93,7 +93,7 @@ def test_each_locks_the_first_of_the_ids_first(store: Database, database: Connec
     """Whoever waits for the lowest has locked none of the others."""
 
     def run() -> None:
-        with store.ledger() as tx:
+        with patient(store.ledger()) as tx:
             WAITERS[first](held)(tx)
 
     with ThreadPoolExecutor(1) as threads:
@@ -136,7 +136,7 @@ def test_an_undo_does_not_wait_for_who_cancels_both_jobs(
     """The cancellation holds the older one and waits for the undo's transaction."""
 
     def cancel() -> dict[UUID, str]:
-        with store.ledger() as tx:
+        with patient(store.ledger()) as tx:
             return snoozed.cancel_both(tx)
 
     with ThreadPoolExecutor(1) as threads:

@@ -18,7 +18,7 @@ from storage.jobs import effects, ledger, retention
 from storage.postgres.database import Database
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_org, pass_time
 from tests.storage.jobs.test_end_hooks import NOW
-from tests.waiting import until_a_lock_is_waited_for
+from tests.waiting import patient, until_a_lock_is_waited_for
 
 KEY, LONG, A_WEEK = "send:1", timedelta(days=60), timedelta(days=7)
 REFUSED, UNREADABLE = Permanent("refused", code="a.refusal"), Invalid("a", "b")
@@ -64,7 +64,7 @@ def purge(store: Database, database: Connection, *, keep_jobs_for: timedelta = 2
 
 
 def retry(store: Database, job_id: UUID) -> UUID:
-    with store.ledger() as tx:
+    with patient(store.ledger()) as tx:
         return replays.retry(tx, job_id, by=Origin(), reason="mended")
 
 

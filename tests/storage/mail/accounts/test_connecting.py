@@ -21,7 +21,7 @@ from storage.mail.accounts.accounts import Consent
 from storage.mail.accounts.connecting import AddedMailbox, OrgMailbox
 from storage.orgs.secrets.sealing import Sealer
 from storage.postgres.database import Database, Transaction
-from tests.waiting import until_a_lock_is_waited_for
+from tests.waiting import patient, until_a_lock_is_waited_for
 
 EMAIL = "reader@example.com"
 VOICE = accept_voice(
@@ -58,7 +58,7 @@ def test_of_two_orgs_that_connect_a_mailbox_at_once_the_second_waits_and_is_refu
     store: Database, database: Connection
 ) -> None:
     def second() -> AddedMailbox | RefusedConsent:
-        with store.ledger() as tx:
+        with patient(store.ledger()) as tx:
             return connect(tx, "second")
 
     with ThreadPoolExecutor(1) as threads:
@@ -81,7 +81,7 @@ def test_a_disconnected_mailbox_is_free_for_another_org_and_another_user(store: 
 
 def test_a_connection_during_a_disconnection_opens_the_account_again(store: Database, database: Connection) -> None:
     def again() -> AddedMailbox | RefusedConsent:
-        with store.ledger() as tx:
+        with patient(store.ledger()) as tx:
             return connect(tx, "Acme", "117")
 
     with store.ledger() as tx:
@@ -189,7 +189,7 @@ def test_a_disconnection_forgets_the_voice_of_an_unknown_google_user(
     account = first.account
 
     def disconnect() -> bool:
-        with store.ledger() as tx:
+        with patient(store.ledger()) as tx:
             return accounts.disconnect(tx, account.account_id, "gone")
 
     with ThreadPoolExecutor(1) as threads:

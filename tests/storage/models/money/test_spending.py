@@ -22,7 +22,7 @@ from storage.models.money.spending import BudgetRefusal
 from storage.postgres.database import Database
 from storage.postgres.execution import Row
 from tests.doubles.factories import LEASE, claim_one, enqueue_one, make_job_type, make_org, make_worker
-from tests.waiting import eventually
+from tests.waiting import eventually, patient
 
 MODEL = "anthropic"
 NO_BUDGET = 10**9
@@ -295,7 +295,7 @@ def test_a_budget_that_is_raised_during_a_refusal_opens_the_gate_after_it(
     job = holder(store, org)
 
     def raise_budget() -> None:
-        with store.ledger() as tx:
+        with patient(store.ledger()) as tx:
             spending.set_daily(tx, org, 20, MODEL, by="ada")
 
     with ThreadPoolExecutor(1) as thread:
