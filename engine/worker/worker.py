@@ -20,6 +20,7 @@ from celery.app.log import Logging
 from celery.apps.worker import (
     REMAP_SIGTERM,
     install_worker_int_handler,
+    install_worker_term_handler,
     install_worker_term_hard_handler,
     on_hard_shutdown,
     safe_say,
@@ -116,7 +117,7 @@ class FleetWorker(DrainingWorker):
                     os.kill(child, signal.SIGKILL)
 
     def install_platform_tweaks(self, worker: Any) -> None:  # noqa: ANN401 - Celery ships no types
-        """Take the signals of a cold shutdown ourselves.
+        """Take the signals of a cold shutdown ourselves, and begin to stop before anybody is told so.
 
         Celery waits and stops the pool in the signal's handler, which may have interrupted the event loop in the middle
         of a child's report; the waiting is `terminate`'s, which the event loop comes to by itself.
@@ -126,6 +127,8 @@ class FleetWorker(DrainingWorker):
         install_worker_int_handler(worker, callback=FleetWorker.interrupted)
         if REMAP_SIGTERM == "SIGQUIT":
             install_worker_term_hard_handler(worker, sig="SIGTERM", callback=FleetWorker.end_soon)
+        else:
+            install_worker_term_handler(worker, callback=FleetWorker.begin_grace)
 
     def interrupted(self) -> None:
         """Let the next Ctrl+C begin a cold shutdown; this one begins a warm one."""
@@ -135,9 +138,9 @@ class FleetWorker(DrainingWorker):
     def end_soon(self) -> None:
         """Begin the grace, if none has begun; asked again, end it; asked once more, leave at once."""
         if not self.end_is_near:
-            safe_say("worker: Hitting Ctrl+C again will terminate all running tasks!", sys.__stdout__)
             self.end_is_near = True
             self.begin_grace()
+            safe_say("worker: Hitting Ctrl+C again will terminate all running tasks!", sys.__stdout__)
         elif self.grace_ends_at:
             self.grace_ends_at = 0.0
         else:

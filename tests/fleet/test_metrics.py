@@ -50,12 +50,12 @@ def samples(port: int) -> Iterator[tuple[str, Mapping[str, str], float]]:
 
 
 def summed(ports: list[int]) -> Values:
-    """The sums over all processes."""
+    """The sums over all processes, of what has been counted: a type that is known and never was stands at 0."""
     found: Values = defaultdict(float)
     for port in ports:
         for name, labels, value in samples(port):
             third = labels.get("error_class") or labels.get("cause") or ""
-            if name in SEVEN:
+            if name in SEVEN and value:
                 found[name, labels["job_type"], labels.get("queue", ""), third] += value
     return found
 

@@ -8,8 +8,9 @@ from celery import Celery
 
 from commands.doctor import queue_checks
 from domain.jobs.queues import CLIENTS_NAMES, Queue
-from tests.fleet.fleet import Fleet
+from tests.fleet.fleet import END_WITHIN_S, Fleet
 from tests.fleet.test_producers import contract
+from tests.waiting import eventually
 
 NAMES = (None, *CLIENTS_NAMES, *(queue.value for queue in Queue))
 
@@ -31,7 +32,11 @@ def test_a_job_is_done_whatever_queue_its_client_names(fleet: Fleet, prefix: str
     assert fleet.ask("select distinct queue from jobs") == [("default",)]
     assert fleet.ask("select count(*) from refused_messages") == [(0,)]
     asked = fleet.client.settings.model_copy(update={"queue_prefix": prefix})
-    assert {check.finding for check in queue_checks(asked)} == {"1 workers"}
+    eventually(
+        lambda: {check.finding for check in queue_checks(asked)} == {"1 workers"},
+        within=END_WITHIN_S,
+        describe="the one worker to be asked in time",
+    )
     fleet.check()
 
 

@@ -26,7 +26,7 @@ Listed = Mapping[str, Mapping[str, Any]]
 
 
 def listed(operator: Celery, command: str) -> Listed:
-    answers = getattr(operator.control.inspect(timeout=2), command)() or {}
+    answers = getattr(operator.control.inspect(timeout=END_WITHIN_S, limit=1), command)() or {}
     return {task["id"]: task for tasks in answers.values() for task in tasks}
 
 
@@ -45,7 +45,7 @@ def test_held_jobs_are_listed_with_name_queue_start_and_process(fleet: Fleet, po
         assert task["time_start"] == pytest.approx(float(at), abs=5.0)
         assert isinstance(task["worker_pid"], int)
         assert listed(operator, "reserved") == {}
-        (found,) = (operator.control.inspect(timeout=2).query_task(str(running)) or {}).values()
+        (found,) = (operator.control.inspect(timeout=END_WITHIN_S, limit=1).query_task(str(running)) or {}).values()
         assert found[str(running)][0] == "active"
     fleet.outside.open_gate("go")
     assert fleet.wait_for_end([running]) == {"succeeded": 1}
