@@ -3,7 +3,6 @@
 from uuid import UUID, uuid4
 
 import pytest
-from celery import Celery
 from kombu import Connection, Exchange, Queue
 
 from commands.clients_queues import clients_queues_checks
@@ -12,6 +11,7 @@ from engine.runtime import Runtime
 from tests.doubles.factories import make_settings
 from tests.doubles.odd_messages import contract
 from tests.fleet.fleet import Fleet
+from tests.fleet.rabbitmq.confirming import confirming_client
 
 FOREIGN = {
     "quorum": {"queue_arguments": {"x-queue-type": "quorum"}},
@@ -26,9 +26,8 @@ def test_a_queue_with_other_arguments_is_consumed(fleet_on_rabbitmq: Fleet, opti
     fleet = fleet_on_rabbitmq
     job = contract(org_id=str(fleet.org))
     queue = Queue("celery", Exchange(""), routing_key="celery", **options)
-    with Celery("client", broker=fleet.broker_url, set_as_current=False) as client:
+    with confirming_client(fleet.broker_url) as client:
         client.send_task("probe_jobs.noop", kwargs=job, queue=queue)
-        client.pool.force_close_all()
     worker = fleet.worker()
     worker.ready()
     assert fleet.wait_for_end([UUID(job["job_id"])]) == {"succeeded": 1}
@@ -43,9 +42,8 @@ def test_a_queue_of_another_connection_alone_is_left_out(fleet_on_rabbitmq: Flee
         worker = fleet.worker()
         worker.ready()
         assert '"queue_not_consumed"' in worker.logs()
-        with Celery("client", broker=fleet.broker_url, set_as_current=False) as client:
+        with confirming_client(fleet.broker_url) as client:
             client.send_task("probe_jobs.noop", kwargs=job, queue="q:default")
-            client.pool.force_close_all()
         assert fleet.wait_for_end([UUID(job["job_id"])]) == {"succeeded": 1}
         (check,) = clients_queues_checks(make_settings(broker_url=fleet.broker_url), 5.0)
         assert (check.ok, "celery" in check.finding) == (False, True)

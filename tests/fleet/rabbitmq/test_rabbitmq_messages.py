@@ -4,12 +4,12 @@ import zlib
 from typing import Any
 from uuid import UUID, uuid4
 
-from celery import Celery
 from kombu import Connection, Exchange, Queue
 
 from engine.relay.broker import QUORUM
 from tests.doubles.odd_messages import ODD_EMBEDS, body, contract, task_headers
 from tests.fleet.fleet import Fleet
+from tests.fleet.rabbitmq.confirming import CONFIRMED, confirming_client
 from tests.waiting import eventually
 
 
@@ -28,7 +28,7 @@ def test_odd_messages_stop_no_worker(fleet_on_rabbitmq: Fleet) -> None:
         *(({}, body({}, embed=embed)) for embed in ODD_EMBEDS),
         ({"origin": "postroom", "task": "postroom.claim_backlog", "demand": [[True, "x", 1]]}, b""),
     ]
-    with Connection(fleet.broker_url) as connection:
+    with Connection(fleet.broker_url, transport_options=CONFIRMED) as connection:
         for changed, given in odd:
             connection.Producer().publish(
                 given,
@@ -39,12 +39,11 @@ def test_odd_messages_stop_no_worker(fleet_on_rabbitmq: Fleet) -> None:
             )
     sent = contract(org_id=str(fleet.org), job_type="probe_jobs.ending", payload={"word": "hello"})
     jobs = [contract(org_id=str(fleet.org)) for _ in range(2)]
-    with Celery("client", broker=fleet.broker_url, set_as_current=False) as client:
+    with confirming_client(fleet.broker_url) as client:
         quorum = Queue("default", Exchange(""), routing_key="default", queue_arguments=QUORUM)
         client.send_task("probe_jobs.ending", kwargs=sent, queue=quorum, compression="zlib")
         for job, options in zip(jobs, ({}, {"queue": "q:default"}), strict=True):
             client.send_task("probe_jobs.noop", kwargs=job, **options)
-        client.pool.force_close_all()
     assert fleet.wait_for_end([UUID(one["job_id"]) for one in (sent, *jobs)]) == {"succeeded": 3}
     # A connection that is lost in between brings messages again, which are refused again.
     eventually(
