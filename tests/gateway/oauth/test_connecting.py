@@ -159,15 +159,13 @@ def test_an_answer_that_comes_twice_at_once_is_exchanged_once(
     door: str, browser: Browser, make_link: MakeLink, database: Connection, gmail: GmailControl
 ) -> None:
     address = browser.return_address(make_link())
+    gmail.order(FaultOrder(operation="oauth.token", hang_s=60))
     titles: list[str] = []
     first = threading.Thread(target=lambda: titles.append(browser.get(address).title))
-    with database.transaction():
-        # The first waits for it between its exchange and its end.
-        lock = "select pg_advisory_xact_lock(hashtextextended('postroom mailbox: ' || %s, 0))"
-        database.execute(lock, (EMAIL,))
-        first.start()
-        eventually(lambda: ended(database) == [("exchanging", None)], describe="nobody took the state")
-        second = Browser(door, dict(browser.cookies)).get(address)
+    first.start()
+    eventually(lambda: ended(database) == [("exchanging", None)], describe="nobody took the state")
+    second = Browser(door, dict(browser.cookies)).get(address)
+    gmail.clear_faults()
     first.join(10)
     assert (second.status, second.title, 'http-equiv="refresh"' in second.text) == (202, "Connecting", True)
     assert (titles, exchanges(gmail)) == ([f"{EMAIL} is connected"], 1)

@@ -32,7 +32,7 @@ from tests.doubles.planning.planning_jobs import kept_file, run, stored
 from tests.doubles.planning.plans import given, person, person_id, slot, slot_id, small_plan
 from tests.doubles.told_people import ToldPeople
 from tests.house.reading import ROOT
-from tests.waiting import eventually
+from tests.waiting import eventually, patient
 
 DAY = {"since": "2026-03-02T00:00:00Z", "until": "2026-03-03T00:00:00Z"}
 CREW = (person(1, skills=frozenset({"sound"})), person(2), person(3))
@@ -342,11 +342,16 @@ def test_of_two_proposals_that_are_applied_at_once_the_later_is_outdated(
     told: ToldPeople, suggested: Callable[[ToldPeople], list[dict[str, Any]]]
 ) -> None:
     first, second = (UUID(one["proposal_id"]) for one in suggested(told))
+
+    def apply_later() -> None:
+        with patient(told.process.database.ledger()) as tx:
+            proposals.apply_proposal(replace(caller(told), within=tx), second)
+
     waits = "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
     with ThreadPoolExecutor(1) as pool:
         with told.process.database.ledger() as tx:
             proposals.apply_proposal(replace(caller(told), within=tx), first)
-            later = pool.submit(proposals.apply_proposal, caller(told), second)
+            later = pool.submit(apply_later)
             eventually(
                 lambda: later.done() or told.database.execute(waits).fetchone() is not None,
                 describe="the later one waits, or has ended",

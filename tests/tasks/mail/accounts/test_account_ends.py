@@ -18,6 +18,7 @@ from tests.doubles.factories import relay_once
 from tests.doubles.mail_environment import MailEnvironment
 from tests.sweep.prepared.places import stored_question
 from tests.sweep.scenarios import SCENARIOS, Scenario, scenarios_of
+from tests.waiting import patient
 from tools.reference import fleet
 
 MAIL_TYPES = [one for one in fleet() if "gmail" in one.providers]
@@ -82,7 +83,7 @@ def disconnect(env: MailEnvironment) -> Consent:
 def leave(env: MailEnvironment) -> Consent:
     """Take the mailbox away by the common door; returns a consent with which it can be connected again."""
     account_id, org_id = env.account.account_id, env.account.org_id
-    with env.process.database.ledger() as tx:
+    with patient(env.process.database.ledger()) as tx:
         had, account = tokens.current(tx, env.process.sealer, account_id), accounts.get(tx, account_id)
         jobs = partial(enqueue, org_id=org_id)
         disconnecting.disconnect(tx, account_id, jobs, reason="its owner left", by=Origin(actor_id="a test"))
