@@ -4,7 +4,7 @@ A worker's main process does so in the ledger loop's turn, many messages to a tr
 such a message: its arguments reach neither Celery's events nor its listings, and no slot of the pool waits for it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -55,9 +55,9 @@ class Unanswered:
 class Adoption(WaitingWork[Unanswered]):
     """What one worker has received from foreign clients and has not written yet."""
 
-    def __init__(self, process: Runtime) -> None:
+    def __init__(self, process: Runtime, monotonic: Callable[[], float]) -> None:
         """Begin with nothing; `attach` comes first."""
-        super().__init__()
+        super().__init__(monotonic)
         self._process = process
         self._is_sent = bool(process.settings.results_url.get_secret_value())
         self._connection_errors: tuple[type[BaseException], ...] = ()

@@ -64,8 +64,8 @@ class LedgerLoop:
         self._held = HeldJobs()
         self._names = process.broker_names
         self._claims = Claims(process, monotonic)
-        self._settlements = Settlements(process, self._held, self._release)
-        self._adoption = Adoption(process)
+        self._settlements = Settlements(process, self._held, self._release, monotonic)
+        self._adoption = Adoption(process, monotonic)
         self.revocations = Revocations(process)
         self._events = TaskEvents(process.clock)
         self.pool = PoolDispatcher(self.deliver, self._events, process.clock, monotonic)

@@ -34,9 +34,9 @@ UNWRITABLE = (ArithmeticError, LookupError, TypeError, ValueError, DatabaseError
 class Settlements(WaitingWork[Report]):
     """The reports of one worker's pool that are not written yet."""
 
-    def __init__(self, process: Runtime, held: HeldJobs, release: Release) -> None:
+    def __init__(self, process: Runtime, held: HeldJobs, release: Release, monotonic: Callable[[], float]) -> None:
         """`held` are the jobs that reports may come of; `release` is called after each statement."""
-        super().__init__()
+        super().__init__(monotonic)
         self._process = process
         self._held = held
         self._release = release

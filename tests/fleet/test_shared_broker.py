@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from uuid import UUID
 
@@ -56,13 +57,12 @@ def consumed_queues(fleet: Fleet, prefix: str) -> set[str]:
     return {check.name for check in queue_checks(settings_of(fleet, prefix)) if check.ok}
 
 
-def wait_for_answers(fleet: Fleet, prefix: str, name: str, queues: set[str]) -> None:
-    """Wait until this worker answers, and consumes these queues, and none else; a busy one misses a question's end."""
-    eventually(
-        lambda: names_of_workers(fleet.broker_url, prefix) == {name} and consumed_queues(fleet, prefix) == queues,
-        within=END_WITHIN_S,
-        describe=f"the answers of {name} alone",
-    )
+def answers(fleet: Fleet, prefix: str, name: str, queues: set[str]) -> bool:
+    """Whether this worker has answered: a busy one misses a question's end, and no other may answer."""
+    names, consumed = names_of_workers(fleet.broker_url, prefix), consumed_queues(fleet, prefix)
+    assert names <= {name}
+    assert consumed <= queues
+    return (names, consumed) == ({name}, queues)
 
 
 def test_two_fleets_on_one_broker_take_no_job_and_no_command_of_each_other(fleet: Fleet, other: Fleet) -> None:
@@ -83,6 +83,7 @@ def test_two_fleets_on_one_broker_take_no_job_and_no_command_of_each_other(fleet
     both = enqueue(fleet), enqueue(other)
     assert fleet.wait_for_end(both[0]) == other.wait_for_end(both[1]) == {"succeeded": JOBS}
     for each, prefix, name, queues in ((fleet, "", "plain", set()), (other, PREFIX, "staging", {"queue exports"})):
-        wait_for_answers(each, prefix, name, queues | {"queue default", "queue deadletter"})
+        asked = partial(answers, each, prefix, name, queues | {"queue default", "queue deadletter"})
+        eventually(asked, within=END_WITHIN_S, describe=f"the answers of {name}")
         assert each.ask("select count(*) from refused_messages") == [(0,)]
         each.check()

@@ -38,7 +38,8 @@ def send(
 ) -> AsyncResult:
     """Send a job; a worker takes it into the ledger, once for each key. The result's id is the job's.
 
-    A message is no transaction, and is lost with the broker's data until a worker has taken it. A refusal is the task's
+    A message is no transaction, and is lost with the broker's data until a worker has taken it. RabbitMQ may lose one
+    before that, too, unless the app's `broker_transport_options` have `confirm_publish`. A refusal is the task's
     result: `get` raises Celery's `TaskError` with the field and the reason.
     """
     contract = contract_of(job_type, payload, org_id=org_id, key=key, actor_id=actor_id, **options)

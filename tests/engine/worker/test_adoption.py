@@ -1,6 +1,7 @@
 """Foreign messages in a worker's main process: adopted or refused, each answered once, whatever the database says."""
 
 import json
+import time
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -41,7 +42,7 @@ class Answered:
 @pytest.fixture
 def adoption(process: Runtime) -> Adoption:
     assert probe_jobs.noop
-    made = Adoption(process)
+    made = Adoption(process, time.monotonic)
     made.attach(())
     return made
 

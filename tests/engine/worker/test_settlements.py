@@ -1,7 +1,6 @@
 """The ledger loop's settlements while somebody has locked what they need, PostgreSQL refuses them or goes away."""
 
 import json
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -25,6 +24,7 @@ from engine.worker.loop import LedgerLoop
 from settings import Settings
 from storage.jobs import ledger, recovery
 from storage.jobs.requests import as_requests
+from storage.postgres.apart import MOST_REST_S
 from storage.postgres.database import Database, Transaction
 from storage.postgres.execution import DatabaseUnavailable
 from tests.doubles.factories import make_job_type, make_org, pass_time
@@ -154,8 +154,8 @@ def test_a_childs_key_that_stays_locked_costs_other_orgs_no_time(
     process: Runtime, org: UUID, settings: Settings, database: Connection, database_url: str
 ) -> None:
     """Each try that meets the lock waits for it; a turn has one try, which settles what is free."""
-    loop, _ = make_loop(process)
-    loop._settlements._monotonic = lambda: 0.0  # noqa: SLF001  # what was put off rests, however long a turn takes
+    now = [0.0]  # what was put off rests, however long a turn takes
+    loop, _ = make_loop(process, lambda: now[0])
     other = make_org(database, "other")
     with key_taken(database_url, org):
         (parent,) = held(process, loop, org)
@@ -171,7 +171,7 @@ def test_a_childs_key_that_stays_locked_costs_other_orgs_no_time(
         assert loop.health()["held"] == 4
     counted.dispose()
     process.database = first
-    loop._settlements._monotonic = time.monotonic  # noqa: SLF001  # it goes on
+    now[0] = MOST_REST_S
     turn_until_idle(loop)
 
 

@@ -8,6 +8,7 @@ from celery import Celery
 
 from commands.doctor import queue_checks
 from domain.jobs.queues import CLIENTS_NAMES, Queue
+from settings import Settings
 from tests.fleet.fleet import END_WITHIN_S, Fleet
 from tests.fleet.test_producers import contract
 from tests.waiting import eventually
@@ -32,12 +33,15 @@ def test_a_job_is_done_whatever_queue_its_client_names(fleet: Fleet, prefix: str
     assert fleet.ask("select distinct queue from jobs") == [("default",)]
     assert fleet.ask("select count(*) from refused_messages") == [(0,)]
     asked = fleet.client.settings.model_copy(update={"queue_prefix": prefix})
-    eventually(
-        lambda: {check.finding for check in queue_checks(asked)} == {"1 workers"},
-        within=END_WITHIN_S,
-        describe="the one worker to be asked in time",
-    )
+    eventually(lambda: has_one_worker(asked), within=END_WITHIN_S, describe="the one worker's answer")
     fleet.check()
+
+
+def has_one_worker(settings: Settings) -> bool:
+    """Whether the worker has answered: a busy one misses a question's end, and no other may answer."""
+    found = {check.finding for check in queue_checks(settings)}
+    assert found <= {"1 workers", "no worker consumes it"}
+    return found == {"1 workers"}
 
 
 def test_the_options_of_a_message_become_the_job_s(fleet: Fleet) -> None:

@@ -26,7 +26,9 @@ Listed = Mapping[str, Mapping[str, Any]]
 
 
 def listed(operator: Celery, command: str) -> Listed:
-    answers = getattr(operator.control.inspect(timeout=END_WITHIN_S, limit=1), command)() or {}
+    """What the fleet's one worker answers; silence is no answer."""
+    answers = getattr(operator.control.inspect(timeout=END_WITHIN_S, limit=1), command)()
+    assert answers, "the worker is silent"
     return {task["id"]: task for tasks in answers.values() for task in tasks}
 
 
