@@ -13,15 +13,13 @@ from domain.jobs.failures import Invalid
 from domain.jobs.job import ActorType, NewJob, Origin
 from domain.orgs.access.api_keys import Role
 from engine.enqueue import enqueue_jobs
-from engine.messages import border
-from engine.messages.foreign import ForeignMessage, RefusedMessage
 from engine.runtime import Runtime
-from engine.worker.adoption import Adoption
 from gateway.api import enqueueing
 from gateway.http.resources import Resources
 from storage.orgs.access.api_keys import Caller
 from tests.commands.calling import answer
-from tests.doubles.odd_messages import as_redis_message, body, contract, envelope, task_headers
+from tests.doubles.messages.adopting import adopt
+from tests.doubles.messages.odd_messages import contract
 
 ACCOUNT = UUID("00000000-0000-4000-8000-00000000abcd")
 GOOD = {"account_id": str(ACCOUNT)}
@@ -62,31 +60,12 @@ def sql(process: Runtime, org: UUID, given: Given) -> UUID:
     return UUID(str(rows[0].id))
 
 
-class Answered:
-    """A message that anybody may answer."""
-
-    def ack_log_error(self, *_given: object) -> None: ...
-
-    def reject_log_error(self, *_given: object) -> None: ...
-
-
 def celery(process: Runtime, org: UUID, given: Given) -> UUID:
     """A foreign client's message."""
     asked = contract(org_id=str(org), **{"job_type": USUAL, "payload_version": None, **given})
     asked = {name: value for name, value in asked.items() if value is not None}
-    document = envelope(body(asked), task_headers(asked["job_type"]))
-    said = border.read(as_redis_message(json.dumps(document).encode()))
-    if isinstance(said, RefusedMessage):
-        raise Invalid(said.field, said.reason)
-    assert isinstance(said, ForeignMessage)
-    adoption = Adoption(process)
-    adoption.attach(())
-    adoption.receive(Answered(), said)
-    adoption.write()
+    adopt(process, asked["job_type"], asked)
     with process.database.ledger() as tx:
-        refused = tx.raw("select field, reason from refused_messages order by id desc limit 1")
-        if refused:
-            raise Invalid(refused[0].field, refused[0].reason)
         key = asked["idempotency_key"]
         guard = "select job_id from idempotency_keys where key = %(key)s and kind = 'named'"
         return UUID(str(tx.raw(guard, {"key": key})[0].job_id))

@@ -1,6 +1,5 @@
 """Every entry point takes the same jobs and writes the same rows, and refuses the same mistakes by the same field."""
 
-import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -15,20 +14,17 @@ from domain.jobs.failures import Invalid
 from domain.jobs.job import JsonObject, NewJob
 from domain.payloads.shape import shape_of
 from engine.enqueue import enqueue_jobs
-from engine.messages import border
-from engine.messages.foreign import ForeignMessage
 from engine.runtime import Runtime
-from engine.worker.adoption import Adoption
 from tasks.mail.gmail import sync
 from tests.doubles.factories import make_job_type, make_org
 from tests.doubles.inline_worker import run_job
-from tests.doubles.odd_messages import as_redis_message, body, contract, envelope, task_headers
+from tests.doubles.messages.adopting import adopt
+from tests.doubles.messages.odd_messages import contract
 from tests.engine.entry_points import (
     ACCOUNT,
     AT_EACH,
     ENTRY_POINTS,
     GOOD,
-    Answered,
     EntryPoint,
     Given,
     celery,
@@ -240,12 +236,8 @@ def test_a_dead_letter_of_an_unknown_type_takes_nobodys_id(process: Runtime, org
     with process.database.ledger() as tx:
         enqueue_jobs(tx, [sync.payload(account_id=ACCOUNT).job(org_id=org)._replace(job_id=job_id)])
     asked = contract(org_id=str(make_org(database)), job_id=str(job_id), job_type="nobody.knows")
-    said = border.read(as_redis_message(json.dumps(envelope(body(asked), task_headers("nobody.knows"))).encode()))
-    assert isinstance(said, ForeignMessage)
-    adoption = Adoption(process)
-    adoption.attach(())
-    adoption.receive(Answered(), said)
-    adoption.write()
+    with pytest.raises(Invalid, match="belongs to another job"):
+        adopt(process, "nobody.knows", asked)
     assert database.execute("select field, reason from refused_messages").fetchall() == [
         ("job_id", "belongs to another job")
     ]

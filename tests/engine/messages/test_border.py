@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, seed, settings
 from engine.broker.hints import HintMessage, Unreadable
 from engine.messages import border
 from engine.messages.foreign import ForeignMessage, RefusedMessage
-from tests.doubles.odd_messages import (
+from tests.doubles.messages.odd_messages import (
     EMBED,
     as_amqp_message,
     as_redis_message,

@@ -18,7 +18,7 @@ from domain.jobs.failures import Invalid
 from engine.runtime import Runtime
 from tasks import celery as app
 from tests.doubles import probe_jobs
-from tests.doubles.odd_messages import contract
+from tests.doubles.messages.odd_messages import contract
 
 TASK = "probe_jobs.noop"
 CANCEL = "update jobs set state = 'canceled', cancel_reason = 'over', finished_at = now(), next_check_at = null"

@@ -20,23 +20,9 @@ from storage.postgres.execution import DatabaseUnavailable
 from tests.commands.calling import answer
 from tests.doubles import probe_jobs
 from tests.doubles.factories import make_settings
-from tests.doubles.odd_messages import EMBED, as_redis_message, body, contract, envelope, task_headers
+from tests.doubles.messages.adopting import Answered
+from tests.doubles.messages.odd_messages import EMBED, as_redis_message, body, contract, envelope, task_headers
 from tests.waiting import eventually
-
-
-class Answered:
-    """A message, and how it was answered."""
-
-    def __init__(self, message: Any = None) -> None:  # noqa: ANN401 - a kombu message
-        self.answers: list[str] = []
-        self.headers = message and message.headers
-        self.body = message and message.body
-
-    def ack_log_error(self, *_given: object) -> None:
-        self.answers.append("ack")
-
-    def reject_log_error(self, *_given: object) -> None:
-        self.answers.append("reject")
 
 
 @pytest.fixture

@@ -12,7 +12,15 @@ from celery import Celery
 from celery.events import EventReceiver
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from tests.doubles.odd_messages import body, contract, envelope, envelopes, good_messages, killers, task_headers
+from tests.doubles.messages.odd_messages import (
+    body,
+    contract,
+    envelope,
+    envelopes,
+    good_messages,
+    killers,
+    task_headers,
+)
 from tests.fleet.fleet import Fleet
 from tests.fleet.operators.test_task_events import WITH_HEARTBEAT
 from tests.waiting import eventually

@@ -9,7 +9,7 @@ from commands.clients_queues import clients_queues_checks
 from engine.relay.broker import Broker
 from engine.runtime import Runtime
 from tests.doubles.factories import make_settings
-from tests.doubles.odd_messages import contract
+from tests.doubles.messages.odd_messages import contract
 from tests.fleet.fleet import Fleet
 from tests.fleet.rabbitmq.confirming import confirming_client
 

@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 from kombu import Connection, Exchange, Queue
 
 from engine.relay.broker import QUORUM
-from tests.doubles.odd_messages import ODD_EMBEDS, body, contract, task_headers
+from tests.doubles.messages.odd_messages import ODD_EMBEDS, body, contract, task_headers
 from tests.fleet.fleet import Fleet
 from tests.fleet.rabbitmq.confirming import CONFIRMED, confirming_client
 from tests.waiting import eventually

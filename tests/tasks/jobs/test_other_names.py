@@ -1,6 +1,5 @@
 """Each job takes the payload that its source document writes down (docs: seeds.md)."""
 
-import json
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -10,13 +9,11 @@ from domain.jobs.failures import Invalid
 from domain.jobs.job import JsonObject, NewJob
 from engine.catalogue import catalogue
 from engine.enqueue import enqueue_jobs, enqueue_many
-from engine.messages import border
-from engine.messages.foreign import ForeignMessage
-from engine.worker.adoption import Adoption
 from storage.mail import emails
 from storage.mail.accounts import accounts
 from tests.doubles.mail_environment import MailEnvironment, connect
-from tests.doubles.odd_messages import as_redis_message, body, contract, envelope, task_headers
+from tests.doubles.messages.adopting import adopt
+from tests.doubles.messages.odd_messages import contract
 
 NOBODY = "00000000-0000-4000-8000-000000000001"
 OTHER_NAMES = {
@@ -179,37 +176,11 @@ def test_a_client_of_celery_s_and_many_jobs_at_once_store_the_same(env: MailEnvi
     (made,) = enqueue_many([NewJob("cleanup", env.account.org_id, asked)])
     assert str(made.job_id) == wanted["id"]
     env.database.execute("delete from idempotency_keys")
-    job_id = adopt(env, asked)
+    job_id = uuid4()
+    wire = contract(org_id=str(env.account.org_id), job_type="cleanup", job_id=str(job_id), payload=asked)
+    adopt(env.process, "cleanup", wire)
     found = env.job(job_id)
     assert (found["job_type"], found["payload"]) == ("threads.cleanup", wanted["payload"])
-
-
-def adopt(env: MailEnvironment, payload: dict[str, Any]) -> UUID:
-    """Let a worker adopt a Celery client's message with the payload."""
-    job_id = str(uuid4())
-    asked = contract(org_id=str(env.account.org_id), job_type="cleanup", job_id=job_id, payload=payload)
-    document = envelope(body(asked), task_headers("cleanup", id=job_id))
-    read = border.read(as_redis_message(json.dumps(document).encode()))
-    assert isinstance(read, ForeignMessage)
-    adoption, message = Adoption(env.process), Answered()
-    adoption.attach(())
-    adoption.receive(message, read)
-    adoption.write()
-    assert message.answers == ["ack"]
-    return UUID(job_id)
-
-
-class Answered:
-    """A broker message that notes how it was answered."""
-
-    def __init__(self) -> None:
-        self.answers: list[str] = []
-
-    def ack_log_error(self, *_: object) -> None:
-        self.answers.append("ack")
-
-    def reject_log_error(self, *_: object) -> None:
-        self.answers.append("reject")
 
 
 @pytest.mark.parametrize(

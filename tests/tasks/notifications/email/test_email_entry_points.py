@@ -15,10 +15,7 @@ from domain.jobs.job import ActorType, NewJob, Origin
 from domain.orgs.access.api_keys import Role
 from domain.payloads.email import EmailOrder, SendPayload
 from engine.enqueue import enqueue, enqueue_jobs, enqueue_many
-from engine.messages import border
-from engine.messages.foreign import ForeignMessage, RefusedMessage
 from engine.runtime import Runtime
-from engine.worker.adoption import Adoption
 from gateway.api import enqueueing
 from gateway.http.resources import Resources
 from storage.notifications.email import orders
@@ -28,7 +25,8 @@ from tasks.notifications import email
 from tests.commands.calling import answer
 from tests.doubles.factories import make_org, make_project
 from tests.doubles.inline_worker import run_job
-from tests.doubles.odd_messages import as_redis_message, body, contract, envelope, task_headers
+from tests.doubles.messages.adopting import adopt
+from tests.doubles.messages.odd_messages import contract
 from tests.doubles.stored_artifacts import store_artifact
 
 WORDS: dict[str, Any] = {
@@ -70,30 +68,12 @@ def sql(process: Runtime, org: UUID, words: Mapping[str, Any], key: str | None) 
         return UUID(str(tx.raw(found, {"order": str(order_id)})[0].id))
 
 
-class Answered:
-    """A message that anybody may answer."""
-
-    def ack_log_error(self, *_given: object) -> None: ...
-
-    def reject_log_error(self, *_given: object) -> None: ...
-
-
 def celery(process: Runtime, org: UUID, words: Mapping[str, Any], key: str | None) -> UUID:
     asked = contract(job_type="EMAIL_SEND", idempotency_key=key or str(uuid4()), payload=None)
     del asked["org_id"], asked["payload"]
     asked |= {"tenantId": str(org), "input": dict(words), "maxRetries": 2}
-    said = border.read(as_redis_message(json.dumps(envelope(body(asked), task_headers("EMAIL_SEND"))).encode()))
-    if isinstance(said, RefusedMessage):
-        raise Invalid(said.field, said.reason)
-    assert isinstance(said, ForeignMessage)
-    adoption = Adoption(process)
-    adoption.attach(())
-    adoption.receive(Answered(), said)
-    adoption.write()
+    adopt(process, "EMAIL_SEND", asked)
     with process.database.ledger() as tx:
-        refused = tx.raw("select field, reason from refused_messages order by id desc limit 1")
-        if refused:
-            raise Invalid(refused[0].field, refused[0].reason)
         guard = "select job_id from idempotency_keys where key = %(key)s and kind = 'named'"
         return UUID(str(tx.raw(guard, {"key": asked["idempotency_key"]})[0].job_id))
 
