@@ -22,6 +22,7 @@ from storage.mail.accounts import accounts, pushes
 from storage.models.money import model_calls
 from storage.notifications import alerts
 from storage.orgs import moving
+from storage.orgs.access import erasing
 from storage.postgres.readiness import Check, installation_checks
 
 HEALTH = Area("health", "See what is wrong with the fleet, and what to do about it.")
@@ -222,6 +223,16 @@ def watch_check(look: Looking) -> Check:
     return Check("watches", ok=False, finding=f"{len(silent)} without a fresh watch: {names}", remedy=remedy)
 
 
+def table_check(look: Looking) -> Check:
+    """Whether somebody has said of all tables of packages what becomes of their rows (docs: bring-your-own-jobs.md)."""
+    found = erasing.tables_without_rule(look.tx)
+    if not found:
+        return Check("own tables", ok=True, finding="each with a fence has its erasure rule")
+    finding = f"without an erasure rule, so that nobody can be erased, and no org moves: {', '.join(found)}"
+    remedy = f"as the database's owner: call postroom.erasure_rule('{found[0]}')"
+    return Check("own tables", ok=False, finding=finding, remedy=remedy)
+
+
 def move_check(look: Looking) -> Check:
     """Whether a move of an org was cut off, or a copy of an org that stayed in its cell was left here."""
     found = moving.long_under_way(look.tx, MOVED_WITHIN)
@@ -255,6 +266,7 @@ LEDGER_CHECKS: Sequence[tuple[str, LedgerCheck]] = (
     ("packages", package_check),
     ("alerts", alert_check),
     ("audit log", audit_check),
+    ("own tables", table_check),
     ("moves of orgs", move_check),
 )
 """What the ledger alone knows, by name, and `doctor` ends with the status 1 for."""

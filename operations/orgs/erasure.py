@@ -99,6 +99,7 @@ def erase_user(
     """
     given = named(names or ())
     with call.database.ledger() as tx:
+        _check_rules(tx)
         known = erasing.find(tx, erasing.USER, user, call.org_id)
         is_done = known is not None and known.finished_at is not None
         whom = erasing.person(tx, user, call.org_id) if known is None or is_done else None
@@ -132,6 +133,7 @@ def erase_org(
     Nothing about it is taken in any more. Cut off, it goes on when it is called again; done before, it says so.
     """
     with call.database.ledger() as tx:
+        _check_rules(tx)
         known = erasing.find(tx, erasing.ORG, org)
     if known is not None and known.finished_at is not None:
         return ErasureView.model_validate(known)
@@ -229,6 +231,13 @@ def _erase(work: Work, event: str) -> ErasureView:
         work.wait_for(partial(_run_still, work, since))
         work.wait_for(partial(_open_still, work, before))
     raise Transient(f"somebody writes about whom is erased as fast as it goes; {GOES_ON}", code="erasure.waits")
+
+
+def _check_rules(tx: Transaction) -> None:
+    """Raises `Conflict` where a table would be left out: a fence says that its rows are of orgs, and no rule which."""
+    left_out = erasing.tables_without_rule(tx)
+    if left_out:
+        raise Conflict(f"{', '.join(left_out)}: without an erasure rule, rows would stay", code="erasure.no_rule")
 
 
 def _begun(

@@ -19,6 +19,16 @@ language sql stable set search_path = pg_catalog, public, pg_temp as $$
         and pg_get_constraintdef(c.oid) ~ '= ANY|<> ALL|= ''| ~ '))
 $$;
 
+-- Tables with a fence of which nothing says what becomes of their rows: such of a package of one's own.
+create or replace function postroom.tables_without_rule() returns setof text
+language sql stable set search_path = pg_catalog, public, pg_temp as $$
+  select p.polrelid::regclass::text
+  from pg_policy p
+  where p.polname = 'tenant_own' and not exists (select from erasure_rules r where to_regclass(r.table_name) = p.polrelid)
+  order by 1
+$$;
+grant execute on function postroom.tables_without_rule to postroom_ledger;
+
 -- Erases in a table from a row on, page by page, for an erasure that is under way, until `most` has passed, but one row at least. So a transaction
 -- lasts no longer than `most` and the work of one row. Returns how many rows have changed or gone, from which row the erasure goes on, and why
 -- rows of a page were left: something refers to one, or has the key that it would get. `patterns` and `instead`: what the person is found by, and

@@ -21,6 +21,8 @@ begin
   values (target::text, org_rows, org_keeps, person_rows, person_keeps, bytes)
   on conflict (table_name) do update set org_rows = excluded.org_rows, org_keeps = excluded.org_keeps, person_rows = excluded.person_rows,
     person_keeps = excluded.person_keeps, bytes = excluded.bytes;
+  -- Whoever erases finds the table by its name.
+  execute format('grant usage on schema %s to postroom_ledger', (select c.relnamespace::regnamespace from pg_class c where c.oid = target));
   if refuses_new then
     execute format('create or replace trigger %I before insert on %s for each row execute function postroom.refuse_erased()',
       target || '_of_nobody_erased', target);
@@ -87,6 +89,9 @@ $$;
 create or replace function postroom.forget_statistics(of_erasure uuid, from_table text, loose text) returns void
 language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
 declare
+  of_table regclass := to_regclass(from_table);
+  its_schema text;
+  its_name text;
   known_columns text[];
 begin
   if not exists (select from public.erasures e where e.id = of_erasure and e.finished_at is null)
@@ -94,14 +99,16 @@ begin
   then
     perform postroom.refuse('erasure', 'is not under way');
   end if;
+  select n.nspname, c.relname into its_schema, its_name
+  from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.oid = of_table;
   select array_agg(s.attname::text) into known_columns
   from pg_stats s
-  where s.schemaname = 'public' and s.tablename = from_table
+  where s.schemaname = its_schema and s.tablename = its_name
     and (exists (select from public.erasures e where e.id = of_erasure and e.subject = 'org')
       or concat_ws(' ', s.most_common_vals, s.histogram_bounds, s.most_common_elems) collate "pg_c_utf8" ~* loose);
   if known_columns is not null then
-    perform pg_clear_attribute_stats('public', from_table, c.name, false) from unnest(known_columns) as c (name);
-    execute format('analyze %I', from_table);
+    perform pg_clear_attribute_stats(its_schema, its_name, c.name, false) from unnest(known_columns) as c (name);
+    execute format('analyze %s', of_table);
   end if;
 end
 $$;

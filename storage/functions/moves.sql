@@ -49,9 +49,7 @@ $$;
 -- numbers, and another ledger may have given the same number.
 create or replace function postroom.tables_that_stay() returns table (name text, reason text)
 language sql stable set search_path = pg_catalog, public, pg_temp as $$
-  select p.polrelid::regclass::text, 'has no erasure rule'
-  from pg_policy p
-  where p.polname = 'tenant_own' and not exists (select from erasure_rules r where to_regclass(r.table_name) = p.polrelid)
+  select t.name, 'has no erasure rule' from postroom.tables_without_rule() as t (name)
   union all
   select r.table_name, format('has a key that this ledger numbers (%I): let it be a UUID', a.attname)
   from erasure_rules r

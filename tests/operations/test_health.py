@@ -127,3 +127,14 @@ def test_a_move_that_was_cut_off_is_named_after_an_hour(
     assert not found["ok"]
     assert str(org) in str(found["finding"])
     assert str(found["remedy"]).startswith(remedy.format(org=org))
+
+
+def test_a_packages_table_that_erasures_would_leave_out_is_named_with_what_mends_it(database: Connection) -> None:
+    assert findings()["own tables"]["ok"]
+    database.execute("create schema shop; create table shop.notes (org_id uuid not null)")
+    database.execute("call postroom.fence_table('shop.notes')")
+    found = findings()["own tables"]
+    assert not found["ok"]
+    assert "shop.notes" in str(found["finding"])
+    database.execute(str(found["remedy"]).partition(": ")[2].encode())
+    assert findings()["own tables"]["ok"]

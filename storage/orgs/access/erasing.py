@@ -135,6 +135,11 @@ def tables(tx: Transaction) -> Sequence[str]:
     return [row.table_name for row in tx.run("list_erasure_rules")]
 
 
+def tables_without_rule(tx: Transaction) -> Sequence[str]:
+    """Tables with a fence of which nothing says what becomes of their rows."""
+    return [row.name for row in tx.run("list_tables_without_rule")]
+
+
 def whole(tx: Transaction, table: str) -> PagesLeft:
     """All pages that a table has now."""
     return PagesLeft(table, tx.run("count_pages", of_table=table)[0].pages)

@@ -69,8 +69,11 @@ returning id as erasure_id
 update erasures set marks = %(marks)s where id = %(erasure_id)s and finished_at is null
 
 -- name: list_erasure_rules
--- The tables in the order in which they are gone through.
-select table_name from erasure_rules where org_rows is not null order by number desc
+-- The tables in the order in which they are gone through; the rule of a table of one's own may outlive the table.
+select table_name from erasure_rules where org_rows is not null and to_regclass(table_name) is not null order by number desc
+
+-- name: list_tables_without_rule
+select name from postroom.tables_without_rule() as t (name)
 
 -- name: count_pages
 select (pg_relation_size(%(of_table)s::regclass) / current_setting('block_size')::bigint)::bigint as pages
