@@ -58,11 +58,7 @@ GATED = (
     "tests/recipes/test_restore.py",
     "tests/runbooks/test_broken_fleets.py",
     "tests/runbooks/test_broken_states.py",
-    "tests/storage/jobs/plans/test_backlog_plans.py",
-    "tests/storage/jobs/plans/test_early_plans.py",
-    "tests/storage/jobs/plans/test_kept_plans.py",
-    "tests/storage/jobs/plans/test_list_plans.py",
-    "tests/storage/jobs/plans/test_scaling_queries.py",
+    "tests/storage/jobs/plans",
 )
 """Files and folders that `make test-gate` takes of the long tests: what a deploy, a restore, a move and a kill do to
 jobs, what the console shows to whom, whether clients and packages work where they are installed, what broken mail

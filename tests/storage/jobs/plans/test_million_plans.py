@@ -24,6 +24,9 @@ from tests.storage.jobs.plans.million import JOBS, million_url
 BIG = {"jobs", "audit_entries", "idempotency_keys"}
 LEASE, HINT_TIMEOUT = timedelta(seconds=60), timedelta(seconds=30)
 NOBODY = UUID(int=0)
+RENEWAL = {
+    "worker_id": uuid4(), "hostname": "host", "pid": 1, "version": "1", "queues": [], "slots": 1, "own_job_types": [],
+}  # fmt: skip
 SLOTS = Slots(20, ["default"], uuid4(), uuid4(), LEASE).as_parameters()
 
 
@@ -156,14 +159,9 @@ HOT: dict[str, tuple[dict[str, Any] | Callable[[Connection], dict[str, Any]], st
     "mark_over_burst": ({"queue": "default", "burst": 20, "newest": 2000}, "jobs_pkey"),
     "clear_over_burst": ({"queues": ["default"], "priorities": [0]}, "jobs_backlog"),
     "lock_lost_claims": ({"batch": 500}, "jobs_next_check"),
-    "return_claims": (a_node, "jobs_next_check"),
+    "return_claims": (lambda m: a_node(m) | {"job_ids": None}, "jobs_next_check"),
     "recall_hints": ({"batch": 1000}, "jobs_next_check"),
-    "renew_lease": (
-        lambda m: (
-            {"worker_id": uuid4(), "hostname": "host", "pid": 1, "version": "1", "queues": [], "slots": 1} | a_node(m)
-        ),
-        "",
-    ),
+    "renew_lease": (lambda m: RENEWAL | a_node(m), ""),
     "list_expired": ({"most": 1000}, "jobs_parked_expiry"),
     "begin_effect": (
         lambda m: one_held(m) | {"strategy": "find", "keep_for": LEASE, "lasts": LEASE, "request": None},
