@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -226,27 +226,17 @@ class Fixture:
     outside: Outside
     settings: Settings
     snapshot: Snapshot
-    kept_at: datetime
-    """When the snapshot was taken, by PostgreSQL's clock."""
     job_id: UUID
     job_type: Job[Any]
     bears: bool
 
     @contextmanager
     def trial(self) -> Iterator[Trial]:
-        """Everything as it was when the scenario was prepared, as far from now: a slow sweep outruns no deadline."""
+        """Everything as it was when the scenario was prepared, as far from now."""
         self.snapshot.put_back()
-        pass_time(self.snapshot.owner, self.kept_at - read_clock(self.snapshot.owner))
         self.outside.bring_back(TOKENS)
         empty_broker(self.settings.broker_url.get_secret_value())
         yield Trial(self.outside, self.settings, self.snapshot.owner, self.job_id, self.job_type, self.bears)
-
-
-def read_clock(database: Connection) -> datetime:
-    """What time PostgreSQL has."""
-    ((now,),) = database.execute("select clock_timestamp()").fetchall()
-    found: datetime = now
-    return found
 
 
 def empty_broker(broker_url: str) -> None:
@@ -275,4 +265,4 @@ def prepared(servers: SessionServers, outside: Outside, broker_url: str, scenari
             relay.feed()
             settings = env.process.settings  # a scenario may have changed them
         outside.keep()
-        yield Fixture(outside, settings, keep(database), read_clock(database), job_id, job_type, scenario.bears)
+        yield Fixture(outside, settings, keep(database), job_id, job_type, scenario.bears)

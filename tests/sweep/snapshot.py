@@ -4,14 +4,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from psycopg import Connection
-from psycopg.sql import SQL, Composable, Composed, Identifier
+from psycopg.sql import SQL, Composable, Composed, Identifier, Literal
 
 KEPT = "kept_rows"
 """A schema that no role of the product looks into."""
 
 COLUMNS = """
-select c.relname, array_agg(a.attname::text order by a.attnum)
-from pg_class c join pg_attribute a on a.attrelid = c.oid
+select c.relname, array_agg(a.attname::text order by a.attnum),
+  coalesce(array_agg(a.attname::text) filter (where 'timestamptz'::regtype in (y.oid, y.typbasetype)), '{}')
+from pg_class c join pg_attribute a on a.attrelid = c.oid join pg_type y on y.oid = a.atttypid
 where a.attnum > 0 and not a.attisdropped and a.attgenerated = '' and c.relnamespace = 'public'::regnamespace
   and c.relkind = 'r' group by c.relname order by c.relname
 """
@@ -38,8 +39,9 @@ class Snapshot:
     statements: Composed
 
     def put_back(self) -> None:
-        """End all other connections, as a crash does, and make all rows and numbers what they were.
+        """End all other connections, as a crash does, and make all rows and numbers what they were, as far from now.
 
+        So a slow sweep outruns no deadline.
         Raises `StillConnected` when one does not end in time; the same can be tried again later.
         """
         if not any(self._others_ended() for _ in range(MOST_TRIES)):
@@ -57,13 +59,19 @@ def keep(owner: Connection[Any]) -> Snapshot:
     owner.execute(SQL("create schema {}").format(Identifier(KEPT)))
     # Neither triggers nor foreign keys look: the rows stood together before, and they come back as they were.
     statements: list[Composable] = [SQL("set local session_replication_role = replica")]
-    for table, columns in owner.execute(COLUMNS).fetchall():
+    kept_at = owner.execute("select clock_timestamp()").fetchone()
+    assert kept_at is not None
+    since = SQL(" + (now() - {})").format(Literal(kept_at[0]))
+    for table, columns, times in owner.execute(COLUMNS).fetchall():
         aside, names = Identifier(KEPT, table), SQL(", ").join(map(Identifier, columns))
         owner.execute(SQL("create table {} as select {} from {}").format(aside, names, Identifier("public", table)))
         statements.append(SQL("delete from {}").format(Identifier("public", table)))
-        back = SQL("insert into {} ({}) overriding system value select * from {}")
+        moved = SQL(", ").join(
+            SQL("{}{}").format(Identifier(one), since if one in times else SQL("")) for one in columns
+        )
+        back = SQL("insert into {} ({}) overriding system value select {} from {}")
         if owner.execute(SQL("select from {} limit 1").format(aside)).rowcount:
-            statements.append(back.format(Identifier("public", table), names, aside))
+            statements.append(back.format(Identifier("public", table), names, moved, aside))
     for sequence, start, last in owner.execute(SEQUENCES).fetchall():
         name = Identifier("public", sequence).as_string(owner)
         statements.append(SQL("select setval({}, {}, {})").format(name, last or start, last is not None))

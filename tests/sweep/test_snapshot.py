@@ -11,9 +11,14 @@ from tests.sweep.snapshot import Snapshot, keep
 TABLES = "select table_name from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'"
 
 
+TIMES = "array(select column_name::text from information_schema.columns where data_type = 'timestamp with time zone')"
+
+
 def rows(database: Connection) -> dict[str, list[str]]:
+    """Every row but its times."""
     tables = sorted(row[0] for row in database.execute(TABLES))
-    return {name: [row[0] for row in database.execute(f"select t::text from {name} t order by 1")] for name in tables}
+    query = "select (to_jsonb(t) - {})::text from {} t order by 1"
+    return {name: [row[0] for row in database.execute(query.format(TIMES, name))] for name in tables}
 
 
 @pytest.fixture
@@ -34,6 +39,15 @@ def test_what_was_added_changed_or_removed_is_undone(store: Database, snapshot: 
     assert rows(snapshot.owner) != before
     snapshot.put_back()
     assert rows(snapshot.owner) == before
+
+
+def test_all_times_are_as_far_from_now_as_they_were(snapshot: Snapshot) -> None:
+    times = "select j.created_at, j.next_check_at - j.created_at, a.at - j.created_at from jobs j, audit_log a"
+    ((created_at, *gaps),) = snapshot.owner.execute(times).fetchall()
+    snapshot.put_back()
+    ((later, *same),) = snapshot.owner.execute(times).fetchall()
+    assert later > created_at
+    assert same == gaps
 
 
 def test_numbers_are_given_anew(store: Database, snapshot: Snapshot) -> None:
