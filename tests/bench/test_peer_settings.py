@@ -3,7 +3,6 @@ import subprocess
 import sys
 from collections.abc import Iterable
 from importlib.metadata import packages_distributions, requires
-from pathlib import Path
 from subprocess import CalledProcessError
 
 import pytest
@@ -145,9 +144,3 @@ def test_unsafe_celery_never_counts_as_safe() -> None:
 def test_the_command_line_has_every_size() -> None:
     asked = __main__.options().parse_args(["--only", "growth_*", "--jobs", "20", "--finished-rows", "1", "2"])
     assert (asked.only, asked.jobs, asked.rounds, asked.finished_rows) == (["growth_*"], 20, 3, [1, 2])
-
-
-def test_the_statements_are_packed_with_the_room() -> None:
-    packed = (ROOT / "pyproject.toml").read_text()
-    assert 'bench = ["contenders/peers.txt", "sql/*.sql"]' in packed
-    assert {path.suffix for path in Path(ROOT / "bench" / "sql").iterdir()} == {".sql"}
