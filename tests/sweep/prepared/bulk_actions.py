@@ -8,7 +8,7 @@ from domain.jobs.replays.bulk_filter import BulkVerb
 from storage.jobs import ledger
 from storage.jobs.replays import bulk_actions
 from tests.doubles.mail_environment import MailEnvironment
-from tests.sweep.prepared.places import QUESTION, Prepare, enqueue
+from tests.sweep.prepared.places import QUESTION, Prepare, enqueue, put_off
 
 
 def begun(env: MailEnvironment, verb: BulkVerb, job_type: str, state: State) -> UUID:
@@ -46,9 +46,10 @@ def letters_to_replay(env: MailEnvironment) -> UUID:
 
 
 def jobs_to_cancel(env: MailEnvironment) -> UUID:
-    """Two jobs that wait."""
+    """Two jobs that wait for a year: after a crash the rest of the fleet would run those that are due."""
     for word in "ab":
         env.enqueue("gmail.ingest", {"message_id": word, "thread_id": word})
+    put_off(env.database, "gmail.ingest")
     return begun(env, BulkVerb.CANCEL, "gmail.ingest", State.QUEUED)
 
 

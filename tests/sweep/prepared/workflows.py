@@ -6,7 +6,7 @@ from uuid import UUID
 
 from tests.doubles.factories import pass_time
 from tests.doubles.mail_environment import MailEnvironment
-from tests.sweep.prepared.places import Prepare, enqueue, queued
+from tests.sweep.prepared.places import Prepare, enqueue, put_off, queued
 from tests.workflows.workflow_runs import Workflows
 
 INNER = """
@@ -101,10 +101,7 @@ def asked_to(change: Callable[[Workflows, UUID], object]) -> Prepare:
 def canceled(workflows: Workflows, run_id: UUID) -> None:
     """Nothing of it was done before, and nothing is done while an advance that has died is tried again."""
     workflows.cancel(run_id, "enough")
-    workflows.database.execute(
-        "update jobs set run_at = now() + interval '1 year', next_check_at = now() + interval '1 year',"
-        " published_at = null, backlog_since = null where state = 'queued' and job_type like 'workflow_jobs.%'"
-    )
+    put_off(workflows.database, "workflow_jobs.%")
 
 
 def resumed(workflows: Workflows, run_id: UUID) -> None:
