@@ -5,6 +5,7 @@ reader takes for an address can be written, unless its local part is not ASCII.
 """
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -78,10 +79,9 @@ def writable_domain(domain: str) -> str:
 def address_key(text: str) -> str:
     """An address as it is compared: the same for each way to write it; bounded, and never refuses a text."""
     local, at, domain = text.rpartition("@")
-    try:
+    local = local.strip()
+    with suppress(ValueError):
         local = _local_part(local)
-    except ValueError:
-        local = local.strip()
     return f"{local.casefold()}{at}{domain_key(domain)}"[:LONGEST_ADDRESS]
 
 
@@ -90,7 +90,7 @@ def domain_key(text: str) -> str:
     try:
         return writable_domain(text).casefold()
     except ValueError:
-        return text.casefold().strip().rstrip(".")
+        return text.casefold().strip()
 
 
 def domain_in_letters(domain: str) -> str:
