@@ -78,11 +78,13 @@ def writable_domain(domain: str) -> str:
 
 def address_key(text: str) -> str:
     """An address as it is compared: the same for each way to write it; bounded, and never refuses a text."""
+    text = text.strip()[:LONGEST_ADDRESS].strip()
     local, at, domain = text.rpartition("@")
     local = local.strip()
     with suppress(ValueError):
         local = _local_part(local)
-    return f"{local.casefold()}{at}{domain_key(domain)}"[:LONGEST_ADDRESS]
+    key = f"{local.casefold()}{at}{domain_key(domain)}"
+    return key if len(key) <= LONGEST_ADDRESS else text.casefold()[:LONGEST_ADDRESS]
 
 
 def domain_key(text: str) -> str:
