@@ -224,7 +224,7 @@ def watch_check(look: Looking) -> Check:
 
 
 def table_check(look: Looking) -> Check:
-    """Whether somebody has said of all tables of packages what becomes of their rows (docs: bring-your-own-jobs.md)."""
+    """Whether each table of a package that has a fence has its erasure rule (docs: bring-your-own-jobs.md)."""
     found = erasing.tables_without_rule(look.tx)
     if not found:
         return Check("own tables", ok=True, finding="each with a fence has its erasure rule")

@@ -234,7 +234,7 @@ def _erase(work: Work, event: str) -> ErasureView:
 
 
 def _check_rules(tx: Transaction) -> None:
-    """Raises `Conflict` where a table would be left out: a fence says that its rows are of orgs, and no rule which."""
+    """Raises `Conflict` that names the tables whose rows would stay: they have a fence, and no erasure rule."""
     left_out = erasing.tables_without_rule(tx)
     if left_out:
         raise Conflict(f"{', '.join(left_out)}: without an erasure rule, rows would stay", code="erasure.no_rule")

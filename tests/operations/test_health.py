@@ -137,4 +137,5 @@ def test_a_packages_table_that_erasures_would_leave_out_is_named_with_what_mends
     assert not found["ok"]
     assert "shop.notes" in str(found["finding"])
     database.execute(str(found["remedy"]).partition(": ")[2].encode())
+    database.execute("revoke usage on schema shop from postroom_ledger")  # as where the schema is made anew
     assert findings()["own tables"]["ok"]

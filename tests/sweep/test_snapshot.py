@@ -9,16 +9,15 @@ from tests.doubles.factories import enqueue_one, make_job_type, make_org
 from tests.sweep.snapshot import Snapshot, keep
 
 TABLES = "select table_name from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'"
-
-
-TIMES = "array(select column_name::text from information_schema.columns where data_type = 'timestamp with time zone')"
+TIMES = """array(select column_name::text from information_schema.columns
+  where table_schema = 'public' and table_name = '{0}' and data_type = 'timestamp with time zone')"""
 
 
 def rows(database: Connection) -> dict[str, list[str]]:
     """Every row but its times."""
     tables = sorted(row[0] for row in database.execute(TABLES))
-    query = "select (to_jsonb(t) - {})::text from {} t order by 1"
-    return {name: [row[0] for row in database.execute(query.format(TIMES, name))] for name in tables}
+    query = f"select (to_jsonb(t) - {TIMES})::text from {{0}} t order by 1"
+    return {name: [row[0] for row in database.execute(query.format(name))] for name in tables}
 
 
 @pytest.fixture

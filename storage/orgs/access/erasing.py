@@ -136,7 +136,7 @@ def tables(tx: Transaction) -> Sequence[str]:
 
 
 def tables_without_rule(tx: Transaction) -> Sequence[str]:
-    """Tables with a fence of which nothing says what becomes of their rows."""
+    """Tables that have a fence and no erasure rule, such as a package's own."""
     return [row.name for row in tx.run("list_tables_without_rule")]
 
 
